@@ -128,7 +128,7 @@ OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "take_lease"}
 """What readers may know of `audit`: the facade, what it yields, an archive in a folder, whose turn it is to send."""
 
 
-def test_whoever_reads_the_log_asks_the_facade():
+def test_every_reader_of_the_log_uses_the_facade():
     """`AuditLog` has all that is read of a log, so no reader needs to know what of it is sealed."""
     named = {
         name.name

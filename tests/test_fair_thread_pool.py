@@ -46,7 +46,7 @@ async def begun(gate):
     await asyncio.to_thread(gate.begun.acquire)
 
 
-async def test_what_the_function_gives_or_raises_is_what_the_caller_gets():
+async def test_a_caller_gets_what_the_function_returns_or_raises():
     """Both come out of the thread."""
     pool = FairThreadPool()
     assert await pool.run("w", threading.get_ident) != threading.get_ident()

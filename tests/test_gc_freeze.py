@@ -41,7 +41,7 @@ def compiled():
     return made
 
 
-def test_what_lives_is_not_walked_through_again(no_collections):
+def test_frozen_objects_are_not_walked_again(no_collections):
     """A full collection has nothing to look at."""
     made = compiled()
 
@@ -51,7 +51,7 @@ def test_what_lives_is_not_walked_through_again(no_collections):
     assert not any(each is part for each in walked for part in (made.agent, made._views, made._tiers))
 
 
-def test_a_compiled_agent_that_was_set_aside_goes_with_its_last_user(no_collections):
+def test_a_frozen_compiled_agent_is_freed_with_its_last_user(no_collections):
     """It must hold no cycle, because the collector would never find it."""
     made = compiled()
     freeze_heap()
@@ -62,7 +62,7 @@ def test_a_compiled_agent_that_was_set_aside_goes_with_its_last_user(no_collecti
     assert gone() is None
 
 
-def test_what_young_cycles_hold_is_not_set_aside(no_collections):
+def test_objects_held_by_young_cycles_are_not_frozen(no_collections):
     """Otherwise it would stay for ever."""
 
     class Part: ...

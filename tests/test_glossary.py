@@ -48,7 +48,7 @@ def all_names():
 
 
 @pytest.mark.parametrize("word", sorted(SAID_OTHERWISE - OWN_MEANING))
-def test_a_word_with_a_better_one_names_nothing(word):
+def test_a_word_to_avoid_names_nothing_in_app(word):
     """One word per thing: the glossary's first column says which."""
     assert {
         (path, name) for path, name in all_names() if f"_{word.replace(' ', '_')}_" in f"_{'_'.join(parts(name))}_"
@@ -63,7 +63,7 @@ def test_a_word_excused_for_its_own_meaning_is_in_use(word):
 
 
 def test_the_tables_are_read_at_all():
-    """A changed head must not make the tests above true of nothing."""
+    """If the tables' heads change, the tests above must not pass on nothing."""
     assert len(WORDS) > 20
     assert len(SAID_OTHERWISE) > 20
     assert OWN_MEANING

@@ -48,7 +48,7 @@ def fail(message: str) -> None:
 
 @pytest.mark.parametrize("style", [TextLines, JsonLines])
 def test_a_line_carries_the_id_of_the_request_it_was_written_in(style):
-    """Everything one request caused can be found by its X-Request-ID."""
+    """So everything that one request caused can be found by its X-Request-ID."""
     outer = REQUEST_ID.set("req-1")
     line = style().format(record("lost it"))
     REQUEST_ID.reset(outer)
@@ -57,7 +57,7 @@ def test_a_line_carries_the_id_of_the_request_it_was_written_in(style):
 
 
 @pytest.mark.parametrize("style", [TextLines, JsonLines])
-def test_what_a_caller_sent_starts_no_line_of_its_own(style):
+def test_callers_input_cannot_start_a_log_line(style):
     """Log injection: line ends and control characters are shown, not written."""
     sent = "x\r\n2026-11-20T12:34:56.789Z INFO app.test: forged\x1b[2J\u2028\x85"
     line = style().format(record("no such path %s", sent, path=sent))
@@ -125,7 +125,7 @@ def test_a_decision_where_there_is_no_terminal_is_a_line_of_fields():
     assert (line["result"], line["tool"], line["ms"]) == ("denied", "refund.create", 0.612)
 
 
-def test_what_a_caller_sent_reaches_no_terminal_as_a_control():
+def test_callers_input_cannot_control_the_terminal():
     """A tool cannot colour, move or end the line."""
     line = TerminalLines().format(decided(tool="x\r\n\x1b[2J", reason=f"{RAW_KEY}\n"))
     assert line.count("\x1b") == 2
@@ -133,7 +133,7 @@ def test_what_a_caller_sent_reaches_no_terminal_as_a_control():
     assert RAW_KEY not in line
 
 
-def test_decisions_are_lines_only_where_somebody_watches(monkeypatch):
+def test_decisions_are_logged_only_to_a_terminal_by_default(monkeypatch):
     """The default writes none where the log is no terminal, and then costs nothing."""
     logging.getLogger("app.decisions").setLevel(logging.INFO)
     for is_terminal, expected in ((False, {"always"}), (True, {"always", "terminal"})):
@@ -143,7 +143,7 @@ def test_decisions_are_lines_only_where_somebody_watches(monkeypatch):
 
 
 def test_a_decisions_line_has_the_agents_alias_or_name_beside_its_id(caplog):
-    """As far as the replica remembers it."""
+    """If the replica has it cached."""
     logging.getLogger("app.decisions").setLevel(logging.INFO)
     agents = {
         "x": Agent(id="1", name="n", alias="x", created_ms=0, updated_ms=0, version=""),

@@ -16,7 +16,7 @@ async def in_steps(steps, said, name):
         await take_turn()
 
 
-async def test_one_of_all_long_tasks_has_a_turn_in_each_pass():
+async def test_one_of_all_long_tasks_gets_a_turn_in_each_pass():
     """So what is short waits for one step of one of them, however many there are."""
     said = []
     works = [asyncio.create_task(in_steps(5, said, name)) for name in "abcdefgh"]
@@ -44,7 +44,7 @@ async def test_a_cancelled_task_keeps_nobody_from_a_turn():
     await take_turn()
 
 
-async def test_a_workspace_runs_so_many_at_once_and_others_do_not_wait():
+async def test_a_workspace_runs_a_limited_number_at_once_and_others_do_not_wait():
     """The rest waits in order, up to a bound; then 503 and try again."""
     slots, opened, inside = WorkspaceSlots(most=2, waiting_max=1), asyncio.Event(), []
 
@@ -66,7 +66,7 @@ async def test_a_workspace_runs_so_many_at_once_and_others_do_not_wait():
     await read("hostile", "again")
 
 
-def test_long_work_pauses_in_no_other_way():
+def test_long_work_pauses_only_by_taking_turns():
     """`sleep(0)` lets all of them go on in every pass."""
     app = Path(__file__).parents[1] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}

@@ -34,7 +34,7 @@ def test_a_decision_is_counted_by_its_result_and_its_latency():
     assert read["remit_decision_latency_seconds_sum"] == pytest.approx(0.020801)
 
 
-def test_what_a_caller_waits_for_is_counted_apart_from_what_the_entry_says():
+def test_the_callers_wait_is_counted_apart_from_the_entrys_latency():
     """A slow disk comes after the commit has read the clock, and shows here alone."""
     metrics = Metrics()
     metrics.decided("allowed", 800)
@@ -46,7 +46,7 @@ def test_what_a_caller_waits_for_is_counted_apart_from_what_the_entry_says():
     assert read["remit_answer_latency_seconds_sum"] == pytest.approx(0.04)
 
 
-def test_what_is_not_a_decision_is_counted_too():
+def test_events_other_than_decisions_are_counted_too():
     """Refusals by code, plans made again, round trips, batches."""
     metrics = Metrics()
     metrics.refused("STORE_UNAVAILABLE")
@@ -101,7 +101,7 @@ def test_a_gauge_is_what_it_is_when_it_is_read():
     assert samples(metrics)["remit_caller_cache_entries"] == 1
 
 
-def test_every_result_and_every_code_has_a_place():
+def test_every_result_and_every_code_has_a_counter():
     """None must vanish in `other`, or fail to be counted."""
     assert set(RESULTS) == {result.value for result in Result}
     assert set(OUTCOMES) == {status.value for status in CallStatus}
@@ -136,7 +136,7 @@ def test_a_large_number_is_written_in_full():
     assert gauge_text("remit_x", "What it is.", value=True).endswith("\nremit_x 1\n")
 
 
-def test_no_two_numbers_share_a_place():
+def test_no_two_counters_overlap():
     """Families lie one after the other in a row."""
     edges = [(family.start, family.end) for family in FAMILIES]
     assert edges[0][0] == 0

@@ -18,7 +18,7 @@ def test_without_any_variable_every_setting_has_its_default():
     assert Settings.from_env({}) == Settings()
 
 
-def test_variables_of_others_are_left_alone():
+def test_other_variables_are_ignored():
     """Only names that begin with REMIT_ are ours."""
     assert Settings.from_env({"PATH": "/bin", "PORT": "9", "XREMIT_PORT": "9"}) == Settings()
 
@@ -66,7 +66,7 @@ def test_a_value_is_taken_as_its_type(name, value, field, expected):
     ],
 )
 def test_a_wrong_value_is_named_with_what_it_must_be(name, value, sentence):
-    """Whoever starts the service can mend it from the sentence alone."""
+    """Anyone can correct the setting from the sentence alone."""
     assert fault(**{name: value}) == sentence
 
 
@@ -111,7 +111,7 @@ def test_an_unknown_setting_is_named_with_the_nearest_or_all(name, sentence):
         "unix://",
     ],
 )
-def test_a_store_url_that_names_no_store_is_refused_and_not_shown(url):
+def test_an_invalid_store_url_is_refused_and_not_shown(url):
     """The URL may carry a password, so only its name is in the sentence."""
     sentence = fault(REMIT_REDIS_URL=url)
     assert sentence.startswith("REMIT_REDIS_URL must ")
@@ -119,7 +119,7 @@ def test_a_store_url_that_names_no_store_is_refused_and_not_shown(url):
 
 
 @pytest.mark.parametrize("key", [SECRET, "svc_" + "A" * 32, "svc_" + "0" * 31, "svc_" + "0" * 33])
-def test_a_bootstrap_key_of_another_form_is_refused_and_not_shown(key):
+def test_a_malformed_bootstrap_key_is_refused_and_not_shown(key):
     """A key that nearly fits is a secret all the same."""
     assert fault(REMIT_BOOTSTRAP_KEY=key) == "REMIT_BOOTSTRAP_KEY must be svc_ and 32 hex digits"
 
@@ -144,6 +144,6 @@ def test_a_secret_is_long_and_never_shown():
     assert new not in repr(Settings.from_env({"REMIT_SECRET": new}))
 
 
-def test_what_clients_read_is_no_wrong_setting():
+def test_the_variables_of_clients_are_not_wrong_settings():
     """Whoever exported a key for `remit authorize` can still start the service in that terminal."""
     assert Settings.from_env({"REMIT_URL": "http://127.0.0.1:8080", "REMIT_API_KEY": "svc_x"}) == Settings()

@@ -133,7 +133,7 @@ def test_a_change_over_http_ends_them_before_it_is_answered(scene, person, metho
     assert waited["status"] == "cancelled"
 
 
-def test_what_an_edit_leaves_standing_goes_on(scene, person):
+def test_an_approval_survives_edits_that_leave_its_policies(scene, person):
     """Renaming the agent or disabling a policy ends nothing."""
     first = scene.ask()["approval"]["id"]
     scene.tenant.admin.patch(f"/v1/agents/{scene.agent}", json={"name": "other"})
@@ -178,7 +178,7 @@ async def written_with_fields_apart(client, name):
     await client.call("HSET", name, *(word for field in apart.items() for word in field))
 
 
-def test_a_record_with_its_fields_apart_is_read_attached_to_approved_and_used(scene, person):
+def test_an_approval_stored_as_separate_fields_is_read_joined_approved_and_used(scene, person):
     """As if this release had written it: the approval and the log look the same."""
     first, second = (scene.ask(amount=amount)["approval"]["id"] for amount in (1, 2))
     name = f"remit:{{{scene.tenant.id}}}:approval:{second}"
@@ -208,7 +208,7 @@ def test_a_record_with_its_fields_apart_is_read_attached_to_approved_and_used(sc
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["as written now", "with its fields apart"])
-def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, apart):
+def test_an_undecided_approval_ends_with_the_rule_that_asked(scene, person, apart):
     """The entry names policy and rule, wherever the record keeps them."""
     approval_id = scene.ask()["approval"]["id"]
     name = f"remit:{{{scene.tenant.id}}}:approval:{approval_id}"
@@ -227,7 +227,7 @@ def test_one_that_nobody_decided_ends_with_the_rule_that_asked(scene, person, ap
     assert ended["rule"]["type"] == "approval_required"
 
 
-def test_many_end_with_their_agent_and_none_of_another(tenant, person, replicas):
+def test_an_agents_approvals_end_with_it_and_no_others_do(tenant, person, replicas):
     """More than one read returns; another agent's approval stays."""
     agent, other = Scene(tenant, replicas[0]), Scene(tenant, replicas[0])
     for amount in range(90):

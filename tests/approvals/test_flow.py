@@ -29,7 +29,7 @@ def test_an_approved_call_is_allowed_once(tenant, agent_id, person):
     assert (consumed["status"], consumed["decisions"]) == ("consumed", [first["id"], second["id"]])
 
 
-def test_the_same_call_attaches_and_never_makes_a_second(tenant, agent_id, person):
+def test_the_same_call_joins_its_approval_and_never_makes_a_second(tenant, agent_id, person):
     """However often it is repeated, in whatever order of names, on whichever replica."""
     first = ask(tenant, agent_id)
     again = [ask(tenant, agent_id) for _ in range(3)]
@@ -39,7 +39,7 @@ def test_the_same_call_attaches_and_never_makes_a_second(tenant, agent_id, perso
 
 
 @pytest.mark.parametrize("amount", [5.0, "5", 6, [5], None, True], ids=str)
-def test_a_near_miss_is_not_let_through(tenant, agent_id, person, amount):
+def test_a_similar_call_is_not_let_through(tenant, agent_id, person, amount):
     """An approval is for exactly these arguments."""
     approve(person, ask(tenant, agent_id, 5)["approval"]["id"])
     assert ask(tenant, agent_id, amount)["result"] == "escalated"
@@ -179,15 +179,15 @@ def test_a_wait_ends_with_its_key(store, tenant, agent_id, replicas, end):
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, code)
 
 
-def test_what_was_read_must_still_be_so(tenant, agent_id, person):
-    """A person decides about what they have seen."""
+def test_an_approver_decides_only_on_what_they_have_seen(tenant, agent_id, person):
+    """With If-Match, a changed approval is refused."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     answer = person.post(f"/v1/approvals/{approval_id}/approve", json={}, headers={"If-Match": '"7"'})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "APPROVAL_CHANGED")
     assert approve(person, approval_id)["status"] == "approved"
 
 
-def test_what_is_hidden_must_be_accepted(tenant, agent_id, person):
+def test_hidden_values_must_be_accepted_explicitly(tenant, agent_id, person):
     """Secrets are redacted, so a person does not see everything that is bound."""
     made = tenant.authorize(agent_id, "refund.create", parameters={"password": "hunter2"})
     approval = person.get(f"/v1/approvals/{made['approval']['id']}").json()

@@ -19,7 +19,7 @@ class SilentReader:
         pass
 
 
-async def test_whoever_waits_is_woken_when_the_replica_stops():
+async def test_waiting_clients_are_woken_when_the_replica_stops():
     """A stream of approvals and a request that waits for one end at once, not half a minute later."""
     stopping = asyncio.Event()
     follower = ApprovalFollower(SilentReader(), stopping)
@@ -43,7 +43,7 @@ class ToldReader(SilentReader):
         return [await self.entries.get()]
 
 
-async def test_a_change_of_a_key_is_told_to_those_who_wait_with_it_and_to_nobody_else():
+async def test_a_change_of_a_key_wakes_only_those_who_wait_with_that_key():
     """So nothing polls the keys. Changes of other things wake nobody."""
     reader, keyspace = ToldReader(), Keyspace("one")
     follower = ApprovalFollower(reader, asyncio.Event())

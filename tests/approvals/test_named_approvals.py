@@ -62,7 +62,7 @@ def test_a_finished_approval_is_not_requested_again(tenant, agent_id, person, en
     assert ask(tenant, agent_id)["approval"]["id"] != approval_id
 
 
-def test_unknown_and_foreign_ones_are_answered_alike(tenant, agent_id, person, store):
+def test_unknown_approvals_and_those_of_others_are_answered_alike(tenant, agent_id, person, store):
     """Another call's, agent's or workspace's approval, or none: a client that tries ids learns nothing."""
     ask(tenant, agent_id)
     other = tenant.new_agent()["id"]
@@ -169,7 +169,7 @@ def test_two_spellings_that_differ_are_400(tenant, agent_id):
     assert "approvalId" in answer.json()["error"]["message"]
 
 
-def test_of_a_hundred_that_name_it_one_uses_it_and_nobody_is_asked(tenant, agent_id, person, replicas):
+def test_of_a_hundred_calls_that_name_an_approval_one_uses_it(tenant, agent_id, person, replicas):
     """On two replicas: all others are told that the approval is used, and no request for approval is left behind."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     approve(person, approval_id)

@@ -118,7 +118,7 @@ async def test_a_race_ends_as_one_of_its_sequential_histories(clients, name):
 
 
 @pytest.mark.parametrize("named", [0, 50, 100])
-async def test_of_a_hundred_repeats_one_uses_a_single_approval(clients, named):
+async def test_of_a_hundred_concurrent_repeats_one_uses_the_approval(clients, named):
     """On three replicas at once. Of the others, those that name it are refused, and the rest share one new approval."""
     scene = await Scene(clients).enter(approved=True)
     calls = [

@@ -48,7 +48,7 @@ def test_a_shadow_rule_would_have_asked_once_more(tenant, agent_id, person):
     assert shadows(tenant, agent_id) == [None, "escalated"]
 
 
-def test_a_question_attaches_beside_a_shadow_policy_that_denies(tenant, agent_id):
+def test_a_call_joins_its_approval_although_a_shadow_policy_denies(tenant, agent_id):
     """The same call joins the same approval, with an entry each time."""
     tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, **IN_SHADOW)
     first, second = ask(tenant, agent_id), ask(tenant, agent_id)

@@ -11,7 +11,7 @@ SHOWN_WHOLE, CUT = 15_000, 20_000
 
 
 @pytest.mark.parametrize("required", [1, 2])
-def test_of_two_concurrent_approvals_as_many_count_as_are_needed(tenant, person, replicas, required):
+def test_two_concurrent_approvals_both_count_only_if_two_are_needed(tenant, person, replicas, required):
     """On two replicas: if one person suffices, the other is told that it is decided; if two are needed, both count."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, ALLOW, {**ASK, "approval": {"approvals": required}})
@@ -33,7 +33,7 @@ def test_of_two_concurrent_approvals_as_many_count_as_are_needed(tenant, person,
         assert [ask(tenant, agent, amount)["result"] for _ in range(2)] == ["allowed", "escalated"]
 
 
-def test_what_is_too_long_to_be_shown_must_be_accepted_and_is_bound_all_the_same(tenant, agent_id, person):
+def test_parameters_too_long_to_show_must_be_accepted_and_are_bound(tenant, agent_id, person):
     """Up to 16 KiB a person sees all of it."""
     whole, cut = (
         tenant.authorize(agent_id, "refund.create", parameters={"text": "x" * length})["approval"]["id"]
@@ -80,7 +80,7 @@ def test_context_is_bound_once_a_policy_reads_it(tenant, agent_id, person):
     ],
     ids=bytes.decode,
 )  # fmt: skip
-def test_another_spelling_of_another_value_needs_its_own(tenant, agent_id, person, near):
+def test_another_value_needs_an_approval_of_its_own_however_it_is_spelled(tenant, agent_id, person, near):
     """But another spelling of the same value does not."""
 
     def call(parameters):
@@ -106,8 +106,8 @@ def test_another_spelling_of_another_value_needs_its_own(tenant, agent_id, perso
         ("0.1", "0.10000000000000001"),
     ],
 )
-def test_values_that_some_reader_takes_for_the_same_are_not(tenant, agent_id, person, asked, near):
-    """However two parsers may read them; a refused body lets nothing through, either."""
+def test_values_that_some_parser_confuses_are_different_calls(tenant, agent_id, person, asked, near):
+    """Whatever two parsers make of them; a refused body lets nothing through, either."""
 
     def call(value):
         body = f'{{"agent_id": "{agent_id}", "tool_name": "refund.create", "parameters": {{"a": {value}}}}}'

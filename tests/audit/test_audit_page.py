@@ -79,5 +79,5 @@ def test_every_key_of_the_page_is_a_key_of_the_keyspace():
 
 
 def test_every_setting_of_the_page_is_a_setting():
-    """Nothing is promised that the start would refuse."""
+    """The page promises no setting that Remit would reject at the start."""
     assert set(re.findall(r"REMIT_[A-Z_]+", PAGE)) <= set(names())

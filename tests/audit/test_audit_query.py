@@ -187,7 +187,7 @@ async def walk(logs, workspace_id, writer, query):
 
 
 @pytest.mark.parametrize("agent_id", [None, AGENTS[1]], ids=["unfiltered", "by agent"])
-async def test_what_is_sealed_during_a_query_is_neither_missed_nor_repeated(small, store, workspace_id, agent_id):
+async def test_a_query_neither_misses_nor_repeats_entries_sealed_meanwhile(small, store, workspace_id, agent_id):
     """After every reply to the query, another segment is sealed and another entry appended."""
     other = open_client(store.url, 250)
     client = InterruptedClient(open_client(store.url, 250)._redis)
@@ -249,7 +249,7 @@ async def test_entries_look_the_same_before_and_after_they_are_sealed(client, wo
     assert decoded(before) == writer.expected(AuditQuery())
 
 
-async def test_names_past_the_cap_take_no_further_keys(client, workspace_id):
+async def test_names_beyond_the_cap_take_no_further_keys(client, workspace_id):
     """A caller who invents tool names costs readers time, and the store no memory."""
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 3)
     await writer.append_each({"toolName": f"invented.{number}"} for number in range(64))

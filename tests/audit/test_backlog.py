@@ -41,7 +41,7 @@ async def put_workspace(client, name: str, *ages_seconds: float, segments: int =
         await client.call("HSET", keyspace.audit_poison, f"{number}-0", "x")
 
 
-async def test_an_empty_store_is_behind_with_nothing(own_client):
+async def test_an_empty_store_has_no_backlog(own_client):
     """No workspace, no lag, and room."""
     watch = SealingWatch(own_client)
     assert await watch.look() == SealingLag()
@@ -59,7 +59,7 @@ async def test_the_lag_is_that_of_the_oldest_entry_of_all_workspaces(own_client)
     assert 100 <= lag.lag_seconds < 110
 
 
-async def test_an_entry_without_a_time_hides_no_other(own_client):
+async def test_an_entry_without_a_time_does_not_hide_others(own_client):
     """Reporting unreadable entries is the compactor's job."""
     await own_client.call("XADD", keyspace_of("odd").audit_stream, "1-0", "timeMs", "soon")
     await put_workspace(own_client, "odd")
@@ -67,7 +67,7 @@ async def test_an_entry_without_a_time_hides_no_other(own_client):
     assert 20 <= (await SealingWatch(own_client).look()).lag_seconds < 30
 
 
-async def test_however_many_ask_the_store_is_asked_once_in_a_while(own_client):
+async def test_the_store_is_asked_once_in_a_while_however_many_callers_ask(own_client):
     """Monitors and balancers ask every second, of every replica."""
     time = [1000.0]
     watch = SealingWatch(own_client, now=lambda: time[0])
@@ -142,7 +142,7 @@ async def test_a_log_is_as_old_as_its_last_verification_that_found_it_intact(own
     assert 20 <= (await SealingWatch(own_client).look()).intact_seconds < 30
 
 
-async def test_what_is_not_found_intact_is_not_noted(own_client):
+async def test_a_log_is_noted_as_intact_only_after_a_full_verification_without_findings(own_client):
     """Neither a log with a fault nor a log verified only in part."""
     await put_workspace(own_client, "w", 10, segments=3)
     assert (await AuditLog(own_client).verify("w")).finding is not None

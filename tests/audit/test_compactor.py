@@ -48,7 +48,7 @@ async def test_an_entry_that_waited_long_enough_is_sealed_with_what_there_is(wri
     assert await sealed_sequence(writer) == sealed
 
 
-async def test_a_lease_of_another_is_respected_and_ends(writer, compactor):
+async def test_another_compactors_lease_is_respected_until_it_expires(writer, compactor):
     """It only saves work: without it, sealing is just as correct."""
     await writer.append(16)
     long_enough_ms = 3_600_000  # even if the machine's clock is stepped meanwhile
@@ -76,7 +76,9 @@ async def test_one_workspace_that_cannot_be_sealed_does_not_stop_the_others(writ
         await client.call("HDEL", WORKSPACES, name)
 
 
-async def test_whatever_one_workspace_holds_the_others_are_sealed(writer, compactor, client, ids, monkeypatch, caplog):
+async def test_damage_in_one_workspace_does_not_stop_sealing_in_others(
+    writer, compactor, client, ids, monkeypatch, caplog
+):
     """Even damage that nobody thought of, which the compactor would meet again after every restart."""
     other = Writer(client, ids.new(0))
     other_id = other.keyspace.workspace.split("{")[1].split("}")[0]

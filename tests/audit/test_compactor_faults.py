@@ -84,7 +84,7 @@ async def until(condition, patience_s=30):
 
 
 @pytest.mark.parametrize("mode", ["sent", "after"])
-async def test_a_compactor_killed_at_any_step_of_sealing_loses_and_doubles_nothing(
+async def test_a_compactor_killed_at_any_step_of_sealing_loses_and_duplicates_nothing(
     own_store, client, writer, workspace_id, mode
 ):
     """SIGKILL at the first, second, … call to the store, until a run completes."""

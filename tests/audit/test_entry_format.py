@@ -56,7 +56,7 @@ def test_a_mapping_and_a_list_of_fields_give_the_same_line():
     ],
     ids=str,
 )
-def test_a_further_field_that_cannot_stand_in_a_line_is_unreadable(further):
+def test_a_field_that_would_break_a_line_makes_the_entry_unreadable(further):
     """No line is broken JSON or has a field twice."""
     with pytest.raises(Unreadable):
         line_of(stored(**further))
@@ -69,7 +69,7 @@ def test_only_an_entry_of_another_type_may_have_no_result():
         line_of(stored(result=""))
 
 
-async def test_entries_that_are_no_decisions_are_found_sealed_or_not(client, workspace_id):
+async def test_entries_other_than_decisions_are_found_sealed_or_not(client, workspace_id):
     """By agent and by tool, but not by a result; the index includes them, and verifies."""
     writer = Writer(client, workspace_id)
     for number in range(12):
@@ -86,7 +86,7 @@ async def test_entries_that_are_no_decisions_are_found_sealed_or_not(client, wor
 
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["unsealed", "sealed"])
-async def test_an_entry_is_found_by_its_id_also_where_a_clock_was_stepped(client, workspace_id, sealed):
+async def test_an_entry_is_found_by_its_id_even_if_the_clock_has_stepped(client, workspace_id, sealed):
     """An id gives the time of the call; a wrong one only makes the search longer."""
     writer, ids = Writer(client, workspace_id), Ids()
     honest, stepped = ids.new(START_MS + 7), ids.new(START_MS - 7_200_000)

@@ -90,7 +90,7 @@ async def test_a_row_says_by_which_version_and_with_which_code_it_was_decided(cl
 
 
 @pytest.mark.parametrize("code", ["approval_approved", "executed"])
-async def test_what_is_no_decision_is_read_like_one(client, workspace_id, code):
+async def test_entries_other_than_decisions_are_exported_too(client, workspace_id, code):
     """What became of an approval or a call has a code of its own."""
     writer = Writer(client, workspace_id)
     await writer.append(type="outcome", code=code, decisionId=AGENTS[0])
@@ -123,7 +123,7 @@ async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, wo
     assert end["end"]["entries"] == 90
 
 
-async def test_a_broken_export_does_not_look_whole(client, writer, workspace_id):
+async def test_an_interrupted_export_does_not_look_complete(client, writer, workspace_id):
     """Without the last piece there is no end record, and gzip has no trailer."""
     pieces = [piece async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON)]
     cut = b"".join(pieces[:-1])

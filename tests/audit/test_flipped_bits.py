@@ -59,10 +59,8 @@ async def test_a_flipped_bit_of_a_segment_is_never_an_answer(client, writer, wor
 
 
 @pytest.mark.parametrize("field", FIELDS)
-async def test_a_flipped_bit_of_what_entries_are_checked_by_is_never_a_wrong_answer(
-    client, writer, workspace_id, field
-):
-    """If it does not matter for the question, the answer is right."""
+async def test_a_flipped_bit_in_a_digest_never_gives_a_wrong_answer(client, writer, workspace_id, field):
+    """If it does not matter for the query, the answer is right; otherwise it is an error."""
     log, chance, query = AuditLog(client), random.Random(7), AuditQuery(agent_id=AGENTS[1], limit=1000)
     key = writer.keyspace.audit_segment(2)
     value = await client.call_bytes("HGET", key, field) or b""
@@ -107,7 +105,7 @@ async def test_an_export_is_not_complete_without_a_segment_that_the_index_has_lo
             await exported(client, workspace_id)
 
 
-async def test_an_export_comes_in_pieces_that_take_others_no_time(client, writer, workspace_id):
+async def test_an_export_is_written_in_pieces_so_others_are_not_delayed(client, writer, workspace_id):
     """Lines stay whole."""
     pieces = [each async for each in export(client, workspace_id, AuditQuery(), Format.NDJSON)]
     assert max(map(len, pieces)) < 40_000

@@ -37,7 +37,7 @@ async def add(client, writer, entry_id, **fields):
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["still there", "deleted again"])
 @pytest.mark.parametrize("entry_id", IN_THE_WAY)
-async def test_an_entry_that_stands_in_the_way_of_commits_is_set_aside_and_they_go_on(
+async def test_an_entry_that_blocks_commits_is_quarantined_and_commits_go_on(
     client, writer, workspace_id, entry_id, is_there, caplog
 ):
     """Whatever its id, and even if the stream only remembers the id. It is logged and kept, but never sealed."""
@@ -72,7 +72,7 @@ async def test_an_entry_between_two_commits_leaves_the_stream_when_it_is_sealed(
 
 
 @pytest.mark.parametrize("entry_id", [*IN_THE_WAY, *OUT_OF_THE_WAY])
-async def test_no_reader_is_shown_what_no_commit_made(client, writer, workspace_id, entry_id):
+async def test_no_reader_sees_entries_that_no_commit_wrote(client, writer, workspace_id, entry_id):
     """Neither a query nor an export, before anything is repaired."""
     await add(client, writer, entry_id, **{name: str(value) for name, value in fields_of(1).items()})
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
@@ -82,7 +82,7 @@ async def test_no_reader_is_shown_what_no_commit_made(client, writer, workspace_
 
 
 @pytest.mark.parametrize("entry_id", ["500-0", "*", HIGHEST])
-async def test_no_place_is_filled_up_to_a_foreign_entry(client, writer, workspace_id, entry_id):
+async def test_a_foreign_entry_with_a_high_id_adds_no_lines_to_the_log(client, writer, workspace_id, entry_id):
     """A segment ends with the last commit, however high an id a foreign entry has."""
     await add(client, writer, entry_id)
     sealer = Sealer(client, 512, 100)
@@ -90,7 +90,7 @@ async def test_no_place_is_filled_up_to_a_foreign_entry(client, writer, workspac
     assert await sealer.seal_next(workspace_id) is None
 
 
-async def test_more_foreign_entries_than_are_read_at_once_are_all_set_aside(client, writer, workspace_id):
+async def test_any_number_of_foreign_entries_is_quarantined(client, writer, workspace_id):
     """In steps, however many there are; none of them is read twice."""
     for number in range(300):
         await add(client, writer, f"{10**12 + number}-0")
@@ -122,7 +122,7 @@ async def test_a_workspace_without_a_decision_is_freed_too(client, workspace_id)
     assert len((await AuditLog(client).query(workspace_id, AuditQuery())).lines) == 1
 
 
-async def test_what_is_gone_from_the_stream_has_the_time_of_its_neighbours(client, writer, workspace_id):
+async def test_a_missing_entry_is_given_its_neighbours_time(client, writer, workspace_id):
     """So a query and an export of that time show that something is missing there."""
     await client.call("XDEL", writer.keyspace.audit_stream, "1-0", "5-0", "9-0")
     sealer = Sealer(client, 8, 100)

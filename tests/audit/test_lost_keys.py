@@ -67,7 +67,7 @@ async def test_without_its_head_no_segment_is_written_over(client, writer, works
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
 
 
-async def test_a_segment_that_was_written_by_half_is_written_again(client, writer, workspace_id):
+async def test_a_half_written_segment_is_written_again(client, writer, workspace_id):
     """A store that refuses a command in the middle of the script, for lack of a permission, undoes nothing."""
     await client.call("HSET", writer.keyspace.audit_segment(3), "number", 3, "first_sequence", 11, "count", 2)
     sealer = Sealer(client, 5, 100)

@@ -97,7 +97,7 @@ async def test_what_was_dropped_leaves_nothing_behind(client, writer, workspace_
 
 
 async def test_a_query_that_reaches_below_the_floor_says_so(client, writer, workspace_id):
-    """And one that does not, does not: its page is full, or it asks for later times only."""
+    """A query that does not reach below it says nothing: its page is full, or it asks only for later times."""
     await drop(client, workspace_id, 5)
     log = AuditLog(client)
     everything = await log.query(workspace_id, AuditQuery(limit=1000))
@@ -271,7 +271,7 @@ async def test_an_export_that_retention_overtakes_fails(client, writer, workspac
     assert b'"end"' not in b"".join(pieces)
 
 
-async def test_an_export_of_times_that_nothing_dropped_is_of_goes_on(client, writer, workspace_id):
+async def test_an_export_continues_if_retention_drops_only_entries_outside_its_span(client, writer, workspace_id):
     """What retention dropped could not have matched."""
     query, pieces = AuditQuery(from_ms=START_MS + 100), []
     async for piece in export(client, workspace_id, query, Format.NDJSON):

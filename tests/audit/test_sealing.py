@@ -124,7 +124,7 @@ async def test_a_stream_that_starts_elsewhere_refuses_the_segment(client, writer
     assert await client.call("EXISTS", writer.keyspace.audit_segment(1)) == 0
 
 
-async def test_nothing_is_set_aside_by_a_head_that_has_moved(client, writer, workspace_id):
+async def test_nothing_is_quarantined_once_the_head_has_moved(client, writer, workspace_id):
     """I9: what looked foreign may be an answered decision that has come back, or be in the log already."""
     await writer.append(4)
     await client.call("XADD", writer.keyspace.audit_stream, "4-5", "hello", "there")
@@ -134,7 +134,7 @@ async def test_nothing_is_set_aside_by_a_head_that_has_moved(client, writer, wor
     assert await client.call("XLEN", writer.keyspace.audit_stream) == 5
 
 
-async def test_a_store_that_lost_a_segment_and_has_its_entries_again_loses_none(client, writer, sealer, workspace_id):
+async def test_a_store_set_back_to_before_a_segment_seals_its_entries_again(client, writer, sealer, workspace_id):
     """I9: a crash, a failover or a backup takes the store back; a compactor that remembers better must not insist."""
     await writer.append(20)
     keys = writer.keyspace
@@ -153,7 +153,9 @@ async def test_a_store_that_lost_a_segment_and_has_its_entries_again_loses_none(
 
 
 async def test_of_two_sealers_one_seals_and_the_other_goes_on_from_there(client, writer, workspace_id):
-    """I9: who comes second reads the head again and builds the next; what the first has sealed is no poison."""
+    """I9: the second one reads the head again and builds the next segment; nothing that the first has sealed is
+    quarantined.
+    """
     await writer.append(64)
     one, other = Sealer(client, 16, 100), Sealer(client, 16, 100)
     for number in range(1, 5):
@@ -193,7 +195,7 @@ async def test_large_entries_make_short_segments(client, writer, sealer, workspa
     ],
     ids=lambda poison: str(poison)[:24],
 )
-async def test_an_entry_that_cannot_be_read_is_set_aside_and_keeps_its_place(
+async def test_an_unreadable_entry_is_quarantined_and_keeps_its_place(
     client, writer, sealer, workspace_id, poison, caplog
 ):
     """It blocks nothing and does not disappear: a line names it, its fields are kept, a log line reports it."""
@@ -231,7 +233,7 @@ async def test_an_entry_that_somebody_deleted_leaves_a_line_that_says_so(client,
     assert [entry.result for entry in entries] == ["allowed", "allowed", None, "allowed", "allowed", None]
 
 
-async def test_an_entry_that_no_commit_wrote_is_set_aside_and_never_in_the_log(client, writer, sealer, workspace_id):
+async def test_an_entry_that_no_commit_wrote_is_quarantined_and_never_logged(client, writer, sealer, workspace_id):
     """Only ids that end in -0 are commits'."""
     await writer.append(2)
     await client.call("XADD", writer.keyspace.audit_stream, "2-5", "hello", "there")

@@ -438,7 +438,7 @@ def test_the_page_has_a_row_for_each_tampering():
     assert rows == [(act.__name__, plain or "-", kept or "-") for act, plain, kept in TAMPERINGS]
 
 
-async def test_a_quiet_night_repeats_the_checkpoint(log):
+async def test_a_verification_without_new_entries_repeats_the_checkpoint(log):
     """Nothing new: the same line, and nothing found."""
     kept = (await log.verify()).checkpoint
     for _ in range(2):
@@ -446,7 +446,7 @@ async def test_a_quiet_night_repeats_the_checkpoint(log):
         assert (found.finding, found.complete, found.checkpoint) == (None, True, kept)
 
 
-async def test_what_was_unsealed_at_a_checkpoint_is_compared_after_it_was_sealed(log):
+async def test_entries_unsealed_at_a_checkpoint_are_compared_after_sealing(log):
     """Entries and changes go on into segments and links; the checkpoint still speaks of them."""
     kept = (await log.verify()).checkpoint
     await log.writer.append(4)
@@ -459,7 +459,7 @@ async def test_what_was_unsealed_at_a_checkpoint_is_compared_after_it_was_sealed
     assert (await log.verify(found.checkpoint)).finding is None
 
 
-async def test_a_checkpoint_of_before_there_was_a_rest_still_counts(log):
+async def test_a_checkpoint_of_an_earlier_release_still_counts(log):
     """Five words: the segment, and nothing of stream and changes."""
     line = " ".join((await log.verify()).checkpoint.line.split()[:5])
     assert (await log.verify(Checkpoint.parse(line))).complete
@@ -467,14 +467,14 @@ async def test_a_checkpoint_of_before_there_was_a_rest_still_counts(log):
     assert (await log.verify(Checkpoint.parse(line))).finding.segment == 2
 
 
-async def test_a_floor_that_retention_made_is_no_finding(log):
+async def test_a_floor_set_by_retention_is_not_a_finding(log):
     """Archived or not: the head says how it came to be."""
     await Retention(log.client, unarchived=True).drop_next(log.workspace_id, 2**50)
     found = await log.verify()
     assert (found.finding, found.first_segment) == (None, 2)
 
 
-async def test_what_was_not_checked_is_said(log):
+async def test_a_partial_verification_says_what_it_did_not_check(log):
     """A verification in steps, and one after a checkpoint."""
     part = await Verifier(log.client, log.workspace_id).verify(None, 3)
     assert part.checked == ("segments 1 to 3: 48 entries, links and index",)
@@ -489,7 +489,7 @@ async def test_what_was_not_checked_is_said(log):
     ]
 
 
-async def test_chains_of_changes_sealed_by_two_at_once_have_no_fork(log):
+async def test_concurrent_writers_never_fork_the_chain_of_changes(log):
     """The script takes only what is built upon the newest link."""
     genesis = trail_genesis(log.workspace_id)
     assert genesis.sha256 != trail_genesis(log.workspace_id[::-1]).sha256

@@ -37,7 +37,7 @@ async def test_every_entry_of_the_span_is_among_them_in_order(written, first, la
     assert found[0] > first - 5 or first <= 1
 
 
-async def test_one_agents_entries_come_alone(written):
+async def test_the_span_of_one_agent_has_only_that_agents_entries(written):
     """Through the index."""
     client, workspace_id, writer = written
     await writer.append(2, agentId=AGENTS[1])

@@ -70,7 +70,7 @@ async def test_a_log_is_read_as_a_whole_when_its_round_is_due_and_not_before(wat
 
 
 @pytest.mark.parametrize(("segment", "fault"), [(1, "removed"), (3, "removed"), (5, "truncated")])
-async def test_a_finding_is_told_and_the_log_is_not_noted_as_intact(watched, segment, fault):
+async def test_a_finding_is_reported_and_the_log_not_noted_as_intact(watched, segment, fault):
     """Whichever step meets it; the next round is an interval later all the same."""
     await watched.client.call("DEL", watched.keys.audit_data(segment))
     verified_ms, intact_ms = await watched.go_round()
@@ -81,13 +81,13 @@ async def test_a_finding_is_told_and_the_log_is_not_noted_as_intact(watched, seg
     assert len(watched.told) == 2
 
 
-async def test_of_two_processes_one_verifies_a_log(watched):
+async def test_only_one_of_two_processes_verifies_a_log(watched):
     """The other leaves it alone while the lease lasts."""
     await watched.client.call("SET", watched.keys.verification_lease, "another")
     assert await watched.go_round() == [None, None]
 
 
-async def test_what_retention_drops_meanwhile_is_no_finding(watched, monkeypatch):
+async def test_entries_dropped_by_retention_meanwhile_are_not_a_finding(watched, monkeypatch):
     """The round goes on at the floor."""
     begun_from = []
 
@@ -104,7 +104,7 @@ async def test_what_retention_drops_meanwhile_is_no_finding(watched, monkeypatch
     assert (begun_from[:3], watched.told) == ([None, 2, None], [])
 
 
-async def test_a_round_that_is_told_to_stop_is_not_noted(watched):
+async def test_a_round_that_is_stopped_is_not_recorded(watched):
     """The next process begins it anew."""
     stopped = asyncio.Event()
     stopped.set()

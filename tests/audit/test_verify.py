@@ -205,7 +205,7 @@ async def test_the_first_segment_that_was_tampered_with_is_named(log, tamper, fa
     assert found.checkpoint.segment == segment - 1
 
 
-async def test_a_log_rewritten_as_a_whole_is_found_out_by_a_checkpoint_kept_elsewhere(log):
+async def test_a_checkpoint_kept_elsewhere_exposes_a_log_rewritten_as_a_whole(log):
     """Without one, a chain that is consistent in itself is all that there is."""
     kept = Checkpoint.parse((await log.verify()).checkpoint.line)
     body = await log.forge(2)
@@ -250,7 +250,7 @@ async def test_a_log_cut_back_behind_a_checkpoint_is_truncated(log):
     assert (await log.verify(since=kept)).finding.fault is Fault.TRUNCATED
 
 
-async def test_a_log_written_anew_above_a_checkpoint_is_found_out(log):
+async def test_a_log_rewritten_after_a_checkpoint_is_detected(log):
     """Everything deleted, another log written, and a floor forged so that the checkpoint lies below it."""
     kept = (await log.verify()).checkpoint
     keyspace, forged = log.keyspace, "c" * 64
@@ -303,6 +303,6 @@ def test_a_genesis_belongs_to_one_workspace(ids):
     assert genesis(ids.new(0)) != genesis(ids.new(0))
 
 
-def test_a_row_names_its_part():
+def test_a_finding_in_the_index_names_its_part():
     """What the index holds of a segment is made in one place."""
     assert (row_member(Row(130, 2, 3, 4, 5)), part_of(130)) == ("130:2:3:4:5", 1)

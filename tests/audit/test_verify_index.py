@@ -96,7 +96,7 @@ async def test_an_untouched_index_is_intact(log):
 
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("dimension", INDEXES)
-async def test_an_index_that_does_not_say_what_the_entries_say_is_found_out(log, dimension, harm):
+async def test_an_index_that_contradicts_the_entries_is_detected(log, dimension, harm):
     """The first segment of which it is wrong is named, and the checkpoint is of the one before."""
     key = log.keyspace.audit_by(dimension, INDEXES[dimension], 1)
     if not await log.client.call("EXISTS", key):
@@ -111,7 +111,7 @@ async def test_an_index_that_does_not_say_what_the_entries_say_is_found_out(log,
     assert not found.complete
 
 
-async def test_an_index_that_names_a_segment_without_an_entry_is_found_out(log):
+async def test_an_index_row_without_entries_is_detected(log):
     """It would make an offset skip what is not there."""
     await log.client.call("ZADD", log.keyspace.audit_by("result", "escalated", 1), 1, "4:1:1")
     assert (await log.verify()).finding is None  # nobody asks for it and misses anything
@@ -120,7 +120,7 @@ async def test_an_index_that_names_a_segment_without_an_entry_is_found_out(log):
     assert found.finding.segment == 5
 
 
-async def test_a_second_row_for_a_segment_is_found_out(log):
+async def test_a_second_index_row_for_a_segment_is_detected(log):
     """A query would show its entries twice."""
     key = log.keyspace.audit_by_all(1)
     await log.replace(key, 5, lambda member: member, lambda member: f"{member}0")
@@ -129,7 +129,7 @@ async def test_a_second_row_for_a_segment_is_found_out(log):
 
 
 @pytest.mark.parametrize("entries", [16, 250], ids=["as it is", "with a false count"])
-async def test_a_row_in_another_part_is_found_out_and_no_query_believes_it(log, entries):
+async def test_an_index_row_in_the_wrong_part_is_detected_and_ignored_by_queries(log, entries):
     """It would show the segment's entries twice, and make an offset skip others."""
     client, keyspace, workspace_id = log.client, log.keyspace, log.workspace_id
     queries = AuditQuery(limit=1000), AuditQuery(limit=1000, offset=30), AuditQuery(limit=9, agent_id=AGENTS[1])
@@ -161,7 +161,7 @@ async def test_a_segment_in_the_index_of_another_part_is_found_out(log, dimensio
 
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["first sequence", "first ms", "last ms"])
-async def test_a_part_that_does_not_span_its_segments_is_found_out(log, place):
+async def test_a_part_whose_times_do_not_span_its_segments_is_detected(log, place):
     """Queries with times, a cursor or an offset would pass over it."""
     span = (await log.client.call("HGET", log.keyspace.audit_parts, "1")).split(" ")
     span[place] = str(int(span[place]) + (1 if place < 2 else -1))
@@ -171,7 +171,7 @@ async def test_a_part_that_does_not_span_its_segments_is_found_out(log, place):
     assert found.finding.segment in (3, 5)
 
 
-async def test_a_list_of_frames_that_counts_wrongly_is_found_out(log):
+async def test_a_wrong_list_of_frames_is_detected(log):
     """Sequences of entries are counted by it."""
     key = log.keyspace.audit_segment(5)
     frames = await log.client.call("HGET", key, "frames")
@@ -197,7 +197,7 @@ async def test_a_verification_in_steps_compares_the_index_too(log):
     assert (steps, found.finding.segment) == (2, 5)
 
 
-async def test_what_retention_drops_meanwhile_is_no_fault(log):
+async def test_segments_dropped_by_retention_meanwhile_are_not_a_fault(log):
     """Its bodies were read, and its index is gone."""
     verifier = Verifier(log.client, log.workspace_id)
     compare = verifier._index.compare

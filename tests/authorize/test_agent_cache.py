@@ -65,7 +65,7 @@ def cache(shelf):
     return AgentCache(shelf, Compiled, 1_000_000)
 
 
-async def test_what_was_loaded_is_recalled(cache, shelf):
+async def test_a_loaded_agent_is_served_from_the_cache(cache, shelf):
     """The same object, without asking again; by workspace and by agent."""
     shelf.put("a")
     assert cache.recall(W, "a") is None
@@ -78,7 +78,7 @@ async def test_what_was_loaded_is_recalled(cache, shelf):
     assert shelf.loads == ["a"]
 
 
-async def test_an_agent_that_many_miss_at_once_is_loaded_once(cache, shelf):
+async def test_concurrent_misses_load_an_agent_once(cache, shelf):
     """They all get the same object; another agent is loaded meanwhile."""
     shelf.put("a")
     shelf.put("b")
@@ -122,7 +122,7 @@ async def test_an_alias_leads_to_the_agent_that_was_loaded_with_it_last(cache, s
     assert cache.recall(W, "x") is None
 
 
-async def test_one_who_gives_up_does_not_take_the_load_from_the_others(cache, shelf):
+async def test_a_caller_that_gives_up_does_not_cancel_the_load_for_others(cache, shelf):
     """A client that disconnects cancels its own request, not that of whoever waits beside it."""
     shelf.put("a")
     shelf.open.clear()
@@ -139,7 +139,7 @@ async def test_one_who_gives_up_does_not_take_the_load_from_the_others(cache, sh
 
 
 @pytest.mark.parametrize("failure", [AgentNotFound("none"), StoreUnavailable("away")])
-async def test_a_failure_is_everybodys_and_is_not_remembered(cache, shelf, failure):
+async def test_a_failed_load_fails_all_its_callers_and_is_not_cached(cache, shelf, failure):
     """Who asks afterwards gets what is there then."""
     shelf.held["a"] = failure
     outcomes = await asyncio.gather(*(cache.load(W, "a") for _ in range(3)), return_exceptions=True)
@@ -167,7 +167,7 @@ async def test_a_load_that_fails_after_everybody_gave_up_is_not_logged(cache, sh
 
 
 async def test_only_what_is_stale_is_dropped(cache, shelf):
-    """Whoever finds out late that an old version was stale does not throw away the new one."""
+    """A caller that learns late of an old version does not evict the new one."""
     shelf.put("a")
     old = await cache.load(W, "a")
     shelf.put("a", version="2")
@@ -267,7 +267,7 @@ async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, 
     assert ((await cache.load(W, "a")).compiled == threading.get_ident()) is on_the_loop
 
 
-async def test_whoever_minds_the_heap_is_told_what_stays(shelf):
+async def test_the_heap_is_told_which_agents_stay(shelf):
     """After each agent that is kept, and not for one that is gone when its call is answered."""
     kept = []
     cache = AgentCache(shelf, Compiled, 20_000, kept=lambda: kept.append(len(cache)))

@@ -89,7 +89,7 @@ def authorizer(cache, commit):
 
 
 @pytest.mark.parametrize("quick", [True, False])
-async def test_only_a_call_that_could_hold_the_loop_is_decided_in_a_thread(decided, quick):
+async def test_only_a_call_that_could_block_the_loop_is_decided_in_a_thread(decided, quick):
     """Decision 0010: everybody else's call goes on meanwhile."""
     await authorizer(Cache(Agent(quick=quick)), Commit(None)).authorize(CALLER, REQUEST, 0)
 

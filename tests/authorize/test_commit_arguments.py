@@ -107,7 +107,7 @@ async def test_a_part_gets_the_keys_and_arguments_of_its_header(part):
             assert len(given) == len(declared)
 
 
-async def test_what_a_part_is_told():
+async def test_each_part_gets_its_arguments():
     """Several parts in one call, each with its own words."""
     tokens = CASES["groups"]["tokens"]
     plan = Plan(ALLOWED, (LIMIT, replace(BUDGET, bucket="b1"), CHECK), 60, 120)

@@ -69,11 +69,11 @@ def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
         assert 0.5 < spent <= 0.001 * 600.0 + 0.02
 
 
-def test_what_a_thread_does_is_no_dearer(budget):
+def test_work_in_a_thread_counts_no_more_than_its_time(budget):
     assert steps(budget, 0.0, beside=0.01) in range(24, 28)
 
 
-def test_steps_that_have_begun_count_before_they_have_ended(budget):
+def test_steps_count_from_when_they_begin(budget):
     """Otherwise all that begin at once would be let in, however many they are."""
     began = 0
     for _ in range(5_000):
@@ -83,12 +83,12 @@ def test_steps_that_have_begun_count_before_they_have_ended(budget):
     assert began in range(999, 1_004)
 
 
-def test_workspaces_have_a_budget_each(budget):
+def test_each_workspace_has_a_budget_of_its_own(budget):
     assert steps(budget, 0.1, "a") == 1
     assert steps(budget, NOTICED_S, "b") in range(999, 1_004)
 
 
-def test_without_a_slow_lane_every_step_is_made_here(clock):
+def test_without_a_slow_lane_nothing_moves(clock):
     alone = LoopBudget(Lane(), clock)
     alone.switch("a")
     alone.switch("b")

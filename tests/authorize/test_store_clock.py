@@ -38,7 +38,7 @@ def test_an_estimate_within_the_bounds_stays(clock):
 
 
 @pytest.mark.parametrize("step_us", [-600 * SECOND, 600 * SECOND, -1, 1])
-def test_a_step_of_the_stores_clock_is_followed_at_once(clock, step_us):
+def test_a_step_of_the_stores_clock_is_noticed_at_once(clock, step_us):
     """One reply suffices, in either direction."""
     clock.observe(0, 10, 5_000)
     clock.observe(1_000, 1_010, 6_000 + step_us)

@@ -35,7 +35,7 @@ def test_no_request_leaves_before_its_moment():
     assert arrivals.take(now_us=100_000, free_since_us=0) == 1
 
 
-def test_what_a_slow_service_holds_up_is_sent_later_and_left_out_of_nothing():
+def test_requests_delayed_by_a_slow_service_are_all_sent_and_counted():
     """Three requests fell due while one answer was awaited; all of them are sent, and all of their waiting counts."""
     arrivals = Arrivals([Phase(rate=10, seconds=0.4)])
     first = arrivals.take(0, 0)

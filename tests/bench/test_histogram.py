@@ -28,7 +28,7 @@ def test_small_values_are_exact():
     assert [histogram.percentile(percent) for percent in (1, 50, 99)] == [1, 50, 99]
 
 
-def test_nothing_recorded_gives_zero():
+def test_an_empty_histogram_gives_zero():
     """A phase without answers renders, it does not divide by zero."""
     assert Histogram().percentile(99) == 0
 

@@ -19,7 +19,7 @@ from app.canonical.dates import moment_of
         ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59"),
     ],
 )
-def test_what_is_earlier_sorts_first(earlier, later):
+def test_an_earlier_time_sorts_first(earlier, later):
     """By the instant and to the last digit, wherever the clock stands."""
     assert moment_of(earlier) < moment_of(later)
 
@@ -48,12 +48,12 @@ def test_one_instant_is_itself(one, other):
         "2026-11-20T12:00:00." + "1" * 60 + "Z",
     ],
 )
-def test_what_names_no_day_or_instant_is_refused(text):
+def test_a_string_that_names_no_day_or_instant_is_refused(text):
     """A local time among it: nobody knows when that is."""
     with pytest.raises(Ambiguous):
         moment_of(text)
 
 
-def test_a_day_and_an_instant_are_of_two_kinds():
+def test_a_day_and_an_instant_cannot_be_compared():
     """Which of them is earlier has no answer, so the kind comes first."""
     assert moment_of("2026-11-20")[0] != moment_of("2026-11-20T00:00:00Z")[0]

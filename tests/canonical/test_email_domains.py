@@ -73,7 +73,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_no_hostile_spelling_goes_to_our_domain(text):
+def test_no_hostile_spelling_passes_for_our_domain(text):
     """Refused, or sent where it goes."""
     with suppress(Ambiguous):
         assert not host_matcher(["corp.com", "*.corp.com"])(canonical_email_domain(text))

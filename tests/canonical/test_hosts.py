@@ -143,7 +143,7 @@ is_ours = host_matcher(["corp.com", "*.corp.com"])
 
 
 @pytest.mark.parametrize("text", (HOSTILE | ODD_ADDRESSES).values(), ids=HOSTILE | ODD_ADDRESSES)
-def test_no_hostile_spelling_is_ours(text):
+def test_no_hostile_spelling_passes_for_our_host(text):
     """Refused, or read as the host that it leads to."""
     with suppress(Ambiguous):
         assert not is_ours(canonical_host(text))
@@ -163,7 +163,7 @@ def test_a_host_has_one_spelling(text, canonical):
 
 
 @pytest.mark.parametrize("text", [text for text in (HOSTILE | ODD_ADDRESSES | SAME) if "://" in text])
-def test_what_is_accepted_is_what_other_readers_read(text):
+def test_an_accepted_host_is_the_one_that_other_parsers_read(text):
     """The WHATWG's algorithm and RFC 3986's come to the same host, whatever we are asked about."""
     agrees_with_others(text)
 
@@ -194,7 +194,7 @@ pieces = st.sampled_from(
 
 @settings(max_examples=examples(1000))
 @given(st.sampled_from(["https://", "http://", "ws://", "ftp://", "HTTPS://"]), st.lists(pieces, max_size=6))
-def test_whatever_is_accepted_is_what_other_readers_read(scheme, parts):
+def test_any_accepted_host_is_the_one_that_other_parsers_read(scheme, parts):
     """Of whatever hostile pieces an address is made."""
     agrees_with_others(scheme + "".join(parts))
 
@@ -223,7 +223,7 @@ def test_a_pattern_has_one_spelling(pattern, canonical):
 
 
 @pytest.mark.parametrize("pattern", ["*", "*.", "*corp.com", "a.*.com", "*.*.com", "https://corp.com", "*.10.0.0.1"])
-def test_other_places_for_a_star_and_urls_are_no_patterns(pattern):
+def test_a_star_elsewhere_or_a_url_is_not_a_pattern(pattern):
     """One star, first, before a dot."""
     with pytest.raises(Ambiguous):
         canonical_pattern(pattern)

@@ -88,7 +88,7 @@ def test_a_value_is_missing_as_a_whole_or_in_an_element(name, call, missing):
         ("grid[*][*]", {"grid": [1]}, "a number where an array must be"),
     ],
 )
-def test_what_stands_in_the_way_cannot_be_judged(name, call, said):
+def test_a_value_that_blocks_a_path_cannot_be_judged(name, call, said):
     """A tool may look into it where a rule cannot; a decoy beside it does not help."""
     with pytest.raises(Ambiguous, match=said):
         ValuePath(name).find(call)
@@ -112,7 +112,7 @@ def test_other_brackets_and_stars_are_refused(name):
 
 
 def test_the_parts_of_a_name_are_bounded():
-    """Since an object can be made in which each way of splitting it leads on."""
+    """Otherwise an object could be built in which every way of splitting the name leads on."""
     require_path("a." * (MAX_PARTS - 1) + "a")
     with pytest.raises(ValueError, match="has 11 parts between dots; at most 10"):
         require_path("a." * MAX_PARTS + "a")

@@ -179,7 +179,7 @@ def test_authorize_asks_the_service_with_a_key(remit, tenant):
     ]
 
 
-def test_what_became_of_a_call_is_reported_with_the_key_that_asked(remit, tenant):
+def test_an_outcome_is_reported_with_the_key_that_asked(remit, tenant):
     """Another key, or none, is told so."""
     agent = tenant.new_agent()
     once = {"maxCalls": 1, "windowSeconds": 60, "refundable": True}
@@ -195,7 +195,7 @@ def test_what_became_of_a_call_is_reported_with_the_key_that_asked(remit, tenant
     assert "REMIT_API_KEY is not set" in remit(*report, REMIT_API_KEY="").stderr
 
 
-def test_authorize_says_what_keeps_it_from_an_answer(remit, tenant):
+def test_authorize_says_why_there_is_no_answer(remit, tenant):
     """The service's own sentence, or which address does not answer."""
     ask = ("authorize", tenant.new_agent()["id"], "file.read")
     ran = remit(*ask, REMIT_API_KEY="svc_" + "0" * 32)
@@ -233,7 +233,7 @@ def test_a_former_version_is_found_and_made_current_again(remit, tenant):
     assert [each.get("reason") for each in trail] == ["false alarm", "while we look", None]
 
 
-def test_a_decision_of_the_past_is_explained(remit, tenant):
+def test_a_past_decision_is_explained(remit, tenant):
     """As the API does; what the log does not hold is named; what is no decision is said to be none."""
     agent = tenant.new_agent(alias="payer")
     secret = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"password": {"minLength": 8}}}
@@ -251,7 +251,7 @@ def test_a_decision_of_the_past_is_explained(remit, tenant):
     assert (ran.returncode, ran.stderr) == (1, "Error: No audit entry has this id\n")
 
 
-def test_changes_of_everything_that_the_trail_has_can_be_asked_for():
+def test_the_trail_can_be_filtered_by_every_type_it_has():
     """The console does not load what knows them before it needs to."""
     assert list(RESOURCES) == list(ResourceType)
 
@@ -274,7 +274,7 @@ def test_the_trail_of_changes_is_printed(remit, tenant):
     assert "`remit keys list`" in remit("changes", "--actor", "nobody").stderr
 
 
-def test_what_changes_something_says_so_as_json(remit, tenant):
+def test_every_command_that_changes_something_takes_json(remit, tenant):
     """Agents, policies and keys; groups too."""
     shown = json.loads(done(remit("agents", "create", "payer", "--group", "crew", "--group", "night", "--json")))
     assert shown["groups"] == ["crew", "night"]

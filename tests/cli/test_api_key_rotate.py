@@ -76,7 +76,7 @@ def test_a_person_is_told_when_the_new_key_ends(remit, key):
 
 
 @pytest.mark.parametrize("overlap", ["", "1", "-1h", "1w", "1.5h", "3651d", "999999999d", "9999999999s", "٣h"])
-def test_an_overlap_that_is_none_is_misuse(remit, key, overlap):
+def test_an_invalid_overlap_is_a_misuse(remit, key, overlap):
     """A number without a unit could be anything."""
     made = remit("rotate", key["id"], "--overlap", overlap)
     assert made.returncode == 2

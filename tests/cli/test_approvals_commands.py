@@ -107,7 +107,7 @@ def test_a_request_is_shown_with_its_call_and_answered_with_a_note(tenant, agent
     terminal.until(f"approval {denied} is denied")
 
 
-def test_what_waits_already_is_asked_first_and_can_be_left_for_later(tenant, agent_id, asking_replica):
+def test_older_requests_are_shown_first_and_can_be_skipped(tenant, agent_id, asking_replica):
     """Oldest first; s leaves it as it is."""
     asked = [ask(tenant, agent_id, amount)["approval"]["id"] for amount in (1, 2)]
     key = tenant.new_key(["approve", "read"], name="ann")["key"]

@@ -96,7 +96,7 @@ def test_an_export_is_a_whole_file(remit, writer, tmp_path, kind):
 
 
 async def test_an_export_that_fails_leaves_the_file_as_it_was(remit, writer, tmp_path):
-    """Yesterday's good one, or none; and nothing beside it."""
+    """Yesterday's good one, or none, with no temporary file beside it."""
     await writer.client.call("DEL", writer.keyspace.audit_data(2))
     path = tmp_path / "log"
     assert remit("export", "-o", path).returncode == 1
@@ -174,7 +174,7 @@ def test_a_query_finds_an_entry_by_its_id_its_key_its_policy_and_its_rule(remit,
     assert json.loads(remit("query", "--rule-type", "rate_limit", "--json").stdout) == []
 
 
-async def test_a_checkpoint_file_is_compared_with_and_replaced_only_where_all_is_well(remit, writer, tmp_path):
+async def test_a_checkpoint_file_is_replaced_only_if_nothing_is_found(remit, writer, tmp_path):
     """A quiet night leaves the same line, a finding leaves the file, and what is no checkpoint is refused."""
     kept = tmp_path / "checkpoint"
     assert remit("verify", "--checkpoint-file", kept).returncode == 0

@@ -58,7 +58,7 @@ def test_what_an_agent_may_call_is_what_the_api_says(remit, tenant):
     assert "reason       a policy: the tool is not on the policy's allowlist" in one
 
 
-def test_what_cannot_be_is_said_in_a_sentence(remit):
+def test_an_invalid_request_is_answered_with_a_sentence(remit):
     """With the file and the place in it; exit code 1."""
     broken = remit("catalog", "import", "-", stdin='{"tools": [{"title": "nameless"}]}')
     assert broken.returncode == 1

@@ -41,7 +41,7 @@ def loaded(*words):
     ],
     ids=" ".join,
 )
-def test_what_needs_no_store_loads_neither_a_server_nor_a_client(words):
+def test_a_command_without_a_store_loads_neither_server_nor_client(words):
     """No library of theirs, and none of our rooms that stand on one."""
     modules = loaded(*words)
     assert "app.cli.main" in modules
@@ -58,7 +58,7 @@ def test_what_needs_no_store_loads_neither_a_server_nor_a_client(words):
     ],
     ids=" ".join,
 )
-def test_what_is_about_files_loads_neither_a_server_nor_a_client(words):
+def test_a_command_about_files_loads_neither_server_nor_client(words):
     """They judge rules, for which they need RE2 and `pdp`, and nothing else."""
     modules = loaded(*words)
     assert "app.policy_files.policy_file" in modules
@@ -66,7 +66,7 @@ def test_what_is_about_files_loads_neither_a_server_nor_a_client(words):
     assert {name.split(".")[1] for name in modules if name.startswith("app.")} & ROOMS <= {"pdp"}
 
 
-def test_what_talks_to_a_store_loads_no_server():
+def test_a_command_that_talks_to_a_store_loads_no_server():
     """Litestar and uvicorn are for `remit serve` alone."""
     modules = loaded("key", "list", "--workspace", "nowhere")
     assert "app.replica" in modules
@@ -74,7 +74,7 @@ def test_what_talks_to_a_store_loads_no_server():
     assert not [name for name in modules if name.startswith("app.http")]
 
 
-def test_what_starts_the_replicas_loads_no_server():
+def test_the_command_that_starts_replicas_loads_no_server():
     """It answers no request: the replicas are processes of their own."""
     program = "import app.serve.supervisor, json, sys; print(json.dumps(sorted(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", program], env=clean_env(), capture_output=True, text=True, check=True)

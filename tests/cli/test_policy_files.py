@@ -133,7 +133,7 @@ def test_a_dry_run_replays_the_log_by_what_would_be_current(remit, folder, tenan
     assert tenant.admin.get(f"/v1/agents/{agent['id']}/policies").json()["policies"][0]["version"] == 1
 
 
-def test_what_is_not_in_the_file_stays_unless_it_is_pruned(remit, folder, tenant):
+def test_policies_missing_from_the_file_stay_unless_pruned(remit, folder, tenant):
     """And it is named."""
     done(remit("apply", "policies"))
     (folder / "agents/refund-bot.yaml").write_text(
@@ -171,7 +171,7 @@ def test_an_export_is_what_was_applied(remit, folder, tenant, tmp_path):
     assert done(remit("diff", "out")) == "Nothing changes.\n"
 
 
-def test_what_get_answers_is_a_file(remit, folder, tenant, tmp_path):
+def test_the_answer_of_get_is_a_policy_file(remit, folder, tenant, tmp_path):
     """Of an agent, a group and the workspace."""
     done(remit("apply", "policies"))
     [agent] = tenant.admin.get("/v1/agents").json()

@@ -35,7 +35,7 @@ def remit(tenant, replica, console):
     return run
 
 
-def test_what_is_written_has_its_warnings(remit, tenant):
+def test_a_written_policy_has_its_warnings(remit, tenant):
     """On stderr, in JSON as the API has them; with --strict nothing is written; who wants the id alone gets it."""
     made = remit("create", "bot", "-f", "-", stdin=CAP)
     assert made.returncode == 0

@@ -52,7 +52,7 @@ def test_a_file_that_was_exported_says_whose_policies_it_has(remit, tenant, tmp_
     assert json.loads(answer.text.splitlines()[-1])["report"]["flips"] == report["flips"]
 
 
-def test_markdown_shows_texts_as_texts(remit, tmp_path):
+def test_markdown_shows_strings_as_plain_text(remit, tmp_path):
     """What stands in names and reasons makes no table, no markup, and mentions nobody."""
     (tmp_path / "draft.json").write_text(json.dumps({"policies": [{"name": "@all | <b>", "rules": [DENIED]}]}))
     ran = remit("replay", "draft.json", "--agent", "bot", "--markdown")

@@ -176,7 +176,7 @@ def test_an_archive_that_was_altered_is_named(verify, tmp_path, workspace_id, al
 
 
 @pytest.mark.slow
-def test_what_no_verification_of_an_archive_finds_is_said(verify, tmp_path, workspace_id):
+def test_the_page_says_what_no_verification_of_an_archive_finds(verify, tmp_path, workspace_id):
     """A file that no manifest names may be left over from a crash; a log that has the rest fits a shorter manifest."""
     assert verify(tmp_path, command="archive").returncode == 0
     folder = tmp_path / workspace_id
@@ -193,7 +193,7 @@ def test_what_no_verification_of_an_archive_finds_is_said(verify, tmp_path, work
 
 
 @pytest.mark.slow
-async def test_an_export_that_is_cut_off_in_the_middle_is_no_file(verify, writer, tmp_path):
+async def test_an_interrupted_export_leaves_no_file(verify, writer, tmp_path):
     """A damaged segment, an entry that is gone from the stream: exit code 1, no file, and no end record."""
     await writer.client.call("XDEL", writer.keyspace.audit_stream, "50-0")
     for name, cut in (("an entry", 1), ("a segment", 2)):

@@ -44,7 +44,7 @@ def test_a_webhook_lives_from_its_creation_to_its_end(remit, tenant, receiver):
     assert tenant.admin.get("/v1/webhooks").json() == []
 
 
-def test_what_is_given_of_a_webhook_changes_and_nothing_else(remit, tenant, receiver):
+def test_only_the_given_fields_of_a_webhook_change(remit, tenant, receiver):
     """Each field alone; and what the command says is what the API answers."""
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
 
@@ -69,7 +69,7 @@ def test_what_is_given_of_a_webhook_changes_and_nothing_else(remit, tenant, rece
     assert json.loads(remit("update", made["id"], "--every-denial", "--json").stdout)["denied"] is None
 
 
-def test_an_update_that_changes_nothing_or_cannot_be_is_misuse(remit, receiver):
+def test_an_empty_or_impossible_update_is_a_misuse(remit, receiver):
     """Exit code 2, and the webhook stays as it is."""
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
     nothing = remit("update", made["id"])
@@ -80,7 +80,7 @@ def test_an_update_that_changes_nothing_or_cannot_be_is_misuse(remit, receiver):
     assert json.loads(remit("list", "--json").stdout)[0]["version"] == 1
 
 
-def test_what_cannot_be_is_said_in_a_sentence(remit, receiver):
+def test_an_invalid_request_is_answered_with_a_sentence(remit, receiver):
     """Exit code 1 where it failed, 2 where it was misused."""
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
     receiver.answers = [500]

@@ -165,7 +165,7 @@ def test_lua_parses_no_json(script):
 
 @scripts
 def test_no_script_goes_on_after_an_error(script):
-    """But the one that is there to provoke them and writes nothing."""
+    """Except the one whose purpose is to provoke errors; it writes nothing."""
     assert "pcall" not in body(script.text) or script.name == "probe_commit"
 
 

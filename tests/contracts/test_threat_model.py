@@ -24,7 +24,7 @@ WRITTEN = {
 
 
 def test_the_rows_are_read_at_all():
-    """A changed table must not make the tests below true of nothing."""
+    """If the table's format changes, the tests below must not pass on nothing."""
     assert len(ROWS) > 40
     assert all(len(row) == 3 for row in ROWS)
 

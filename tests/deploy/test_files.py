@@ -48,12 +48,12 @@ def test_the_composed_services_are_two_replicas_and_a_compactor():
         assert service["cap_drop"] == ["ALL"]
 
 
-def test_a_container_gets_the_time_that_a_drain_takes():
+def test_a_container_is_given_enough_time_to_drain():
     """Else the engine kills it in the middle."""
     assert all(int(service["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS for service in OURS.values())
 
 
-def test_what_compose_mounts_and_names_exists():
+def test_everything_that_compose_mounts_and_names_exists():
     """Every file, every volume, every service that another waits for or nginx passes to."""
     for service in SERVICES.values():
         for volume in service.get("volumes", ()):
@@ -136,7 +136,7 @@ def test_the_image_says_what_is_inside(tmp_path):
     assert "/opt/sbom" not in last_stage
 
 
-def test_what_the_image_copies_is_not_ignored_and_exists():
+def test_everything_that_the_image_copies_exists_and_is_not_ignored():
     """`.dockerignore` lets through what is copied and nothing else."""
     let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = {word for line in instructions("COPY") if "--from" not in line for word in line.split()[:-1]}

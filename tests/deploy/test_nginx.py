@@ -84,7 +84,7 @@ def logged_ids(balancer):
     return [json.loads(line)["request_id"] for line in balancer.log.splitlines()]
 
 
-def test_what_nginx_refuses_itself_has_the_bodies_of_the_api(client):
+def test_refusals_by_nginx_have_the_api_s_error_body(client):
     """A PEP reads one kind of error."""
     large = client.post("/v1/authorize", content=b" " * (3 << 20))
     assert (large.status_code, large.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
@@ -177,7 +177,7 @@ def test_a_replica_that_is_killed_loses_no_answer(client, balancer, replicas):
     assert callers.answered.keys() <= entries(client, agent_id).keys()
 
 
-def test_without_any_replica_the_answer_is_503_in_the_api_s_words(client, balancer, replicas):
+def test_without_any_replica_the_answer_is_503_with_the_api_s_body(client, balancer, replicas):
     """No permission: nothing was decided."""
     for each in replicas:
         each.stop()

@@ -163,7 +163,7 @@ class TestTheCodingAgent:
             "make test",
         ],
     )
-    def test_its_everyday_commands_run(self, agent, command):
+    def test_the_coding_agents_everyday_commands_run(self, agent, command):
         assert self.result(agent, "Bash", {"command": command}) == "allowed"
 
     @pytest.mark.parametrize(
@@ -220,6 +220,7 @@ class TestTheCodingAgent:
         ],
     )
     def test_every_other_command_asks(self, agent, command):
+        """Anything beyond the everyday commands needs a person."""
         assert self.result(agent, "Bash", {"command": command}) == "escalated"
 
     @pytest.mark.parametrize(
@@ -261,14 +262,14 @@ class TestTheCodingAgent:
             ("SomethingNew", {}, "denied"),
         ],
     )
-    def test_files_and_network(self, agent, tool, arguments, result):
+    def test_files_and_hosts_are_allowed_asked_about_or_denied_as_the_policy_says(self, agent, tool, arguments, result):
         assert self.result(agent, tool, arguments) == result
 
     @pytest.mark.parametrize("cwd", ["/home/ann", "/home/ann/shop/../.ssh", "shop", ""])
-    def test_outside_of_the_project_nothing_runs(self, agent, cwd):
+    def test_no_command_runs_outside_the_project(self, agent, cwd):
         assert self.result(agent, "Bash", {"command": "ls"}, cwd) == "denied"
 
-    def test_without_its_sandbox_nothing_runs(self, agent):
+    def test_no_command_runs_without_its_sandbox(self, agent):
         assert self.result(agent, "Bash", {"command": "ls", "dangerouslyDisableSandbox": True}) == "denied"
         assert self.result(agent, "Bash", {"command": "ls", "run_in_background": True}) == "escalated"
 

@@ -193,7 +193,7 @@ def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
         ),
     ],
 )
-def test_what_cannot_begin_ends_with_2_and_a_sentence(replica, tmp_path, calls, policies, options, says):
+def test_a_replay_that_cannot_begin_ends_with_2_and_a_sentence(replica, tmp_path, calls, policies, options, says):
     """On stderr, with nothing on stdout that a script could take for a report."""
     (tmp_path / "calls.jsonl").write_text(calls)
     (tmp_path / "policies.json").write_text(policies)
@@ -213,7 +213,7 @@ def test_a_key_that_is_not_valid_is_said_before_any_call(replica, key, says):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://127.0.0.1:eighty"])
-def test_where_no_service_is_it_ends_with_2_naming_the_address(replica, url):
+def test_without_a_service_it_ends_with_2_and_names_the_address(replica, url):
     """Whether nothing listens there or it is no address at all."""
     done = run(replica, *AIRLINE, url=url)
     assert done.returncode == 2

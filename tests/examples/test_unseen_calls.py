@@ -170,7 +170,7 @@ def results(name, calls):
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_what_a_user_could_want_is_allowed_or_asks_a_person(name):
+def test_what_a_user_might_want_is_allowed_or_asks_a_person(name):
     """Other people, dates, amounts, cabins, means of payment, files and channels than in the data."""
     refused = [(tool, arguments, outcome.reason) for tool, arguments, outcome in results(name, WANTED[name])
                if outcome.result is Result.DENIED]  # fmt: skip
@@ -178,7 +178,7 @@ def test_what_a_user_could_want_is_allowed_or_asks_a_person(name):
 
 
 @pytest.mark.parametrize("name", INJECTED)
-def test_what_an_attacker_could_want_is_not_allowed(name):
+def test_what_an_attacker_might_want_is_not_allowed(name):
     """Other recipients, accounts, addresses and tools; what only reads may pass."""
     passed = [(tool, arguments) for tool, arguments, outcome in results(name, INJECTED[name])
               if outcome.result is Result.ALLOWED and not tool.startswith(READS)]  # fmt: skip

@@ -173,7 +173,7 @@ class Failing:
 async def test_ten_thousand_steps_and_eight_failovers_are_answered_as_the_model_says(
     kind, server, own, tmp_path, workspace_id
 ):
-    """I14, I2: a promoted replica goes on exactly where the master was, and nobody hears too little."""
+    """I14, I2: a promoted replica continues exactly where the master stopped, and every client hears what it should."""
     chance, clock = random.Random(2), Clock()
     pair = own(Pair(server(kind), tmp_path))
     first = open_client(pair.master.url, 2_000)

@@ -109,7 +109,7 @@ class Actors:
                     self.suspended.append((sent, time.monotonic_ns(), agent))
 
 
-def test_nothing_is_used_twice_lost_or_outlives_what_it_rests_on(valkey_store, tmp_path, own):
+def test_no_approval_is_used_twice_lost_or_outlives_its_basis(valkey_store, tmp_path, own):
     """I14 and I2, whoever is killed at whatever moment."""
     store = own(Store(valkey_store.binary, tmp_path / "store", "--appendonly", "yes", "--appendfsync", "always"))
     replicas = [own(Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **QUIET)) for _ in range(3)]

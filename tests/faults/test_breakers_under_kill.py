@@ -62,7 +62,7 @@ def until_suspended(tenant, agent_id):
 
 
 @ON_ONE
-def test_each_storm_ends_after_exactly_as_many_denials_whoever_dies(either_store, own, tenant, replicas):
+def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(either_store, own, tenant, replicas):
     """Three replicas, one killed and one that loses replies, and an edit of the maximum in each storm."""
     proxy = own(Proxy(either_store.port).start())
     everywhere = [*replicas, own(Replica(proxy.url))]

@@ -105,9 +105,7 @@ def test_slots_that_move_under_load_cost_refusals_and_nothing_else(cluster, witn
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
-def test_a_master_that_is_gone_costs_its_own_workspaces_refusals_until_its_replica_is_in_charge(
-    cluster, witnesses, number
-):
+def test_a_lost_master_costs_its_own_workspaces_refusals_until_its_replica_takes_over(cluster, witnesses, number):
     """Workspaces of other masters do not notice; afterwards all goes on: decisions, what is read anew, sealing."""
     for node in cluster.masters():
         node.redis.config_set("cluster-require-full-coverage", "no")
@@ -195,7 +193,7 @@ def freezing(node):
         node.process.send_signal(signal.SIGCONT)
 
 
-def test_what_many_decisions_ask_of_a_cluster_at_once_is_not_too_much(cluster):
+def test_a_cluster_takes_many_concurrent_decisions(cluster):
     """redis-py would refuse all beyond a hundred calls under way at one master."""
     key, at_once = "remit:waited-for", 150
     node = cluster.owner(cluster.redis.keyslot(key))

@@ -67,7 +67,7 @@ async def seal_all(client):
         pass
 
 
-def test_what_waits_is_sealed_archived_and_dropped(store, connection, witness, tmp_path):
+def test_a_full_store_still_seals_archives_and_drops(store, connection, witness, tmp_path):
     """Each of them makes room; a store that were too full for them would stay so for ever."""
     agent_id, keyspace = witness.new_agent(), Keyspace(witness.tenant.id)
     for _ in range(3):
@@ -93,7 +93,7 @@ def test_what_waits_is_sealed_archived_and_dropped(store, connection, witness, t
     assert witness.question(agent_id).send().answer["allowed"]
 
 
-def test_a_replica_starts_and_seals_what_fills_the_store(store, connection, witness, own):
+def test_a_replica_starts_on_a_full_store_and_seals_its_backlog(store, connection, witness, own):
     """Its workspace and the key that its settings give are there: it looks, and writes nothing."""
     agent_id, keyspace = witness.new_agent(), Keyspace(witness.tenant.id)
     with witness.load(agent_id, count=1) as load:
@@ -120,7 +120,7 @@ def test_a_lease_keeps_others_away_also_when_there_is_no_room(store, connection,
     assert in_store(store.url, ask) == [True, False, True]
 
 
-def test_nothing_is_gathered_for_a_store_that_would_refuse_it(store, connection, witness, monkeypatch):
+def test_nothing_is_prepared_for_a_store_that_would_refuse_it(store, connection, witness, monkeypatch):
     """A store without its replicas takes no segment, and is not sent one every second."""
     agent_id = witness.new_agent()
     with witness.load(agent_id, count=1) as load:
@@ -133,7 +133,7 @@ def test_nothing_is_gathered_for_a_store_that_would_refuse_it(store, connection,
         connection.config_set("min-replicas-to-write", 0)
 
 
-def test_keys_can_be_revoked_policies_and_agents_be_deleted_and_everything_be_read(connection, witness):
+def test_a_full_store_still_revokes_deletes_and_reads(connection, witness):
     """And the trail has it all."""
     kept, gone = witness.new_agent(), witness.new_agent()
     admin = witness.tenant.admin

@@ -110,7 +110,7 @@ def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, th
     assert {"mail", "pay", "look"} <= {entry["toolName"] for entry in entries}
 
 
-def test_what_was_not_executed_is_given_back_once_however_the_reports_are_lost(either_store, own, tenant, three):
+def test_a_call_not_executed_is_refunded_once_however_many_reports_are_lost(either_store, own, tenant, three):
     """Reports of the same calls from everywhere, while replies are lost and a replica dies; and no call too many."""
     most = 30
     agent_id = tenant.new_agent()["id"]

@@ -72,7 +72,7 @@ def test_an_alias_whose_reply_was_lost_is_the_agents_alone(witness, proxy, behin
 
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
-def test_a_policy_key_makes_a_creation_that_may_have_run_safe_to_repeat(witness, proxy, behind, fault):
+def test_with_a_policy_key_a_lost_creation_is_safe_to_repeat(witness, proxy, behind, fault):
     """The second POST is 409, the key names the one policy that there is, and it decides."""
     agent = witness.tenant.new_agent()["id"]
     body = {"agent_id": agent, "name": "reads", "key": "reads-orders", "rules": ALLOWS}

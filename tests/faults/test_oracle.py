@@ -51,7 +51,7 @@ def run(new_run):
     return new_run()
 
 
-def test_what_happened_is_what_the_log_says(run):
+def test_a_correct_run_passes_the_oracle(run):
     """Sixty calls, twenty of them allowed, in segments and in the stream."""
     log = run.witness.check()
     assert len(log.entries) >= 60
@@ -147,7 +147,7 @@ def test_a_call_that_was_allowed_after_it_was_forbidden_is_found(run):
         check_forbidden([allowed], [Forbidden(run.agent_id, allowed.sent - 1)])
 
 
-def test_a_gap_in_what_was_answered_is_not_a_lost_end(run):
+def test_a_gap_in_the_answers_is_not_taken_for_a_lost_end(run):
     """What a crash may take is the newest, and nothing before it."""
     calls = sorted(run.calls, key=lambda call: call.answer["id"])
     newest, older = calls[-1], calls[len(calls) // 2]
@@ -160,7 +160,7 @@ def test_a_gap_in_what_was_answered_is_not_a_lost_end(run):
         check_suffix(log, calls, list(gone(log, calls)))
 
 
-def test_a_gap_a_repetition_and_a_missing_end_in_the_sequence_are_found(run):
+def test_a_gap_a_repetition_and_a_missing_end_are_found(run):
     """Numbers are 1, 2, 3 … to the last commit's."""
     for doctored in ([*range(1, 9), *range(10, 21)], [*range(1, 9), 8, *range(9, 20)], [*range(1, 20)]):
         log = run.log()

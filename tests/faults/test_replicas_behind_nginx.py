@@ -92,7 +92,7 @@ def test_replicas_that_are_drained_and_added_cost_nobody_an_answer(replicas, bal
     assert (hasty.refused, hasty.wrong, hasty.cut) == ([], [], [])
 
 
-def test_nginx_does_not_say_that_nothing_was_decided_where_it_cannot_know(replicas, balancer, proxy, witness):
+def test_nginx_never_claims_that_nothing_was_decided(replicas, balancer, proxy, witness):
     """The commit ran, and the replica was killed before it could say so: the caller is told that this may be."""
     first, second = replicas
     question = witness.question(witness.new_agent(), port=balancer.port)

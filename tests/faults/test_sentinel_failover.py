@@ -31,7 +31,7 @@ def fail_over(guarded, witness):
     until(lambda: witness.tenant.admin.get("/v1/agents").status_code == 200, "what is stored can be read")
 
 
-def test_a_failover_is_503_until_the_replica_is_in_charge_and_then_decisions_go_on(guarded, witness):
+def test_a_failover_is_503_until_the_replica_takes_over_and_then_decisions_go_on(guarded, witness):
     """Nobody restarts anything; what is read for the first time works too, and the log is whole."""
     limited = witness.new_agent(max_calls=30)
     with witness.load(limited, count=4) as load:
@@ -47,7 +47,7 @@ def test_a_failover_is_503_until_the_replica_is_in_charge_and_then_decisions_go_
     witness.check()
 
 
-def test_what_a_master_answers_that_no_replica_gets_is_lost_in_a_failover(guarded, witness):
+def test_answers_that_no_replica_received_are_lost_in_a_failover(guarded, witness):
     """Entries, calls of quotas, suspensions, revocations: all of it, and nothing that was answered before."""
     limited, suspended = witness.new_agent(max_calls=3), witness.new_agent()
     key = witness.tenant.new_key(["read"])
@@ -86,7 +86,7 @@ def test_a_master_that_needs_a_replica_to_answer_loses_nothing(guarded, witness)
 
 
 @pytest.mark.parametrize("replica", [{"REMIT_WAIT_REPLICAS": "1"}], indirect=True, ids=["waits for one"])
-def test_a_change_that_replicas_must_have_is_acknowledged_only_then_and_survives(guarded, witness):
+def test_a_change_is_acknowledged_once_enough_replicas_have_it_and_then_survives(guarded, witness):
     """Every change, whoever makes it; with too few replicas it is made, and 503 says that it may be lost."""
     kept, lost = witness.new_agent(), witness.new_agent()
     keys = [witness.tenant.new_key(["read"]) for _ in range(2)]

@@ -31,7 +31,7 @@ def since_change(tenant, policy, log):
     return Counter((entry["result"], entry["shadow"]["result"]) for entry in of_policy)
 
 
-def test_counters_are_the_entries_whatever_is_lost_or_killed(either_store, tenant, replicas, own):
+def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(either_store, tenant, replicas, own):
     """No answer is another for them, a limit in shadow lets in as many as it says, and each count is an entry."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)

@@ -97,8 +97,8 @@ TOKENS = [
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_is_in_the_corpus_is_read_or_refused(path):
-    """Each of them once made a difference."""
+def test_everything_in_the_corpus_is_read_or_refused(path):
+    """Each file once exposed a difference."""
     TARGETS[path.parent.name](path.read_bytes())
 
 
@@ -167,6 +167,6 @@ def test_any_header_is_read_or_refused(raw):
 
 
 @given(mutated("texts") | st.text(max_size=40).map(lambda text: text.encode(errors="replace")))
-def test_any_text_is_a_time_an_id_a_checkpoint_or_none(raw):
-    """In digits of any script."""
+def test_any_string_is_read_as_a_time_an_id_or_a_checkpoint_or_is_refused(raw):
+    """With digits of any script."""
     TARGETS["texts"](raw)

@@ -80,7 +80,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("name", STATUSES)
-def test_what_becomes_of_a_tool_s_calls(tenant, agent, name):
+def test_the_results_that_a_tools_calls_can_have(tenant, agent, name):
     """By each kind of rule, alone and under a guardrail."""
     policies, status = STATUSES[name]
     for number, (rules, fields) in enumerate(policies):
@@ -91,7 +91,7 @@ def test_what_becomes_of_a_tool_s_calls(tenant, agent, name):
     assert (found["reason"] is not None) == (status == "denied")
 
 
-def test_every_tool_that_is_known_of_is_listed_by_its_name(tenant, agent):
+def test_every_known_tool_is_listed_by_name(tenant, agent):
     """Tools that are treated alike share an answer; by id and by alias."""
     tools = [{"name": name} for name in ("refund.create", "mail.read", "refund.list")]
     tenant.admin.put("/v1/catalog", json={"tools": tools})
@@ -162,7 +162,7 @@ def test_a_full_limit_is_a_condition_that_does_not_hold(tenant, agent):
     assert one(tenant, agent, "mail.read")["status"] == "allowed"
 
 
-def test_a_limit_per_tool_has_a_level_for_each(tenant, agent):
+def test_a_limit_per_tool_shows_a_level_for_each(tenant, agent):
     tenant.new_policy(agent, ALLOW, limit(1, limit={"per": ["tool"]}))
     tenant.authorize(agent, "refund.create")
     assert one(tenant, agent)["status"] == "conditional"
@@ -196,7 +196,7 @@ def test_nothing_is_taken_or_logged(tenant, agent):
     assert tenant.authorize(agent, "refund.create")["result"] == "allowed"
 
 
-def test_a_key_that_is_bound_asks_about_its_own_agents(tenant, agent):
+def test_a_bound_key_asks_about_its_own_agents_only(tenant, agent):
     """About any other it is 403, whether it exists or not."""
     key = tenant.new_key(["authorize"], agents=[agent])["key"]
     other = tenant.new_agent(alias="other")["id"]
@@ -208,7 +208,7 @@ def test_a_key_that_is_bound_asks_about_its_own_agents(tenant, agent):
             assert (refused.status_code, refused.json()["error"]["code"]) == (403, "INSUFFICIENT_SCOPE")
 
 
-def test_what_a_secret_must_be_is_told_nowhere(tenant, agent):
+def test_no_listing_reveals_what_a_secret_must_be(tenant, agent):
     tenant.new_policy(agent, constraint(password={"enum": ["hunter2"]}))
     found = one(tenant, agent)
     assert "hunter2" not in str(found)
@@ -216,7 +216,7 @@ def test_what_a_secret_must_be_is_told_nowhere(tenant, agent):
     assert found["schemaIsExact"] is False
 
 
-async def test_rules_and_tools_by_the_thousand_are_looked_at_in_a_thread(store, tenant, agent, monkeypatch):
+async def test_thousands_of_rules_and_tools_are_processed_in_a_thread(store, tenant, agent, monkeypatch):
     """The largest number takes a tenth of a second, during which the loop could answer no decision."""
     loop, seen = threading.current_thread(), set()
 

@@ -76,8 +76,8 @@ def test_a_verification_gives_a_checkpoint_that_a_later_one_takes(tenant):
 
 
 @pytest.mark.parametrize("line", ["nonsense", ""])
-def test_a_checkpoint_that_is_none_is_refused(tenant, line):
-    """400, and the sentence says what one is."""
+def test_an_invalid_checkpoint_is_refused(tenant, line):
+    """400, with a sentence that says what a checkpoint looks like."""
     answer = tenant.admin.get("/v1/audit-logs/verify", params={"checkpoint": line})
     assert answer.status_code == 400
     assert answer.json()["error"]["details"][0]["path"] == "checkpoint"
@@ -199,7 +199,7 @@ def test_a_replica_that_stops_ends_its_streams(store):
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1" * 16])
-def test_a_last_event_id_that_is_none_is_refused(tenant, given):
+def test_an_invalid_last_event_id_is_refused(tenant, given):
     """400: guessing would skip or repeat entries."""
     answer = tenant.admin.get("/v1/audit-logs/stream", headers={"Last-Event-ID": given})
     assert answer.status_code == 400

@@ -160,7 +160,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("state", ["revoked", "expired"])
-def test_authorize_tells_nothing_to_a_key_that_is_no_longer_valid(tenant, anonymous, state, body):
+def test_authorize_reveals_nothing_to_an_invalid_key(tenant, anonymous, state, body):
     """A replica that remembers the key checks it again before it says what is wrong with the body."""
     key = tenant.new_key(["read"])
     headers = {"Authorization": f"Bearer {key['key']}"}
@@ -177,7 +177,7 @@ def test_authorize_tells_nothing_to_a_key_that_is_no_longer_valid(tenant, anonym
     refused(answer, "UNAUTHORIZED" if state == "revoked" else "API_KEY_EXPIRED")
 
 
-def test_the_answer_with_a_raw_key_is_kept_nowhere_on_its_way(tenant):
+def test_the_answer_with_a_raw_key_is_cached_nowhere(tenant):
     """No cache may hold it."""
     answer = tenant.admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]})
     assert (answer.status_code, answer.headers["Cache-Control"]) == (201, "no-store")
@@ -190,13 +190,13 @@ def test_a_key_that_revokes_itself_is_gone(tenant, anonymous):
     refused(call(anonymous, "GET", "/v1/agents", key["key"]))
 
 
-def test_the_raw_key_is_what_stands_behind_the_scheme():
+def test_the_raw_key_is_exactly_what_follows_the_scheme():
     """Nothing is stripped and nothing guessed."""
     assert raw_key_of(b"Bearer " + ADMIN_KEY.encode()) == ADMIN_KEY
 
 
 @pytest.mark.parametrize("value", [None, b"", b"Bearer ", b"Bearer svc_", b"Bearer\tsvc_" + b"0" * 32, b"\xff" * 40])
-def test_whatever_else_stands_there_is_unauthorized(value):
+def test_any_other_header_value_is_unauthorized(value):
     """Any other value raises this one error."""
     with pytest.raises(Unauthorized):
         raw_key_of(value)

@@ -368,7 +368,7 @@ def test_a_wrong_body_is_refused_with_its_place(tenant, endpoint, body, path, me
         ("/v1/authorize", "action", {"agent_id": "0" * 8, "tool_name": "t"}),
     ],
 )
-def test_a_name_may_hide_nothing(tenant, endpoint, field, body, character):
+def test_a_name_may_not_contain_hidden_characters(tenant, endpoint, field, body, character):
     """Rejected, not stripped: two systems would read it differently."""
     answer = tenant.admin.post(endpoint, json={**body, field: f"ab{character}c"})
     message = f"has the invisible character U+{ord(character):04X} at position 2; remove it"
@@ -431,7 +431,7 @@ def test_parameters_are_at_most_32_levels_deep(tenant, agent, spelling):
     refused(answer, "$", "values are nested more than 32 levels deep")
 
 
-def test_brackets_in_texts_are_no_levels(tenant, agent):
+def test_brackets_in_strings_do_not_count_as_levels(tenant, agent):
     """Only what nests counts."""
     body = {"agent_id": agent["id"], "tool_name": "t", "parameters": {"text": '[{"' * 100, "list": [[], []] * 50}}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200

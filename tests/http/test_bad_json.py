@@ -71,7 +71,7 @@ NO_JSON = {
 
 @BOTH
 @pytest.mark.parametrize(("body", "message"), NO_JSON.values(), ids=NO_JSON)
-def test_what_is_no_json_is_refused_with_its_place(tenant, endpoint, body, message):
+def test_invalid_json_is_refused_with_its_place(tenant, endpoint, body, message):
     """The byte at fault, where there is one."""
     refused(tenant.admin.post(endpoint, content=body), message)
 
@@ -80,7 +80,7 @@ def test_what_is_no_json_is_refused_with_its_place(tenant, endpoint, body, messa
 @pytest.mark.parametrize(
     "number", ["1e400", "-1e400", "9" * 5000, "1" * 400 + ".5"], ids=["1e400", "-1e400", "5000 digits", "long float"]
 )
-def test_a_number_beyond_every_reader_is_refused(tenant, endpoint, number):
+def test_a_number_too_large_for_any_parser_is_refused(tenant, endpoint, number):
     """Some parsers read it as infinity, others refuse it, so it has no meaning."""
     body = f'{{"agent_id": "x", "tool_name": "t", "name": "a", "parameters": {{"n": {number}}}}}'
     refused(
@@ -161,13 +161,13 @@ BOMBS = {
 
 @BOTH
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_a_bomb_is_refused_before_the_clients_patience_ends(tenant, endpoint, bomb):
+def test_a_bomb_is_refused_before_the_client_times_out(tenant, endpoint, bomb):
     """Each of these would take a naive parser minutes; here, the client's timeout of ten seconds is the limit."""
     assert len(bomb) <= MAX_BODY_BYTES
     assert tenant.admin.post(endpoint, content=bomb).status_code == 400
 
 
-def test_a_regex_that_explodes_elsewhere_is_decided_at_once(tenant):
+def test_a_regex_that_explodes_in_other_engines_is_decided_at_once(tenant):
     """RE2 takes linear time: a backtracking engine would take longer than the universe has existed."""
     agent = tenant.new_agent()
     constraint = {"text": {"regex": "^(a+)+$"}}
@@ -218,7 +218,7 @@ def test_33_levels_are_readable_with_the_body_itself(levels):
     require_readable(b"[" * levels + b"]" * levels)
 
 
-def test_a_bracket_in_a_key_or_an_escaped_text_is_no_level():
+def test_a_bracket_in_a_key_or_an_escaped_string_is_not_a_level():
     """What looks like the end of a text need not be."""
     require_readable(b'{"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[": "\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}')
 
@@ -233,14 +233,14 @@ def test_keys_are_counted_at_every_level():
     assert count_keys({"a": [{"b": 1}, [{"c": {"d": 1}}]], "e": "f"}) == 5
 
 
-def test_a_lost_key_is_noticed_by_count_alone():
+def test_a_duplicate_key_is_noticed_by_its_count():
     """The slow reader is asked only when the number of colons says more than was decoded."""
     require_unique_keys(b'{"a": ":", "b": 1}', 2)
     with pytest.raises(Invalid):
         require_unique_keys(b'{"a": 1, "a": 2}', 1)
 
 
-def test_a_body_that_is_too_large_is_not_looked_at():
+def test_a_body_that_is_too_large_is_not_parsed():
     """Its size alone refuses it."""
     with pytest.raises(PayloadTooLarge):
         require_readable(b"\xff" * (MAX_BODY_BYTES + 1))
@@ -263,15 +263,15 @@ _JSON = st.recursive(
 
 
 @given(_JSON, st.sampled_from([None, 1]), st.booleans())
-def test_keys_are_counted_as_they_are_written(value, indent, ascii_only):
+def test_keys_are_counted_as_written(value, indent, ascii_only):
     """Whatever signs and escapes stand in texts and names."""
     raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
     assert keys_written(raw) == count_keys(value)
 
 
 @given(_JSON, st.sampled_from([None, 1]))
-def test_brackets_in_texts_are_no_brackets(value, indent):
-    """What says how deep a body is and how many objects it holds sees those of the JSON alone, in their order."""
+def test_brackets_in_strings_are_not_counted(value, indent):
+    """Depth and the number of objects count only the JSON's own brackets, in their order."""
 
     def brackets(inner):
         if isinstance(inner, dict):
@@ -281,8 +281,8 @@ def test_brackets_in_texts_are_no_brackets(value, indent):
     assert outside_texts(json.dumps(value, indent=indent).encode(), _but_brackets).decode() == brackets(value)
 
 
-def test_the_name_that_comes_first_again_is_the_one_that_is_named():
-    """Of several that are given twice, in the innermost object that has one."""
+def test_the_first_duplicate_name_is_the_one_reported():
+    """Of several duplicates, in the innermost object that has one."""
     for raw, name in ((b'{"a":1,"b":2,"b":3,"a":4}', "b"), (b'{"a":{"c":1,"d":":","c":0},"a":2}', "c")):
         with pytest.raises(Invalid, match=f'"{name}" is given twice in one object'):
             decode_json(raw)

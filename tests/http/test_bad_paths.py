@@ -124,7 +124,7 @@ def test_a_path_without_anything_behind_it_is_404(tenant, method, path):
 @pytest.mark.parametrize(
     "path", ["/v1/agents/", "/v1//agents", "/v1/agents//", "/v1%2Fagents", "/v1/agents%2F", "//v1/agents"]
 )
-def test_another_writing_of_a_path_is_the_path_or_nothing(tenant, replica, path):
+def test_another_spelling_of_a_path_is_the_path_or_404(tenant, replica, path):
     """Wherever it leads, it needs a key like the path itself."""
     url = replica.base_url + path
     assert tenant.reader.get(url).status_code in {200, 404}
@@ -133,7 +133,7 @@ def test_another_writing_of_a_path_is_the_path_or_nothing(tenant, replica, path)
 
 
 @pytest.mark.parametrize("path", ["/v1/authorize/", "/v1/%61uthorize", "/%76%31/authorize/"])
-def test_another_writing_of_authorize_decides_the_same_way(tenant, path):
+def test_another_spelling_of_authorize_decides_the_same_way(tenant, path):
     """With and without the router, the result is the same."""
     agent = tenant.new_agent()
     body = {"agent_id": agent["id"], "tool_name": "t"}

@@ -158,8 +158,8 @@ def test_an_id_is_the_same_in_upper_case(tenant):
 
 
 @pytest.mark.parametrize("cursor", ["0-0", "00-0", "x", "1", "1-", "-1", "1-1-1", "9999999999999999-0"])
-def test_a_cursor_of_the_trail_of_changes_that_no_answer_gave_is_refused(tenant, cursor):
-    """The store has no stream id 0-0 and answers it with an error of its own."""
+def test_an_invented_cursor_of_the_trail_is_refused(tenant, cursor):
+    """The store has no stream id 0-0, and would answer it with an error of its own."""
     answer = tenant.admin.get("/v1/changes", params={"cursor": cursor})
     refused(answer, "cursor", "must be the X-Next-Cursor of another page")
 

@@ -61,14 +61,14 @@ def test_a_bomb_is_refused_for_what_is_wrong_with_it(name, redactor):
 
 
 @pytest.mark.parametrize("name", sorted(JSON_BOMBS.keys() - REFUSALS.keys()))
-def test_what_is_large_but_right_is_read(name, redactor):
-    """A long text, white space, 64 KiB of lists or names: the bounds leave room for what somebody may mean."""
+def test_a_large_but_valid_body_is_read(name, redactor):
+    """Long strings, white space, 64 KiB of lists or names: the bounds leave room for real uses."""
     request = decode_tool_call(JSON_BOMBS[name], None, redactor)
     assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
 
 
 @pytest.mark.parametrize("name", JSON_BOMBS)
-def test_no_bomb_is_taken_for_a_policy(name):
+def test_no_bomb_is_accepted_as_a_policy(name):
     """Whatever is in it, the answer is a refusal of ours."""
     with pytest.raises(Invalid):
         decode_body(JSON_BOMBS[name], CreatePolicy)
@@ -93,7 +93,7 @@ def test_a_megabyte_is_read_if_the_log_can_keep_it(name, redactor):
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_objects_and_lists_are_counted_outside_texts(over):
+def test_objects_and_lists_are_counted_outside_strings(over):
     """Exactly as many as the bound, those in texts and names not among them."""
     inner = [[] for _ in range(MAX_NESTED - 2 + over)]
     raw = json.dumps({"[{": '[[[{"\\', "a": inner}).encode()
@@ -105,7 +105,7 @@ def test_objects_and_lists_are_counted_outside_texts(over):
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_large_exponents_are_counted_outside_texts(over):
+def test_large_exponents_are_counted_outside_strings(over):
     """1e300 and 1E-300 count; 1e30, and what looks like one in a text, do not."""
     numbers = ",".join(["1e300", "1.5E-300"] * (MAX_LARGE_EXPONENTS // 2) + ["1e30"] * 1000 + ["1e300"] * over)
     raw = f'{{"a":[{numbers}],"b":"{"1e300," * 1000}"}}'.encode()
@@ -117,7 +117,7 @@ def test_large_exponents_are_counted_outside_texts(over):
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_names_are_counted_outside_texts(over, redactor):
+def test_names_are_counted_outside_strings(over, redactor):
     """Beyond the bound they cannot fit into the parameters, whatever their values are; texts full of colons can."""
     names = MAX_NAMES - 5 + over  # beside agent_id, tool_name, parameters, a and x
     body = {"agent_id": ID, "tool_name": "t", "parameters": {"a": '":' * 9_000}, "x": dict.fromkeys(range(names), 0)}
@@ -129,8 +129,8 @@ def test_names_are_counted_outside_texts(over, redactor):
         assert decode_tool_call(raw, None, redactor).parameters == {"a": '":' * 9_000}
 
 
-def test_a_secret_may_be_as_long_as_any_text(redactor):
-    """It is judged and not kept."""
+def test_a_secret_may_be_as_long_as_any_string(redactor):
+    """It is judged, but not stored."""
     body = {"agent_id": ID, "tool_name": "t", "parameters": {"password": "x" * (MAX_RECORDED_BYTES + 1)}}
     assert (
         decode_tool_call(json.dumps(body).encode(), None, redactor).recorded_parameters == b'{"password":"[REDACTED]"}'
@@ -138,7 +138,7 @@ def test_a_secret_may_be_as_long_as_any_text(redactor):
 
 
 @pytest.mark.parametrize("spaced", ['{"a":1,"b":{"c":2}}', '{"a" : 1, "b" : {"c" : 2}}', '{"a"\n:1,"b"\t:{"c"  :2}}'])
-def test_keys_are_told_apart_however_they_are_spaced(spaced):
+def test_duplicate_keys_are_found_however_they_are_spaced(spaced):
     """White space before a colon is allowed, and a repeated key is found there too."""
     assert decode_json(spaced.encode()) == {"a": 1, "b": {"c": 2}}
     with pytest.raises(Invalid, match='"b" is given twice'):

@@ -82,7 +82,7 @@ def test_an_alias_that_nobody_has_is_not_found(tenant, stranger, path, query):
             stranger.admin.delete(f"/v1/agents/{agent['id']}")
 
 
-def test_decisions_and_policies_of_nobody_are_not_found(tenant):
+def test_decisions_and_policies_of_unknown_agents_are_not_found(tenant):
     """404, and nothing is logged or made."""
     before = tenant.log()
     answer = tenant.reader.post("/v1/authorize", json={"agent_id": "nobody", "tool_name": "t"})
@@ -93,7 +93,7 @@ def test_decisions_and_policies_of_nobody_are_not_found(tenant):
 
 
 @pytest.mark.parametrize("agent_id", ["", "a b", "..", "a//b", "/", "x" * 129])
-def test_what_is_neither_id_nor_alias_is_invalid(tenant, agent_id):
+def test_a_value_that_is_neither_id_nor_alias_is_invalid(tenant, agent_id):
     """With the place, and what would be right there."""
     asked = tenant.reader.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "t"})
     listed = tenant.reader.get("/v1/policies", params={"agent_id": agent_id})
@@ -156,7 +156,7 @@ def test_a_moved_alias_decides_for_its_current_agent_on_every_replica(tenant, ot
                         assert (answer["result"], entry["agentId"]) == (expected, taking["id"])
 
 
-def test_an_alias_of_a_deleted_agent_is_nobodys_until_another_has_it(tenant, other_replica):
+def test_a_deleted_agents_alias_is_free_until_another_takes_it(tenant, other_replica):
     """A replica that remembers the deleted one answers 404, and then for the new one."""
     asked = {"agent_id": "reborn", "tool_name": "t"}
     with other_replica.client(tenant.read_key) as elsewhere:

@@ -41,8 +41,8 @@ def test_each_owners_policy_is_read_changed_and_deleted_by_its_key(tenant, owner
         assert tenant.reader.get("/v1/policies/shared", params=query).status_code == 404
 
 
-def test_a_wrong_owner_or_two_of_them_lead_nowhere(tenant, owners):
-    """404, by id and by key; an agent that nobody has is what is not found."""
+def test_a_wrong_owner_or_two_owners_are_not_found(tenant, owners):
+    """404, by id and by key; for an agent that does not exist, the agent is what is not found."""
     (agent, policy), _, (group, _), _ = owners
     for query in (agent | group, {"group": "another"}):
         assert tenant.reader.get("/v1/policies/shared", params=query).json()["error"]["code"] == "POLICY_NOT_FOUND"
@@ -53,7 +53,7 @@ def test_a_wrong_owner_or_two_of_them_lead_nowhere(tenant, owners):
 
 
 def test_a_taken_key_is_409_and_a_wrong_one_400(tenant, owners):
-    """On creation, on change and in a set; taken back by null."""
+    """On creation, on change and in a set; null gives a key back."""
     policy = owners[0][1]
     other = tenant.new_policy("keyed", key="other")
     body = {"agent_id": "keyed", "name": "n", "rules": [FREE]}
@@ -87,7 +87,7 @@ def test_lists_are_narrowed_by_key_and_sets_are_called_by_alias(tenant, owners):
     assert (again.status_code, again.json()["updated"], again.json()["policies"]) == (200, [], held["policies"])
 
 
-def test_versions_and_rollback_go_by_key_and_bring_no_second_policy_of_it(tenant, owners):
+def test_versions_and_rollback_work_by_key_and_never_duplicate_it(tenant, owners):
     """A key that another policy has meanwhile is not taken from it."""
     policy = owners[0][1]
     of_agent = {"agent_id": "keyed"}

@@ -39,7 +39,7 @@ def names(tenant, **query):
     return [each["name"] for each in tenant.reader.get("/v1/catalog", params=query).json()]
 
 
-def test_what_a_server_answered_is_taken_as_it_is(tenant, put):
+def test_a_servers_tool_list_is_taken_as_it_is(tenant, put):
     """Result or whole message; what is kept comes back as it was, and the rest is left out."""
     done = put(REFUND).json()
     assert (done["tools"], done["added"], done["changed"], done["removed"]) == (1, ["payment.refund"], [], [])
@@ -62,7 +62,7 @@ def test_pages_are_in_the_order_of_names(tenant, put):
     assert names(tenant, offset=3) == []
 
 
-def test_what_is_not_sent_stays_or_goes_with_prune(tenant, put):
+def test_tools_not_sent_stay_unless_pruned(tenant, put):
     put({"name": "a"}, {"name": "b"})
     assert put({"name": "c"}).json()["removed"] == []
     done = put({"name": "b", "title": "B"}, {"name": "d"}, prune="true").json()
@@ -144,7 +144,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_a_list_of_tools_is_400_with_its_place(tenant, name):
+def test_an_invalid_list_of_tools_is_400_with_its_place(tenant, name):
     """And nothing of it is taken in."""
     body, place = BAD[name]
     answer = tenant.admin.put("/v1/catalog", json=body)
@@ -206,7 +206,7 @@ def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
     assert answer.status_code == 404
 
 
-def test_what_cannot_be_noted_is_sealed_all_the_same_and_noted_later(tenant):
+def test_names_that_cannot_be_recorded_are_sealed_and_recorded_later(tenant):
     """A full store accepts no names, and only sealing makes room in it."""
     agent = tenant.new_agent()["id"]
     key = Keyspace(tenant.id).seen_tools
@@ -224,8 +224,8 @@ def test_what_cannot_be_noted_is_sealed_all_the_same_and_noted_later(tenant):
     assert names(tenant) == ["mail.read", "mail.send"]
 
 
-def test_a_caller_that_invents_names_fills_nothing(tenant):
-    """The latest stay."""
+def test_a_caller_that_invents_names_cannot_fill_the_store(tenant):
+    """The latest names stay."""
 
     async def act(client):
         await note_seen(client, tenant.id, (f"old {number}" for number in range(MAX_SEEN)), 1)

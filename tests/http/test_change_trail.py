@@ -196,7 +196,7 @@ def test_a_wrong_filter_is_400_and_named(client, parameters, place):
     assert [detail["path"] for detail in answer.json()["error"]["details"]] == [place]
 
 
-def test_what_nobody_has_changed_has_no_changes(client):
+def test_a_thing_that_nobody_has_changed_has_no_changes(client):
     """An unknown id is no error: somebody may have deleted the thing before there was a trail."""
     assert client.get("/v1/changes", params={"resource_id": UNKNOWN}).json() == []
     assert client.get("/v1/changes", params={"to": "1970-01-02T00:00:00Z"}).json() == []

@@ -91,7 +91,7 @@ def test_a_denial_says_why(tenant, agent):
         (BASH | {"tool_input": {"command": "x" * 3_000_000}}, "PAYLOAD_TOO_LARGE"),
     ],
 )
-def test_what_is_no_hook_is_denied(tenant, agent, call, says):
+def test_an_invalid_hook_is_denied(tenant, agent, call, says):
     """400 and 413 elsewhere; here the tool would run after them."""
     decision, reason = asked(tenant.reader, [agent], call)
     assert decision == "deny"
@@ -110,14 +110,14 @@ def test_a_wrong_agent_and_a_wrong_key_are_denials(tenant, agent, replica):
 
 
 @pytest.mark.parametrize("scope", ["audit", "policies", "approve"])
-def test_a_key_that_may_not_ask_gets_a_denial(tenant, agent, scope):
+def test_a_key_without_the_scope_gets_a_denial(tenant, agent, scope):
     with tenant.replica.client(tenant.new_key([scope])["key"]) as client:
         decision, reason = asked(client, [agent], BASH)
     assert decision == "deny"
     assert "INSUFFICIENT_SCOPE" in reason
 
 
-def test_anothers_agent_is_answered_like_an_unknown_one(tenant, stranger):
+def test_another_workspaces_agent_is_answered_like_an_unknown_one(tenant, stranger):
     """Nobody learns that it exists."""
     theirs, unknown = stranger.new_agent()["id"], uuid.uuid4()
     assert asked(tenant.reader, [theirs], BASH) == asked(tenant.reader, [unknown], BASH)

@@ -76,7 +76,7 @@ def test_a_context_is_a_small_object(ask, context, status, said):
     assert said is None or said in answer.text
 
 
-def test_the_same_idempotency_key_with_another_context_is_another_question(ask, tenant, agent):
+def test_the_same_idempotency_key_with_another_context_is_another_request(ask, tenant, agent):
     """What the caller vouches for is part of what is asked."""
     body = {"agent_id": agent["id"], "tool_name": "read", "parameters": {"user_id": "u1"}, "context": CONTEXT}
     headers = {"Idempotency-Key": "k"}

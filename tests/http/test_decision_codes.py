@@ -102,8 +102,8 @@ def test_an_agent_that_is_not_active_says_so(tenant, status):
 
 
 @pytest.mark.slow
-def test_too_many_approvals_are_worth_another_try_later(store):
-    """Nobody can be asked now."""
+def test_with_too_many_open_approvals_a_call_can_be_tried_later(store):
+    """Nobody can be asked now, so the next action is to retry."""
     replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2, REMIT_APPROVALS_PER_AGENT_MAX="1", **PATIENT)
     made = Tenant(store.url, replica)
     agent = made.new_agent()["id"]
@@ -132,7 +132,7 @@ def test_every_type_of_rule_has_its_code():
     assert next_action(DecisionCode.RULE_FAILED, waiting_helps=False) is NextAction.NONE
 
 
-def test_a_policy_says_something_to_the_agent_where_it_does_not_allow(tenant):
+def test_a_policys_message_reaches_the_agent_unless_the_call_is_allowed(tenant):
     """Beside the reason; the log has the reason alone, and an allowed call needs no words."""
     agent = tenant.new_agent()["id"]
     said = "Refunds above 1 go to a colleague.\nSay so."
@@ -160,14 +160,14 @@ def test_a_policy_says_something_to_the_agent_where_it_does_not_allow(tenant):
 
 
 @pytest.mark.parametrize("message", ["", "x" * 501, "\u202e", f"svc_{'0' * 32}"])
-def test_a_message_that_nobody_should_read_is_refused(tenant, message):
+def test_a_message_with_hidden_characters_is_refused(tenant, message):
     agent = tenant.new_agent()["id"]
     body = {"agent_id": agent, "name": "p", "rules": [DENY], "agentMessage": message}
     answer = tenant.admin.post("/v1/policies", json=body)
     assert (answer.status_code, answer.json()["error"]["details"][0]["path"]) == (400, "$.agent_message")
 
 
-def test_what_is_forbidden_after_another_call_says_so(tenant):
+def test_a_call_forbidden_after_another_one_says_so(tenant):
     """Within the session; another session is free."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["t", "mail.read"]}, AFTER)

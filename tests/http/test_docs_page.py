@@ -110,7 +110,7 @@ def test_every_operation_can_be_tried(seen):
     assert [tag for tag, _ in seen.elements].count("textarea") == len(with_body)
 
 
-def test_what_the_script_looks_for_is_there(seen):
+def test_everything_that_the_script_looks_for_exists(seen):
     """Each element that it names by id, class or kind."""
     ids = set(seen.values("id"))
     assert set(re.findall(r'getElementById\("(\w+)"\)', SCRIPT)) <= ids
@@ -163,7 +163,7 @@ def test_a_curl_line_of_a_get_is_short():
     assert curl_line("GET", "/livez", None, with_key=False) == 'curl -s "$REMIT/livez"'
 
 
-def test_text_is_shown_and_not_run():
+def test_text_is_shown_and_never_executed():
     """Descriptions are text, whatever stands in them."""
     assert _inline("<b> & `<i>`") == "&lt;b&gt; &amp; <code>&lt;i&gt;</code>"
     assert _rich("a\nb\n\n| x | y |\n|---|---|\n| `<` | 2 |") == (
@@ -171,7 +171,7 @@ def test_text_is_shown_and_not_run():
     )
 
 
-def test_a_search_finds_what_is_named_so_before_what_only_speaks_of_it(seen):
+def test_a_search_lists_matching_names_before_mentions(seen):
     """Its script looks at the headings and the summaries that the page has; and says where it finds nothing."""
     assert 'querySelectorAll("h3, h3 + p > b")' in SCRIPT
     operations = len(re.findall(r"<section id=\"\w+\"><h3>.*?</h3><p><b>[^<]+</b>", page()))

@@ -126,7 +126,7 @@ def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
     assert (rule["part"], rule["reason"]) == ("abstained", "does not cover the tool")
 
 
-def test_a_breaker_that_suspends_lets_and_stops_no_call_and_says_so(tenant, agent):
+def test_a_breaker_that_suspends_is_shown_as_abstaining(tenant, agent):
     """By itself or beside rules that are asked, whatever is answered; also of the denial that filled it, afterwards."""
     terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}
     breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
@@ -203,7 +203,7 @@ def test_a_wrong_question_is_refused_with_its_place(tenant, agent, fields, place
     assert [each["path"] for each in refused.json()["error"]["details"]] == [place]
 
 
-def test_at_another_time_windows_and_limits_are_as_they_would_be(tenant, agent):
+def test_at_another_time_windows_and_limits_are_evaluated_for_that_time(tenant, agent):
     """A Sunday to come; by then the limit is free again."""
     weekdays = {"type": "time_based", "tools": ["*"], "timeWindow": {"allowedDays": [1, 2, 3, 4, 5]}}
     tenant.new_policy(agent, FREE, LIMITED)

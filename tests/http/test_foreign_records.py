@@ -217,7 +217,7 @@ def world(store, asking_replica):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("what", "field"), [(what, field) for what, fields in ROWS.items() for field in fields])
-def test_garbage_in_a_record_is_said_and_permits_nothing(world, what, field):
+def test_garbage_in_a_record_is_reported_and_permits_nothing(world, what, field):
     """STORE_UNAVAILABLE, for the most part; nothing that was denied is allowed, and nothing is an INTERNAL_ERROR."""
     before = world.answers()
     assert set(before.values()) == {True, False}

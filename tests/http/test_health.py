@@ -53,7 +53,7 @@ async def test_a_store_that_refuses_writes_is_not_ready_and_says_why(own_client,
 @pytest.mark.parametrize(
     "command", ["evalsha", "time", "hmget", "hget", "xlen", "xadd", "hset", "lpush", "lindex", "rpop", "pexpire"]
 )
-async def test_a_user_who_may_not_run_what_a_decision_runs_is_not_ready(own_store, own_client, command):
+async def test_a_store_user_without_the_commands_of_a_decision_is_not_ready(own_store, own_client, command):
     """Every command of the commit, each missing once; nothing is written to find out."""
     await own_client.call("HSET", WORKSPACES, "default", "0")
     grants = ("on", "nopass", "~remit:*", "+@all")

@@ -39,7 +39,7 @@ def test_a_retry_on_another_replica_gets_the_first_answer(ask):
     assert [entry["id"] for entry in entries] == [first.json()["id"]]
 
 
-def test_the_order_of_names_does_not_make_another_question(ask):
+def test_the_order_of_names_does_not_make_another_request(ask):
     """A client that writes its JSON anew asks the same."""
     first = ask("order-2", {"a": 1, "b": {"c": 2, "d": 3}})
     again = ask("order-2", {"b": {"d": 3, "c": 2}, "a": 1})
@@ -48,7 +48,7 @@ def test_the_order_of_names_does_not_make_another_question(ask):
 
 
 def test_another_body_with_the_same_key_is_409(ask):
-    """The caller mixed up its keys; nothing is decided."""
+    """The caller has mixed up its keys; nothing is decided."""
     ask("order-3", {"amount": 1})
     answer = ask("order-3", {"amount": 2})
 
@@ -61,7 +61,7 @@ def asked(pin, *secrets):
     return decode_tool_call(QUESTION % pin, b"key", Redactor(["pin"]), Signer(secrets)).idempotency
 
 
-def test_a_pin_cannot_be_found_by_trying_all_of_them():
+def test_a_pin_cannot_be_found_by_trying_them_all():
     """C2: a reader of the store has digests of requests, but not the secret under which they are made."""
     kept = asked(b"4711", b"n" * 32)
     tried = {asked(b"%04d" % pin).body_digest for pin in (*range(10), 4711)}
@@ -70,7 +70,7 @@ def test_a_pin_cannot_be_found_by_trying_all_of_them():
     assert kept.body_digest != asked(b"4712", b"n" * 32).body_digest
 
 
-def test_while_secrets_are_replaced_a_question_has_a_digest_under_each():
+def test_during_a_rotation_a_request_has_a_digest_under_each_secret():
     """A retry is then recognised by the digest that its first answer was stored with."""
     both = asked(b"1", b"n" * 32, b"o" * 32)
     assert both.body_digest == asked(b"1", b"n" * 32).body_digest

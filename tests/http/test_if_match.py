@@ -87,7 +87,7 @@ def test_tags_in_two_headers_count_together(client, made):
 
 
 @pytest.mark.parametrize("malformed", ["", "1", '"1', '"1" "2"', "W/1", '"1", *'])
-def test_what_is_no_entity_tag_is_400(client, made, malformed):
+def test_an_invalid_entity_tag_is_400(client, made, malformed):
     """A forgotten quote must not pass for a tag that matches nothing."""
     path, _ = made
     answer = client.patch(path, json={"name": "b"}, headers={"If-Match": malformed})
@@ -96,7 +96,7 @@ def test_what_is_no_entity_tag_is_400(client, made, malformed):
 
 
 @pytest.mark.parametrize("path", [f"/v1/agents/{UNKNOWN}", f"/v1/policies/{UNKNOWN}"])
-def test_what_does_not_exist_is_404_whatever_if_match_says(client, path):
+def test_an_unknown_id_is_404_whatever_if_match_says(client, path):
     """The same answer as without the header."""
     plain = client.patch(path, json={"name": "b"})
     assert client.patch(path, json={"name": "b"}, headers={"If-Match": '"1"'}).content == plain.content

@@ -55,7 +55,7 @@ def test_policies_and_log_see_the_key_as_the_session(ask, tenant, agent_id):
 
 
 @pytest.mark.parametrize("scopes", [["read"], ["admin"], ["authorize", "read"], ["audit"]], ids=str)
-def test_it_goes_with_the_scope_authorize_alone(tenant, scopes):
+def test_a_key_session_requires_the_scope_authorize_alone(tenant, scopes):
     """Other scopes ask in any session."""
     body = {"name": "k", "scopes": scopes, "sessionFrom": "key"}
     refused = tenant.admin.post("/v1/api-keys", json=body)
@@ -63,7 +63,7 @@ def test_it_goes_with_the_scope_authorize_alone(tenant, scopes):
     assert refused.json()["error"]["details"][0]["path"] == "$.sessionFrom"
 
 
-def test_lists_and_the_trail_have_it(tenant):
+def test_lists_and_the_trail_show_key_sessions(tenant):
     """It is shown where keys are."""
     made = tenant.new_key(["authorize"], session_from="key")
     shown = next(each for each in tenant.admin.get("/v1/api-keys").json() if each["id"] == made["id"])

@@ -99,8 +99,8 @@ SPREAD = {
 
 @pytest.mark.parametrize("made", SPREAD.values(), ids=SPREAD)
 @pytest.mark.parametrize("size", [MAX_RECORDED_BYTES + 4096, MAX_BODY_BYTES + 4096, MAX_CALL_BYTES - 4096])
-def test_what_does_not_fit_into_an_entry_is_413(writer, made, size):
-    """Only long texts are shortened; an entry has a bound."""
+def test_parameters_that_do_not_fit_into_an_entry_are_413(writer, made, size):
+    """Only long strings are shortened, and an entry has a bound."""
     call = {"agent_id": writer.agent, "tool_name": "file.write", "parameters": made(size)}
     answer = writer.reader.post("/v1/authorize", json=call)
     assert f"{answer.status_code} {answer.json()['error']['code']}" == BEYOND
@@ -186,7 +186,7 @@ def test_a_workspace_has_its_share_and_others_have_theirs():
     assert (room.held, len(room._held)) == (0, 0)
 
 
-def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(writer, store, asking_replica):
+def test_megabytes_announced_but_never_sent_do_not_block_other_workspaces(writer, store, asking_replica):
     """Sixteen of them fill the workspace's share: its next is 503 and nothing is decided; others go on."""
     other = Tenant(store.url, asking_replica)
     other.agent = other.new_agent()["id"]
@@ -217,7 +217,7 @@ def test_announced_megabytes_that_do_not_come_keep_no_other_workspace_waiting(wr
     assert writer.reader.post("/v1/authorize", content=body).status_code == 200
 
 
-def test_a_stranger_is_refused_before_a_megabyte_has_come(writer, asking_replica):
+def test_a_stranger_is_refused_before_its_body_is_read(writer, asking_replica):
     """Not a byte of its body is kept."""
     head = (
         f"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer svc_{'0' * 32}\r\n"

@@ -26,7 +26,7 @@ def bound(tenant, agents):
         yield client
 
 
-def test_its_agents_are_answered(bound, agents):
+def test_a_bound_key_asks_about_its_agents(bound, agents):
     """As by a key that may ask for all."""
     for agent in agents[:2]:
         answer = bound.post("/v1/authorize", json={"agent_id": agent, "tool_name": "file.read"})
@@ -45,7 +45,7 @@ def test_another_agent_and_one_that_does_not_exist_are_answered_alike(bound, ten
     assert tenant.log() == before
 
 
-def test_it_is_shown_with_its_agents(tenant, bound, agents):
+def test_a_bound_key_is_shown_with_its_agents(tenant, bound, agents):
     """In lists and in the trail."""
     shown = [each for each in tenant.admin.get("/v1/api-keys").json() if "agents" in each]
     assert [each["agents"] for each in shown] == [agents[:2]]
@@ -62,7 +62,7 @@ def test_a_key_that_asks_for_all_or_not_at_all_is_not_bound(tenant, agents, scop
     assert answer.json()["error"]["details"][0]["path"] == "$.agents"
 
 
-def test_it_is_bound_to_agents_of_its_workspace_alone(tenant, stranger, agents):
+def test_a_key_can_be_bound_only_to_agents_of_its_workspace(tenant, stranger, agents):
     """An agent of another workspace is an unknown one."""
     for agent in (ID, stranger.new_agent()["id"]):
         body = {"name": "bound", "scopes": ["authorize"], "agents": [agents[0], agent]}
@@ -70,7 +70,7 @@ def test_it_is_bound_to_agents_of_its_workspace_alone(tenant, stranger, agents):
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "AGENT_NOT_FOUND")
 
 
-def test_a_revoked_one_learns_nothing_about_its_agents(tenant, agents):
+def test_a_revoked_bound_key_learns_nothing_about_its_agents(tenant, agents):
     """401 comes before 403."""
     made = tenant.new_key(["authorize"], agents=agents[:1])
     with tenant.replica.client(made["key"]) as client:
@@ -80,7 +80,7 @@ def test_a_revoked_one_learns_nothing_about_its_agents(tenant, agents):
         assert client.post("/v1/authorize", json=asked).status_code == 401
 
 
-def test_the_last_admin_key_is_revoked_by_force_alone(store, replica):
+def test_the_last_admin_key_is_revoked_only_with_force(store, replica):
     """409 says what to do; `force` takes true or false."""
     made = Tenant(store.url, replica)
     [key_id] = [each["id"] for each in made.admin.get("/v1/api-keys").json() if "admin" in each["scopes"]]

@@ -33,7 +33,7 @@ async def body_of(answer):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 200, 3_000])
-async def test_a_list_has_the_bytes_of_one_made_at_once(count):
+async def test_a_list_built_in_steps_has_the_same_bytes(count):
     """Whether it is one piece or many, and its length is known before."""
     agents = [agent(number, "d" * (number % 100)) for number in range(count)]
     answer = await answer_list(each(agents), AgentView.of)
@@ -68,7 +68,7 @@ async def test_a_list_lets_others_have_their_turn():
     assert 1 < most <= _STEP_BYTES // LONG + 1
 
 
-async def test_a_store_that_fails_half_way_is_an_error_and_no_half_of_a_list():
+async def test_a_store_that_fails_halfway_gives_an_error_and_no_partial_list():
     """Nothing is sent before the whole is there."""
 
     async def failing():

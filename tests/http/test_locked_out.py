@@ -71,8 +71,8 @@ def test_failures_on_the_hot_path_count_as_everywhere(call):
 
 
 @pytest.mark.slow
-def test_others_go_on_as_before(call, strict):
-    """Another address with a wrong key gets the 401 that it deserves, one with a good key its answer."""
+def test_other_addresses_are_not_affected(call, strict):
+    """A wrong key from another address gets the 401 it deserves, and a good one its answer."""
     use_up(call)
     assert call().status_code == 429
     other = "203.0.113.77"
@@ -106,7 +106,7 @@ def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"])
-def test_what_needs_no_key_is_not_refused(call, path):
+def test_a_request_that_needs_no_key_is_not_refused(call, path):
     """A balancer's health checks come from the same address as its callers."""
     use_up(call)
     assert call(path=path, key=None).status_code == 200
@@ -136,7 +136,7 @@ def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
 
 
 @pytest.mark.slow
-def test_a_key_that_was_revoked_is_known_no_longer(call, strict, store):
+def test_a_revoked_key_loses_its_exemption_from_lockouts(call, strict, store):
     """Otherwise a client that still uses it would cost the store a commit each time, and lock out its successor."""
     with closing(Tenant(store.url, strict)) as tenant:
         key = tenant.new_key(["read"])

@@ -177,14 +177,14 @@ def test_an_example_of_a_body_is_accepted(kind, name, value):
 
 
 @pytest.mark.parametrize(("kind", "value"), ANSWERS.items(), ids=[kind.__name__ for kind in ANSWERS])
-def test_an_example_of_an_answer_is_one(kind, value):
+def test_an_example_of_an_answer_is_a_valid_answer(kind, value):
     """It has every field of the struct that is encoded, no other, and the formats of the document."""
     validator(kind.__name__).validate(value)
     fields = msgspec.structs.fields(kind)
     assert list(value) == [field.encode_name for field in fields if field.required or field.encode_name in value]
 
 
-def test_examples_of_bodies_do_what_they_say(tenant):
+def test_examples_of_bodies_do_what_they_claim(tenant):
     """Sent in the order of the table, with ids that exist."""
     agent = tenant.admin.post("/v1/agents", json=BODIES[openapi_kind("CreateAgent")]["an agent"])
     assert agent.status_code == 201
@@ -201,7 +201,7 @@ def openapi_kind(name):
     return next(kind for kind in BODIES if kind.__name__ == name)
 
 
-def test_the_example_of_a_refused_refund_is_what_its_policy_gives(tenant):
+def test_the_example_of_a_refused_refund_is_what_its_policy_answers(tenant):
     """The worked example of the document is no invention."""
     agent = tenant.new_agent()
     policy = BODIES[openapi_kind("CreatePolicy")]["refunds within bounds"]

@@ -64,7 +64,7 @@ def test_the_log_says_what_was_reported(tenant, agent_id):
 
 
 @pytest.mark.parametrize("status", ["executed", "failed"])
-def test_what_was_tried_counts(tenant, agent_id, status):
+def test_an_attempted_call_counts(tenant, agent_id, status):
     """Whether or not it succeeded."""
     tenant.new_policy(agent_id, limit(1, refundable=True))
     assert report(tenant, tenant.authorize(agent_id), status).json()["refunded"] == 0
@@ -93,7 +93,7 @@ def test_a_report_whose_answer_was_lost_is_answered_again(tenant, agent_id):
     assert len(tenant.log(action="outcome", agent_id=agent_id)) == 1
 
 
-def test_reports_of_all_kinds_at_once_are_one(tenant, agent_id):
+def test_of_concurrent_reports_one_is_recorded(tenant, agent_id):
     """The first is recorded, whichever that is; who said the same is told the same."""
     tenant.new_policy(agent_id, limit(50, refundable=True))
     decision = tenant.authorize(agent_id)
@@ -118,8 +118,8 @@ def test_only_the_key_that_asked_reports(tenant, agent_id):
     assert tenant.authorize(agent_id)["result"] == "allowed"
 
 
-def test_what_was_not_allowed_has_no_outcome(tenant, agent_id):
-    """It cannot have an outcome."""
+def test_a_call_that_was_not_allowed_has_no_outcome(tenant, agent_id):
+    """Reporting one is refused."""
     told = report(tenant, tenant.authorize(agent_id), "executed")
     assert (told.status_code, told.json()["error"]["code"]) == (409, "OUTCOME_CONFLICT")
 
@@ -131,7 +131,7 @@ def test_an_unknown_status_is_refused(tenant, agent_id):
     assert (told.status_code, told.json()["error"]["details"][0]["path"]) == (400, "$.status")
 
 
-def test_marks_stay(tenant, agent_id):
+def test_marks_survive_a_report(tenant, agent_id):
     """The session remembers what was allowed, whether or not it was executed."""
     after = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["mail"]}}
     tenant.new_policy(agent_id, limit(10, refundable=True), after)

@@ -79,7 +79,7 @@ def test_paging_while_others_write_neither_repeats_nor_skips(tenant, agent, othe
             writer.result()
 
 
-def test_what_has_been_answered_is_found_by_a_query_sent_afterwards(tenant, agent, other_replica):
+def test_an_answered_decision_is_found_by_every_later_query(tenant, agent, other_replica):
     """To any replica, as its newest entry."""
     with other_replica.client(tenant.read_key) as there:
         for n in range(20):

@@ -31,7 +31,7 @@ def parts(told):
     return {each["name"]: [rule["part"] for rule in each["rules"]] for each in told["policies"]}
 
 
-def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
+def test_a_past_decision_is_explained_by_the_policies_of_its_time(tenant, agent):
     """Even if they or the agent have been changed, deleted or suspended since."""
     policy = tenant.new_policy(agent, FREE, BOUNDED, name="first")
     denied = tenant.authorize(agent, "pay", parameters={"amount": 9})
@@ -56,7 +56,7 @@ def test_it_is_explained_by_the_policies_of_its_time(tenant, agent):
     assert (told["agent"]["status"], told["reason"], told["policies"]) == ("suspended", "Agent is suspended", [])
 
 
-def test_of_limits_it_says_what_the_decision_tells(tenant, agent):
+def test_limits_are_explained_as_far_as_the_decision_tells(tenant, agent):
     """The limit that decided was full, those before it had room, and those after it are unknown."""
     other = LIMITED | {"rateLimit": {"maxCalls": 9, "windowSeconds": 60}}
     tenant.new_policy(agent, FREE, other, LIMITED, LIMITED | {"tools": ["p*"]}, name="limits")
@@ -67,7 +67,7 @@ def test_of_limits_it_says_what_the_decision_tells(tenant, agent):
     assert told["policies"][0]["rules"][2]["reason"] == full["reason"]
 
 
-def test_what_the_log_does_not_hold_is_said_and_never_guessed(tenant, agent):
+def test_values_the_log_does_not_hold_are_named_and_never_guessed(tenant, agent):
     """A rule that reads a redacted value is unknown, unless it was the one that decided."""
     tenant.new_policy(agent, FREE, SECRET, BOUNDED, name="p")
     allowed = tenant.authorize(agent, "pay", parameters={"amount": 1, "password": "long enough"})
@@ -81,7 +81,7 @@ def test_what_the_log_does_not_hold_is_said_and_never_guessed(tenant, agent):
     assert parts(explained(tenant, bounded)) == {"p": ["passed", "unknown", "failed"]}
 
 
-def test_where_nobody_can_say_which_rules_applied_none_is_guessed(tenant, agent):
+def test_rules_are_not_guessed_if_nobody_can_know_which_applied(tenant, agent):
     """If a `when` that reads a redacted value selects the tier, only the deciding rule is known."""
     when = {"when": {"parameters": {"password": {"minLength": 8}}}}
     tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["pay"], **when}, name="high", priority=9)
@@ -94,7 +94,7 @@ def test_where_nobody_can_say_which_rules_applied_none_is_guessed(tenant, agent)
     assert parts(explained(tenant, denied))["high"] == ["failed"]
 
 
-def test_a_call_that_people_let_through_is_told_with_what_asked_them(tenant, agent):
+def test_an_approved_call_is_explained_with_the_rule_that_asked(tenant, agent):
     """The rule failed, and the approval is named with it."""
     tenant.new_policy(agent, FREE, ASKED, name="p")
     asked = tenant.authorize(agent, "pay")

@@ -69,7 +69,7 @@ def test_another_spelling_leads_nowhere(asked, target):
 
 
 @pytest.mark.slow
-def test_what_reads_the_same_is_checked_the_same(asked):
+def test_equivalent_spellings_are_checked_alike(asked):
     """Letters may be written as their codes (RFC 3986, section 6.2.2.2) and a path as a URL: one rate for all."""
     statuses = [asked(SAME[number % len(SAME)]) for number in range(30)]
     assert set(statuses) == {200, 429}

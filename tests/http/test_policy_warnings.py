@@ -33,7 +33,7 @@ def agent(tenant):
     return tenant.new_agent()["id"]
 
 
-def test_a_new_policy_has_its_warnings_beside_those_that_are_there(tenant, agent):
+def test_a_new_policy_is_warned_about_in_view_of_existing_ones(tenant, agent):
     """By itself, and against what governs the same agent."""
     body = {"agent_id": agent, "name": "p", "rules": [CAP]}
     assert told(tenant.admin.post("/v1/policies", json=body), 201) == [("grants_by_restriction", "$.rules[0]")]
@@ -48,7 +48,7 @@ def test_a_new_policy_has_its_warnings_beside_those_that_are_there(tenant, agent
     assert ("silences_below", "$.priority") in told(tenant.admin.post("/v1/policies", json=high), 201)
 
 
-def test_a_policy_is_held_against_the_catalogue(store, replica):
+def test_a_policy_is_compared_with_the_catalogue(store, replica):
     """Tools and parameters that nobody knows; without a catalogue nothing is suspected."""
     tenant = Tenant(store.url, replica)
     agent = tenant.new_agent()["id"]
@@ -145,7 +145,7 @@ def test_a_draft_is_judged_and_not_stored(tenant, agent):
     assert nobody.status_code == 404
 
 
-def test_so_much_that_it_would_take_seconds_is_not_compared():
+def test_very_large_sets_are_not_compared():
     """One warning says so; it comes at once."""
     tools = [f"tool{number}" for number in range(1000)]
     made = [

@@ -42,7 +42,7 @@ async def broken_client():
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/agents"), ("POST", "/v1/authorize")])
-async def test_what_nobody_foresaw_is_500_and_shows_nothing(broken_client, caplog, method, path):
+async def test_an_unforeseen_failure_is_500_and_reveals_nothing(broken_client, caplog, method, path):
     """The answer is a sentence; the log has the trace."""
     with caplog.at_level(logging.ERROR):
         answer = await broken_client.request(method, path, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
@@ -89,7 +89,7 @@ def test_an_error_about_a_place_names_it_twice():
 
 
 @pytest.mark.parametrize("text", [ADMIN_KEY, f"x{ADMIN_KEY}y", f"{ADMIN_KEY}{ADMIN_KEY}", f'"{ADMIN_KEY}"'])
-def test_whatever_an_error_quotes_no_raw_key_leaves_with_it(text):
+def test_no_error_quotes_a_raw_key(text):
     """The last line of defence, whoever wrote the sentence."""
     body = encode_error(Invalid.at(f"$.{text}", text)).decode()
     assert ADMIN_KEY not in body

@@ -34,7 +34,7 @@ def refusal(answer):
     return answer.status_code, error["code"], error["message"]
 
 
-def test_what_get_answers_can_be_sent_back(tenant, path):
+def test_the_answer_of_get_can_be_sent_back(tenant, path):
     """With its version, ids and times; nothing changes, and the version stays."""
     made = tenant.admin.put(path, json={"policies": [GUARD, GUARD | {"name": "h", "priority": 7}]})
     assert (made.status_code, len(made.json()["created"])) == (200, 2)
@@ -136,7 +136,7 @@ def test_an_id_of_another_owner_is_404(tenant, agent):
 
 
 @pytest.mark.parametrize("name", ["", "%E2%80%AE", "x" * 65])
-def test_what_is_no_groups_name_is_refused(tenant, name):
+def test_an_invalid_group_name_is_refused(tenant, name):
     """400, or 404 where the path has no name at all."""
     assert tenant.admin.get(f"/v1/groups/{name}/policies").status_code in {400, 404}
 
@@ -149,7 +149,7 @@ def test_a_groups_name_may_be_any_that_a_path_can_hold(tenant):
     assert listed == answer.json()["policies"][0]
 
 
-def test_a_group_of_the_same_name_is_another_workspaces_own(tenant, stranger, path):
+def test_groups_of_the_same_name_in_two_workspaces_are_separate(tenant, stranger, path):
     """A name is no id; what it names lies in the caller's workspace."""
     tenant.admin.put("/v1/groups/crew/policies", json={"policies": [GUARD]})
     assert stranger.admin.get("/v1/groups/crew/policies").json()["policies"] == []

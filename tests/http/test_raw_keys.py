@@ -126,7 +126,7 @@ def test_nothing_at_rest_is_a_raw_key(session):
 
 
 @pytest.mark.slow
-def test_no_line_that_is_logged_holds_one(session):
+def test_no_log_line_contains_a_raw_key(session):
     """At level debug, with everything that was refused; the paths that were asked for are in it."""
     written = session.replica.written
     assert "/v1/agents/svc_deadbeef..." in written
@@ -134,7 +134,7 @@ def test_no_line_that_is_logged_holds_one(session):
 
 
 @pytest.mark.slow
-def test_no_answer_holds_one_but_the_one_that_makes_it(session):
+def test_only_the_answer_that_creates_a_key_contains_it(session):
     """What an error quotes, it quotes without the key."""
     assert len(session.answers) > 200
     examples = {"/docs", "/schema/openapi.json"}
@@ -209,7 +209,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("place", RULES)
-def test_no_rule_holds_one(tenant, place):
+def test_no_rule_may_contain_a_raw_key(tenant, place):
     """Rules are shown to all who may read them, in reasons too: 400 at the place, when made and when changed."""
     agent = tenant.new_agent()["id"]
     policy = tenant.new_policy(agent)

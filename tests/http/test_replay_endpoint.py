@@ -138,7 +138,7 @@ def test_a_group_and_the_whole_workspace_are_replayed(tenant):
         ({"group": "g", "agent_id": UNKNOWN}, "$.group"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_replayed_is_refused_with_its_place(tenant, body, path):
+def test_an_impossible_replay_is_refused_with_its_place(tenant, body, path):
     """Before a process is started."""
     tenant.admin.post("/v1/policies", json={"name": "p", "kind": "guardrail", "rules": [LIMIT]})
     answer = tenant.reader.post("/v1/replay", json=body)
@@ -158,7 +158,7 @@ def held(tenant, calls=3000):
             connection.getresponse().read()
 
 
-def test_it_ends_with_its_client_and_with_its_process(tenant, narrow):
+def test_a_replay_ends_with_its_client_and_with_its_process(tenant, narrow):
     """One more than the workspace may have is 429; the next may begin once the process is gone."""
     held(tenant)
     stream = tenant.reader.stream("POST", "/v1/replay", json={})
@@ -183,7 +183,7 @@ def test_it_ends_with_its_client_and_with_its_process(tenant, narrow):
     until(lambda: not processes(narrow))
 
 
-def test_it_says_so_where_the_store_goes_or_its_key_does(valkey_store, tmp_path):
+def test_a_replay_says_when_its_store_or_its_key_goes(valkey_store, tmp_path):
     """A report that is not whole is never sent: the last line is an error, or there is none."""
     store = Store(valkey_store.binary, tmp_path)
     replica = Replica(store.url)
@@ -211,7 +211,7 @@ def test_it_says_so_where_the_store_goes_or_its_key_does(valkey_store, tmp_path)
         store.stop()
 
 
-def test_edits_while_it_reads_are_seen_or_not_and_never_half(tenant):
+def test_a_replay_sees_an_edit_entirely_or_not_at_all(tenant):
     """A policy is changed all the time: every replay of the policies as they were flips nothing."""
     agent = tenant.new_agent()["id"]
     policy = tenant.new_policy(agent, FREE, LIMIT)["id"]

@@ -31,7 +31,7 @@ def test_an_answer_returns_the_requests_id_whatever_its_status(replica, method, 
 
 
 @pytest.mark.parametrize("given", [None, "", "two words", "x" * 129, "ümlaut".encode(), "tab\there"])
-def test_a_request_without_a_fit_id_gets_one(replica, given):
+def test_a_request_without_a_valid_id_gets_one(replica, given):
     """What could not be written to a log line as it is, or is longer than 128, is not taken over."""
     headers = {} if given is None else {"X-Request-ID": given}
     with replica.client() as client:
@@ -40,7 +40,7 @@ def test_a_request_without_a_fit_id_gets_one(replica, given):
     assert made[0] != made[1]
 
 
-def test_the_longest_id_is_taken_over(replica):
+def test_the_longest_valid_id_is_kept(replica):
     """128 visible ASCII characters."""
     with replica.client() as client:
         assert client.get("/livez", headers={"X-Request-ID": "~" * 128}).headers["X-Request-ID"] == "~" * 128

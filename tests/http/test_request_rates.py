@@ -59,7 +59,7 @@ def test_a_key_that_asks_too_fast_is_429_and_sees_it_coming(bounded, tenant, age
     assert refused.headers["X-RateLimit-Reset"] == "1"
 
 
-def test_what_is_refused_is_not_decided(bounded, tenant, agent):
+def test_a_refused_request_is_not_decided(bounded, tenant, agent):
     """A 429 leaves no entry and takes no quota."""
     with bounded.client(tenant.read_key) as client:
         body = {"agent_id": agent, "tool_name": "file.read"}

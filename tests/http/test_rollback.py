@@ -44,7 +44,7 @@ def test_yesterdays_policy_is_brought_back_and_decides_at_once(tenant, policy):
     assert tenant.admin.get(f"{path}/versions", params={"limit": 1}).json()[0]["reason"] == "back to version 1"
 
 
-def test_what_cannot_be_brought_back_is_said(tenant, policy):
+def test_an_impossible_rollback_says_why(tenant, policy):
     """No such policy, no such version, and somebody else was faster: each with its own code, and nothing is written."""
     path = f"/v1/policies/{policy['id']}"
     assert error(tenant.admin.get(f"/v1/policies/{UNKNOWN}/versions"))[:2] == (404, "POLICY_NOT_FOUND")
@@ -71,7 +71,7 @@ def test_a_version_too_many_changes_ago_is_gone(tenant, policy):
 
 
 @pytest.mark.parametrize("reason", ["because", "weil es schöner ist", "改善 · x" * 3, "x" * 500])
-def test_a_reason_stands_in_the_trail_as_it_was_given(tenant, reason):
+def test_a_reason_is_in_the_trail_as_given(tenant, reason):
     """In UTF-8, of agents, policies and keys."""
     header = {"Change-Reason": reason.encode()}
     agent = tenant.admin.post("/v1/agents", json={"name": "a"}, headers=header).json()["id"]

@@ -53,7 +53,7 @@ def test_every_route_has_one_guard_or_is_public(handler):
         assert len(guard_scopes(handler)) == 1
 
 
-def test_what_decides_is_the_only_route_without_a_guard_that_asks_for_a_key():
+def test_only_the_authorize_routes_check_the_key_without_a_guard():
     """It authenticates in the handler, because there the commit has the last word; the hook asks the same handler."""
     unguarded = [path for each in ROUTES if isinstance(each, ASGIRouteHandler) for path in each.paths]
     assert unguarded == ["/v1/authorize", "/v1/hooks/claude-code"]
@@ -147,7 +147,7 @@ def test_the_page_has_a_column_for_every_scope_and_says_what_it_opens():
 
 
 @pytest.mark.parametrize("path", sorted(PUBLIC))
-def test_what_is_public_needs_no_key_and_minds_none(tenant, replica, path):
+def test_a_public_route_needs_no_key_and_ignores_any(tenant, replica, path):
     """A wrong key does not close it either: balancers send what they are told to."""
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer nonsense"}, {}):
         assert tenant.admin.get(path, headers=headers).status_code == (302 if path == "/" else 200)

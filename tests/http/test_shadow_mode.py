@@ -24,7 +24,7 @@ def divergence(tenant, policy):
     return answer.json()
 
 
-def test_what_it_would_have_changed_is_counted_and_found(tenant, agent_id):
+def test_a_divergence_is_counted_and_found(tenant, agent_id):
     """By policy and direction; the entries are those that the filters find."""
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
     ask = tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["pay"]}, **IN_SHADOW)
@@ -69,7 +69,7 @@ def test_a_change_begins_the_counts_anew(tenant, agent_id):
     ]  # fmt: skip
 
 
-def test_off_is_off_in_either_mode(tenant, agent_id):
+def test_a_disabled_policy_is_off_in_either_mode(tenant, agent_id):
     """`enabled` says so, and what GET shows can be sent back."""
     policy = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW, enabled=False)
     shown = tenant.admin.get(f"/v1/policies/{policy['id']}").json()
@@ -86,7 +86,7 @@ def test_off_is_off_in_either_mode(tenant, agent_id):
     assert tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"mode": "off"}).status_code == 400
 
 
-def test_what_is_reported_as_not_executed_is_given_back_in_shadow_too(tenant, agent_id):
+def test_a_call_not_executed_is_refunded_in_shadow_limits_too(tenant, agent_id):
     """The report says of how many limits that change answers."""
     tenant.new_policy(agent_id, limit(9, refundable=True), kind="guardrail")
     policy = tenant.new_policy(agent_id, limit(1, refundable=True), **IN_SHADOW)
@@ -99,7 +99,7 @@ def test_what_is_reported_as_not_executed_is_given_back_in_shadow_too(tenant, ag
     assert divergence(tenant, policy)["total"] == 1
 
 
-def test_what_a_shadow_limit_alone_took_is_given_back_call_by_call(tenant, agent_id):
+def test_calls_counted_only_by_a_shadow_limit_are_refunded_one_by_one(tenant, agent_id):
     """Each call is noted under its own id, however alike they are."""
     policy = tenant.new_policy(agent_id, limit(1, refundable=True), **IN_SHADOW)
     for _ in range(3):
@@ -109,7 +109,7 @@ def test_what_a_shadow_limit_alone_took_is_given_back_call_by_call(tenant, agent
     assert divergence(tenant, policy)["total"] == 0
 
 
-def test_an_explanation_says_what_would_be(tenant, agent_id):
+def test_an_explanation_shows_what_a_shadow_policy_would_do(tenant, agent_id):
     """Of a call that nobody makes, and of one that was made; nothing is counted by it."""
     policy = tenant.new_policy(agent_id, NO_MAIL, limit(3), name="no mail", **IN_SHADOW)
     call = {"agent_id": agent_id, "tool_name": "mail"}
@@ -144,7 +144,7 @@ def test_a_draft_in_shadow_changes_no_answer(tenant, agent_id):
         assert f'"flipped":{flipped}' in lines[-1]
 
 
-def test_what_is_counted_goes_with_the_policy(tenant, agent_id, store_keys):
+def test_divergence_counts_are_deleted_with_the_policy(tenant, agent_id, store_keys):
     """Whether it is deleted, pruned, or goes with its agent."""
     for remove in ("delete", "prune", "agent"):
         policy = tenant.new_policy(agent_id, NO_MAIL, limit(5), **IN_SHADOW)

@@ -38,7 +38,7 @@ def open_stream(stack, tenant, key, path="/v1/audit-logs/stream"):
 
 
 @pytest.mark.slow
-def test_a_key_has_so_many_streams_and_no_more(tenant):
+def test_a_key_has_a_limited_number_of_streams(tenant):
     """429 with a sentence; another key is not concerned, and whoever closes one can open another."""
     with ExitStack() as all_streams:
         with ExitStack() as two:
@@ -79,7 +79,7 @@ def test_an_idle_stream_ends_when_its_key_is_revoked(tenant, path):
 
 
 @pytest.mark.slow
-def test_a_key_has_so_many_streams_of_approvals_and_no_more(tenant):
+def test_a_key_has_a_limited_number_of_approval_streams(tenant):
     """They count with those of the log; one that is closed gives its place back."""
     with ExitStack() as two:
         for path in ("/v1/approvals/stream", "/v1/audit-logs/stream"):

@@ -207,7 +207,7 @@ def send(client, method, path, place, value):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "place", "whose"), PROBES)
-def test_anothers_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs, method, path, place, whose):
+def test_another_workspaces_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs, method, path, place, whose):
     """Same status, same headers, same body: nobody learns that it exists. And nothing of theirs has changed."""
     held = theirs.state()
 
@@ -221,7 +221,9 @@ def test_anothers_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs,
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "place", "whose"), [each for each in PROBES if each[:2] not in ENDLESS])
-def test_anothers_id_costs_the_store_what_an_unknown_one_costs(quiet, ours, theirs, method, path, place, whose):
+def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
+    quiet, ours, theirs, method, path, place, whose
+):
     """The same commands in the same order: the time an answer takes says nothing either."""
     send(ours.admin, method, path, place, str(uuid.uuid4()))
 

@@ -77,7 +77,7 @@ def test_both_ways_answer_alike(tenant, replica, case):
     assert first == second
 
 
-def test_a_slash_at_the_end_is_no_third_way(tenant):
+def test_a_trailing_slash_changes_nothing(tenant):
     """One request id, one set of headers, one call counted."""
     answer = tenant.admin.post("/v1/authorize/", content=NOBODY, headers={"X-Request-ID": "mine"})
     assert answer.status_code == 404

@@ -180,7 +180,7 @@ ALIKE = ("result", "policyId", "rule", "reason", "code", "nextAction")
 
 @PROFILE
 @given(bodies=policies, asked=calls)
-def test_what_is_stored_is_evaluated_and_all_agree(tenant, tmp_path, bodies, asked):
+def test_every_stored_policy_can_be_evaluated_and_all_tools_agree(tenant, tmp_path, bodies, asked):
     """No policy that is taken makes a call fail; explain, lint, tests of files and the log's entries say one thing."""
     agent_id, taken = tenant.new_agent()["id"], []
     for number, body in enumerate(bodies):
@@ -234,7 +234,7 @@ def assert_tests_agree(folder, policies_taken, made):
     assert outcome.passed, outcome.problem
 
 
-def test_a_replay_of_all_of_it_flips_nothing(tenant):
+def test_a_replay_of_the_whole_language_flips_nothing(tenant):
     """The policies of the time, over every call that the test above has made."""
     answer = tenant.reader.post("/v1/replay", json={}, timeout=120)
     report = json.loads(answer.text.splitlines()[-1])["report"]

@@ -62,7 +62,7 @@ BOTH = pytest.mark.parametrize("path", ["/v1/agents", "/v1/authorize"])
 
 
 @BOTH
-def test_no_body_is_waited_for_if_nobody_may_send_one(connection, path):
+def test_a_stranger_is_refused_before_its_body_arrives(connection, path):
     """A stranger's 401 comes while the body is still on its way."""
     connection.send(f"POST {path} HTTP/1.1", "Host: x", "Content-Length: 100", body=b"{")
     status, _, body = connection.answer()
@@ -88,7 +88,7 @@ def test_a_body_in_pieces_is_one_body(connection, key):
     assert (status, json.loads(body)["name"]) == (201, "in pieces")
 
 
-def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(connection, key):
+def test_a_client_that_expects_100_continue_gets_it(connection, key):
     """Expect: 100-continue."""
     connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, "Content-Length: 15", "Expect: 100-continue")
     assert connection.answer()[0] == 100
@@ -96,7 +96,7 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(connection, key):
     assert connection.answer()[0] == 201
 
 
-def test_a_client_that_may_not_send_its_body_is_not_asked(connection):
+def test_a_client_that_is_refused_gets_no_100_continue(connection):
     """The refusal comes in place of 100 Continue."""
     connection.send("POST /v1/agents HTTP/1.1", "Host: x", "Content-Length: 15", "Expect: 100-continue")
     assert connection.answer()[0] == 401
@@ -149,7 +149,7 @@ def test_a_method_that_nobody_knows_is_405(connection, key):
 
 
 @pytest.mark.parametrize("first", ["GET  /v1/agents HTTP/1.1", "\x16\x03\x01", "GET", "GET /v1/agents HTTP/9.9"])
-def test_what_is_no_http_gets_the_body_of_every_error(connection, first):
+def test_a_request_that_is_not_http_gets_the_usual_error_body(connection, first):
     """And the connection ends."""
     connection.send(first, "Host: x")
     status, headers, body = connection.answer()
@@ -167,12 +167,12 @@ def test_http_1_0_is_answered_and_closed(connection, key):
 
 
 def test_the_path_of_an_absolute_url_counts(connection, key):
-    """As RFC 9112 asks; the host in it gives no other rights."""
+    """As RFC 9112 requires; the host in the URL grants nothing."""
     connection.send("GET http://elsewhere.example/v1/agents HTTP/1.1", "Host: x", key)
     assert connection.answer()[0] == 200
 
 
-def test_a_host_that_is_none_is_refused(connection, key):
+def test_an_invalid_host_is_refused(connection, key):
     """In the body of every error."""
     connection.send("GET /v1/agents HTTP/1.1", "Host: a b/c", key)
     status, _, body = connection.answer()
@@ -254,7 +254,7 @@ def call_of(tool):
         ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMA"),
     ],
 )
-def test_a_body_behind_an_upgrade_is_no_second_request(connection, key, asked):
+def test_a_body_behind_an_upgrade_is_not_a_second_request(connection, key, asked):
     """In whichever piece it comes: a balancer would give the second answer to somebody else."""
     inner = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
     for path in ("/v1/authorize", "/v1/agents"):
@@ -275,7 +275,7 @@ def test_a_client_that_offers_h2c_is_answered_in_http_1(connection, key):
     assert (status, json.loads(answered)["error"]["code"]) == (404, "AGENT_NOT_FOUND")
 
 
-def test_a_client_that_sends_no_more_gets_its_answers(replica, key):
+def test_a_client_that_closes_its_sending_side_gets_its_answers(replica, key):
     """`printf … | nc -N`: on the hot path and on the other."""
     body = call_of("t")
     with socket.create_connection(("127.0.0.1", replica.port), timeout=10) as peer:

@@ -213,7 +213,7 @@ EARNED = {
 
 
 @pytest.mark.parametrize("name", EARNED)
-def test_a_policy_earns_its_warning(name):
+def test_a_faulty_policy_gets_its_warning(name):
     """At its place, and no other one."""
     policies, warning = EARNED[name]
     assert found(*policies, known_tools=KNOWN) == [warning]
@@ -276,13 +276,13 @@ NOT_EARNED = {
 
 
 @pytest.mark.parametrize("name", NOT_EARNED)
-def test_a_policy_that_is_meant_so_earns_none(name):
+def test_a_sound_policy_gets_no_warning(name):
     """A warning that cries wolf is switched off by the second policy."""
     assert found(*NOT_EARNED[name], known_tools=KNOWN) == []
 
 
-def test_every_code_has_a_policy_that_earns_it():
-    """A kind of warning that nothing earns would be a promise."""
+def test_every_warning_code_has_a_policy_that_causes_it():
+    """A warning that nothing causes would be an empty promise."""
     assert {code for _, (code, _) in EARNED.values()} | {Code.TOO_MUCH_TO_COMPARE} == set(Code)
 
 
@@ -315,7 +315,7 @@ def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
         assert sorted(known.covered(pattern)) == sorted(name for name in names if covers([pattern], name)), pattern
 
 
-def test_shadow_policies_are_nothing_to_the_enforced_and_see_them_all():
+def test_shadow_policies_are_linted_with_enforced_ones_but_not_the_reverse():
     """So that a policy which is tried earns the warnings that it would earn enforced, and causes none."""
     grant, asks = policy(BOUNDED, priority=10), policy(ASK, ALLOW, name="low")
     tried = [structs.replace(each, mode=PolicyMode.SHADOW) for each in (grant, asks)]

@@ -36,7 +36,7 @@ async def agent(scene):
     return await scene.agents.get(scene.workspace_id, scene.agent.id)
 
 
-async def test_what_is_denied_is_counted_and_nothing_else(scene):
+async def test_only_denied_calls_are_counted(scene):
     """By its plan, by a full limit; not what is allowed or escalated."""
     held, full = breaker(9), quota("full", 1, MINUTE)
     await scene.commit(full)
@@ -53,7 +53,7 @@ async def test_what_is_denied_is_counted_and_nothing_else(scene):
     assert (await agent(scene)).status is AgentStatus.ACTIVE
 
 
-async def test_the_denial_that_fills_it_suspends_the_agent_in_the_same_step(scene):
+async def test_the_denial_that_fills_a_breaker_suspends_the_agent_in_the_same_step(scene):
     """I18: with a new version token, so that no plan made before is committed."""
     held, before = breaker(2), await agent(scene)
     first = await scene.commit(plan=plan(held))
@@ -96,7 +96,7 @@ async def test_a_window_is_closed_at_its_old_end(scene):
     assert (await agent(scene)).status is AgentStatus.SUSPENDED
 
 
-async def test_one_that_escalates_is_full_like_a_limit_and_takes_nothing(scene):
+async def test_a_full_breaker_that_escalates_asks_like_a_full_limit(scene):
     """What would be allowed is escalated, and says until when; what is denied stays denied."""
     held = breaker(2, suspends=False)
     for at in (0, 1):
@@ -109,7 +109,7 @@ async def test_one_that_escalates_is_full_like_a_limit_and_takes_nothing(scene):
     assert (await agent(scene)).status is AgentStatus.ACTIVE
 
 
-async def test_an_agent_that_is_active_again_has_no_denials(scene):
+async def test_a_reactivated_agent_has_no_denials(scene):
     """However it was suspended; and what had suspended it is no longer said of it."""
     held = breaker(2)
     await scene.commit(plan=plan(held))
@@ -128,7 +128,7 @@ async def test_an_agent_that_is_active_again_has_no_denials(scene):
     assert (active.tripped, active.active_since) == (None, active.revision)
 
 
-async def test_of_several_the_first_that_is_filled_is_named_and_all_have_counted(scene):
+async def test_of_several_full_breakers_the_first_is_named_and_all_have_counted(scene):
     """One suspension, one change."""
     ones = (breaker(3, name="a"), breaker(1, suspends=False, name="b"), breaker(1, policy=OTHER, name="c"))
     await scene.commit(plan=plan(*ones, breaker(1, name="d")))

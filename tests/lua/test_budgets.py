@@ -87,7 +87,7 @@ async def test_however_many_expire_at_once_none_of_them_counts(scene):
     assert length <= 8 + 64
 
 
-async def test_a_budget_of_its_rules_only_bucket_does_not_go_by_the_stores_timer(scene):
+async def test_a_budgets_only_bucket_does_not_expire_by_the_stores_timer(scene):
     """A century from its first call, like any limit; one that is `per` value by its window."""
     century_ms = 100 * 365 * 86_400_000
     for number in range(20):
@@ -108,7 +108,7 @@ async def test_amounts_leave_exactly_one_window_later(scene, leaving):
     assert (await scene.commit(budget(99), at=START + WINDOW)).outcome == ALLOWED
 
 
-async def test_totals_go_round_without_a_trace(scene):
+async def test_totals_wrap_around_unnoticed(scene):
     """More than 2^52 millionths in all, never more than the maximum at once."""
     most = 10**15
     for turn in range(12):
@@ -138,7 +138,7 @@ async def test_each_value_has_a_bucket_that_the_store_drops(scene):
         assert MINUTE // 1_000 < await scene.client.call("PTTL", name) <= 2 * MINUTE // 1_000 + 1_000
 
 
-async def test_past_ten_thousand_live_values_the_rule_fails_and_says_so(scene):
+async def test_beyond_ten_thousand_live_values_the_rule_fails_and_says_so(scene):
     """For this agent alone; a value that it has already goes on, and room comes when the first has left."""
     live = scene.keyspace.live_buckets(POLICY, "per", scene.agent.id)
     scores = [word for n in range(MAX_LIVE) for word in (START + MINUTE + n, f"{n:x}")]

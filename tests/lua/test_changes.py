@@ -67,7 +67,7 @@ async def admin(client, ids, workspace_id):
     return await Admin(client, ids, workspace_id).enter()
 
 
-async def test_every_change_of_an_agent_is_there_with_what_it_was_and_became(admin):
+async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin):
     """All fields on creation and deletion, those that changed in between."""
     agent = await admin.agents.create(admin.workspace_id, "a", "what for", **admin.by)
     await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, **admin.by)
@@ -100,7 +100,7 @@ async def test_every_change_of_an_agent_is_there_with_what_it_was_and_became(adm
     ]
 
 
-async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(admin):
+async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin):
     """Rules come back as they were given."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
     policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **admin.by)
@@ -135,7 +135,7 @@ async def test_every_change_of_a_policy_is_there_with_what_it_was_and_became(adm
     ]
 
 
-async def test_a_key_is_there_with_its_prefix_and_neither_raw_nor_digest(admin):
+async def test_a_key_is_recorded_by_its_prefix_and_neither_raw_nor_as_a_digest(admin):
     """I10: who can read the trail can authenticate as nobody."""
     key, raw_key = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), 4_000_000_000_000, **admin.by)
     await admin.keys.revoke(admin.workspace_id, key.id, **admin.by)
@@ -150,7 +150,7 @@ async def test_a_key_is_there_with_its_prefix_and_neither_raw_nor_digest(admin):
         assert secret not in str(stored)
 
 
-async def test_a_reason_stands_beside_the_change_and_only_where_there_is_one(admin, client):
+async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
     """Of every kind of change; an entry without one has the fields it always had."""
     why = {**admin.by, "reason": "because"}
     agent = await admin.agents.create(admin.workspace_id, "a", None, **why)
@@ -179,7 +179,7 @@ async def test_a_reason_stands_beside_the_change_and_only_where_there_is_one(adm
     ]
 
 
-async def test_a_change_says_which_audit_entry_was_the_newest(admin, client):
+async def test_a_change_names_the_newest_audit_entry(admin, client):
     """So the order of changes and decisions is known, however close they are; before the first entry it is 0."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     for sequence in (1, 2):
@@ -189,7 +189,7 @@ async def test_a_change_says_which_audit_entry_was_the_newest(admin, client):
     assert [each.sequence for each in (await admin.changes())[:-1]] == [2, 2, 2, 2, 1, 0]
 
 
-async def test_an_agents_policies_are_deleted_by_name_with_it(admin):
+async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
     """One entry each: a policy that is gone can be found by its own id."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
     policies = [
@@ -204,7 +204,7 @@ async def test_an_agents_policies_are_deleted_by_name_with_it(admin):
     assert (last[0], last[2]) == (DELETED, agent.id)
 
 
-async def test_the_actor_is_the_key_under_the_name_it_had(admin):
+async def test_the_actor_is_recorded_under_the_keys_name_at_the_time(admin):
     """What happens to the key later changes nothing about who it was."""
     other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.ADMIN,), **admin.by)
     await admin.agents.create(admin.workspace_id, "a", None, actor_id=other.id)
@@ -240,7 +240,7 @@ async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
     assert await everything(client, pattern) == held
 
 
-async def test_what_changes_nothing_leaves_no_entry(admin):
+async def test_a_change_without_effect_leaves_no_entry(admin):
     """An empty PATCH and a change of what does not exist are no changes."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     unknown = admin.key.id
@@ -254,7 +254,7 @@ async def test_what_changes_nothing_leaves_no_entry(admin):
     assert len(await admin.changes()) == count
 
 
-async def test_changes_that_overtake_each_other_are_all_there_in_their_order(admin):
+async def test_concurrent_changes_are_all_recorded_in_order(admin):
     """Each entry's `before` is the `after` of the one below it, whoever had to try again."""
     agent = await admin.agents.create(admin.workspace_id, "0", None)
     names = [str(each) for each in range(1, 7)]
@@ -266,7 +266,7 @@ async def test_changes_that_overtake_each_other_are_all_there_in_their_order(adm
         assert (was["name"], was["version"]) == (became["name"], became["version"])
 
 
-async def test_of_two_who_revoke_a_key_one_is_recorded(admin):
+async def test_of_two_concurrent_revocations_one_is_recorded(admin):
     """The other finds no key."""
     key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,))
     outcomes = await asyncio.gather(
@@ -288,7 +288,7 @@ async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):
     assert [(each.kind, each.actor_id) for each in mine] == [(CREATED, CONSOLE)]
 
 
-async def test_filters_find_what_a_look_at_all_changes_finds(admin, client):
+async def test_filters_agree_with_a_scan_of_all_changes(admin, client):
     """Every combination of actor, type and id, and both bounds of time, which are inclusive."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     await _a_later_millisecond(client)
@@ -351,7 +351,7 @@ async def test_pages_chained_by_the_cursor_are_the_whole_trail(admin, limit):
     assert pages == whole
 
 
-async def test_a_query_that_has_read_its_fill_says_where_to_go_on(admin):
+async def test_a_query_that_reaches_its_bound_says_where_to_continue(admin):
     """A filter that matches nothing must not read a long trail in one request."""
     for number in range(120):
         await admin.agents.create(admin.workspace_id, str(number), None, **admin.by)
@@ -369,7 +369,7 @@ async def test_a_query_that_has_read_its_fill_says_where_to_go_on(admin):
     assert 2 <= requests <= 10
 
 
-async def test_a_change_that_fails_half_way_has_its_entry(admin, client):
+async def test_a_change_that_fails_halfway_has_its_entry(admin, client):
     """I13: scripts do not roll back, so the entry is written first; one too many is better than one too few."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     keyspace = Keyspace(admin.workspace_id)

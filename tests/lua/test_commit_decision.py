@@ -185,7 +185,7 @@ async def test_a_full_backlog_is_a_refusal_and_nothing_is_written(path, workspac
     assert await scene.everything() == before
 
 
-async def test_a_log_that_lost_its_counter_takes_no_entry(scene):
+async def test_a_log_without_its_counter_takes_no_entry(scene):
     """A sequence number that was used is refused by the stream before anything else is written."""
     await scene.commit(WIDE)
     await scene.client.call("DEL", scene.keyspace.commits)
@@ -233,7 +233,7 @@ class Echo:
     ],
     ids=["another id", "unknown status", "too short", "a string", "nothing"],
 )
-async def test_a_reply_that_is_not_this_decisions_is_no_answer(scene, change):
+async def test_a_reply_to_another_decision_is_not_an_answer(scene, change):
     """I6: it is 503, and the connection it came over is not used again."""
     echo = Echo(scene.runner, change)
     scene.committing = CommitDecision(echo, StoreClock(), 1_000)
@@ -255,8 +255,8 @@ async def test_a_reply_that_is_not_this_decisions_is_no_answer(scene, change):
     ],
     ids=["another answer", "a script's reply", "another record", "a string", "nothing"],
 )
-async def test_a_first_answer_to_another_question_is_no_answer(scene, change):
-    """I6: what stands in the place of a retry's first answer must be the answer to what was asked."""
+async def test_a_first_answer_to_another_request_is_not_repeated(scene, change):
+    """I6: the record in the place of a retry's first answer must be the answer to the same request."""
     first = await scene.commit(idempotency=Idempotency("a" * 64, "b" * 64))
     echo = Echo(scene.runner, lambda reply: reply, lambda reply: change(as_record(reply)))
     scene.committing = CommitDecision(echo, StoreClock(), 1_000)
@@ -293,7 +293,7 @@ async def test_last_use_follows_a_clock_that_steps_back(scene):
     assert held == str(START // MS - 600_000)
 
 
-async def test_a_backlog_that_is_known_to_have_room_is_not_counted_again(scene):
+async def test_a_backlog_known_to_have_room_is_not_counted_again(scene):
     """The stream grows by one with each sequence number: how long there is room for certain stands beside it."""
     await scene.commit(WIDE)
     assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "1000"
@@ -307,7 +307,7 @@ async def test_a_backlog_that_is_known_to_have_room_is_not_counted_again(scene):
     assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000000") == "1002"
 
 
-async def test_a_bound_that_was_lowered_binds_the_next_commit(scene):
+async def test_a_lowered_bound_applies_to_the_next_commit(scene):
     """Room under another replica's bound does not count under this one's."""
     await scene.commit(WIDE)
     await scene.commit(WIDE)
@@ -323,7 +323,7 @@ async def test_a_bound_that_was_lowered_binds_the_next_commit(scene):
     await scene.commit(WIDE)
 
 
-async def test_room_that_sealing_makes_is_seen_when_the_known_room_is_used_up(path, workspace_id):
+async def test_room_made_by_sealing_is_found_once_the_known_room_is_used_up(path, workspace_id):
     """Exactly as many entries as may wait, before and after."""
     scene = await Scene(*path, workspace_id, backlog_max=3).enter()
     for _ in range(3):

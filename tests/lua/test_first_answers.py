@@ -58,7 +58,7 @@ async def test_a_refusal_is_repeated_with_its_reason_and_its_wait(scene):
     assert (again.outcome, again.retry_after_us) == (refused.outcome, 59 * SECOND)
 
 
-async def test_the_same_key_for_another_question_is_a_conflict(scene):
+async def test_the_same_key_for_another_request_is_a_conflict(scene):
     """Nothing is written, and the first answer stays."""
     await commit(scene, Plan(ALLOWED))
     before = await scene.everything()
@@ -97,7 +97,7 @@ async def test_only_the_newest_digest_is_kept(scene):
     assert (await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "1" * 64))).id == first.id
 
 
-async def test_twenty_at_once_are_one_call(scene):
+async def test_twenty_concurrent_retries_are_one_call(scene):
     """The check and the write are one script, so retries that overlap cannot both be first."""
     one = quota("one", 10, 60 * SECOND)
 
@@ -124,7 +124,7 @@ async def guard(scene, policies):
 @pytest.mark.parametrize("change", [suspend, edit, guard])
 @pytest.mark.parametrize("outcome", [ALLOWED, DENIED], ids=["allowed", "denied"])
 async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, outcome):
-    """I8: neither as a yes nor as a no; nothing is written, and no quota is taken a second time."""
+    """I8: neither a yes nor a no; nothing is written, and no quota is taken a second time."""
     one = quota("one", 10, 60 * SECOND)
     await commit(scene, Plan(outcome, (one,)))
     await change(scene, Policies(scene.client, scene.ids))
@@ -138,7 +138,7 @@ async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, out
     assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), ANOTHER_KEY, tokens=tokens), Decision)
 
 
-async def test_an_outdated_replica_is_told_of_a_change_before_anything_is_repeated(scene):
+async def test_an_outdated_replica_learns_of_a_change_before_an_answer_is_repeated(scene):
     """A replica that has heard nothing reads again; then the first answer no longer stands, or the agent is gone."""
     await commit(scene, Plan(ALLOWED))
     await suspend(scene, None)
@@ -161,7 +161,7 @@ async def test_an_answer_of_a_release_that_kept_no_tokens_is_not_repeated(scene)
 HOUR = 3600 * SECOND
 
 
-async def test_an_api_key_has_so_many_first_answers_and_no_more(scene):
+async def test_an_api_key_has_a_limited_number_of_first_answers(scene):
     """One more is refused and nothing is written; retries, calls without the header and other keys go on."""
     scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, first_answers_max=3)
     asked = [Idempotency(f"{n:064}", "b" * 64) for n in range(4)]

@@ -90,7 +90,7 @@ async def test_the_time_to_wait_is_that_of_the_last_quota_to_have_room(scene):
     assert await results(scene, short, long, times=[MINUTE - 1, MINUTE]) == "da"
 
 
-async def test_a_maximum_that_is_lowered_binds_at_once_and_raised_again_forgets_nothing(scene):
+async def test_a_lowered_maximum_applies_at_once_and_raising_it_forgets_nothing(scene):
     """Edits of maxCalls up, down and up again count every call in the window, once."""
     at_most = {n: quota("edited", n, MINUTE) for n in (1, 2, 3, 5)}
     assert await results(scene, at_most[3], times=[0, 1, 2, 3]) == "aaad"
@@ -103,7 +103,7 @@ async def test_a_maximum_that_is_lowered_binds_at_once_and_raised_again_forgets_
     assert await results(scene, at_most[5], times=[MINUTE + 4, *[MINUTE + 5] * 4]) == "aaaad"
 
 
-async def test_lowering_looks_at_the_newest_calls_and_not_at_the_count(scene):
+async def test_a_lowered_maximum_counts_only_calls_still_in_the_window(scene):
     """Five in the bucket, four of them long gone: a maximum of two has room for one."""
     many, few = quota("edited", 5, MINUTE), quota("edited", 2, MINUTE)
     assert await results(scene, many, times=[0, 1, 2, 3, 30 * SECOND]) == "aaaaa"
@@ -123,7 +123,7 @@ async def test_a_step_back_admits_nothing_early(scene):
     assert await results(scene, ONE, times=[-STEP, -STEP + MINUTE - 1, -STEP + MINUTE]) == "dda"
 
 
-async def test_a_step_back_keeps_the_time_that_had_passed_before_it(scene):
+async def test_a_step_back_keeps_the_time_that_had_passed(scene):
     """Thirty seconds before the step and thirty after it make a window."""
     assert await results(scene, ONE, times=[0]) == "a"
     await scene.commit(at=START + 30 * SECOND)
@@ -142,7 +142,7 @@ async def test_a_clock_that_steps_forward_and_back_locks_nobody_out(scene):
     assert await results(scene, TWO, times=[1, MINUTE - 1, MINUTE + 1]) == "dda"
 
 
-async def test_a_bucket_is_not_left_to_the_stores_timer(scene):
+async def test_a_bucket_does_not_expire_by_the_stores_timer(scene):
     """A clock that runs ahead, unseen by any commit, takes nothing; a short life that it had is prolonged."""
     held = quota("held", 5, 90 * MINUTE)
     await scene.commit(held)
@@ -178,7 +178,7 @@ async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene
 
 
 @pytest.mark.parametrize("window_seconds", [1, 2_678_400])
-async def test_the_least_and_the_largest_window_and_maximum_work(scene, window_seconds):
+async def test_the_smallest_and_largest_window_and_maximum_work(scene, window_seconds):
     """The bounds of a rate limit are within what a Lua number and PEXPIRE take."""
     held = quota("held", 1_000_000, window_seconds * SECOND)
     assert await results(scene, held, times=[0, 1]) == "aa"
@@ -201,7 +201,7 @@ async def test_expired_times_are_dropped_as_calls_come_in(scene):
     assert len(await scene.admitted(held)) == 20
 
 
-async def test_two_rate_limits_alike_in_one_policy_have_a_bucket_each(scene):
+async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
     """They differ in nothing but their place, and neither takes a call twice."""
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
     policies = Policies(scene.client, scene.ids)

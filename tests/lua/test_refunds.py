@@ -45,7 +45,7 @@ async def report(scene, decision, status=CallStatus.NOT_EXECUTED, at=START):
     return await outcomes.record(scene.workspace_id, call_of(scene, decision), status, now_us=at)
 
 
-async def test_reports_at_once_give_back_once(scene):
+async def test_concurrent_reports_give_back_once(scene):
     """Over connections of their own, of both statuses."""
     decision = await scene.commit(calls(3), budget(30))
     await scene.commit(calls(3), budget(30))
@@ -60,7 +60,7 @@ async def test_reports_at_once_give_back_once(scene):
     ]  # fmt: skip
 
 
-async def test_each_value_has_its_own_back(scene):
+async def test_a_refund_goes_to_the_bucket_of_its_value(scene):
     """Buckets per value; another's stays as it is."""
     one = await scene.commit(calls(1, "a"), budget(100, bucket="b"))
     await scene.commit(calls(1, "c"), budget(100, bucket="d"))
@@ -70,7 +70,7 @@ async def test_each_value_has_its_own_back(scene):
     assert (await scene.commit(budget(1, bucket="d"))).outcome.result == "denied"
 
 
-async def test_a_bucket_that_has_begun_anew_gives_nothing_back(scene):
+async def test_a_bucket_that_started_afresh_gives_nothing_back(scene):
     """The call is not in it, so it would give back what was never taken."""
     decision = await scene.commit(calls(2), budget(60))
     for quota in (calls(2), budget(60)):
@@ -93,7 +93,7 @@ async def test_a_report_comes_in_time_or_not_at_all(scene):
         await report(scene, other)
 
 
-async def test_only_the_decision_s_own_record_is_kept_and_goes(scene):
+async def test_only_the_decisions_own_record_is_kept_and_it_expires(scene):
     """For a day, with an allowed call of a refundable limit; marks stand beside it."""
     taken = scene.keyspace.taken
     plain = await scene.commit(Quota(POLICY, "plain", 9, MINUTE, FULL))
@@ -115,7 +115,7 @@ async def test_only_the_decision_s_own_record_is_kept_and_goes(scene):
 
 
 @pytest.mark.parametrize("nth", range(7))
-async def test_a_key_of_another_type_leaves_nothing_half_given_back(scene, nth):
+async def test_a_key_of_another_type_leaves_nothing_half_refunded(scene, nth):
     """I6: it is an error, and everything is as it was."""
     decision = await scene.commit(calls(2), budget(60))
     keyspace = scene.keyspace

@@ -47,7 +47,7 @@ async def marks_of(scene):
     return {name: held for name, held in (await scene.everything()).items() if "session:" in name or "marked:" in name}
 
 
-async def test_a_mark_is_seen_by_the_commits_that_come_after(scene):
+async def test_a_mark_is_seen_by_later_commits(scene):
     """The call that leaves it does not see it itself."""
     first = leaving(quotas=(after(), quota("wide", 9, MINUTE)))
     assert (await scene.commit(plan=first)).outcome == ALLOWED
@@ -79,7 +79,7 @@ async def test_another_agent_removes_no_mark_and_proves_nothing(scene):
     assert not await passes(scene, before())
 
 
-async def test_a_mark_counts_for_so_long_to_the_microsecond(scene):
+async def test_a_mark_counts_to_the_microsecond(scene):
     """A forbidding mark says when to retry; a missing required one does not, since waiting does not help."""
     await scene.commit(plan=leaving())
     assert (await scene.commit(after(), at=START + 1)).retry_after_us == WITHIN - 1
@@ -98,7 +98,7 @@ async def test_a_clock_that_steps_back_makes_no_mark_younger_or_older(scene):
     assert await passes(scene, after(), at=START + WITHIN)
 
 
-async def test_of_many_sessions_one_more_is_refused_and_says_so(scene):
+async def test_a_session_beyond_the_limit_is_refused_and_says_so(scene):
     """For this agent alone; a session that it has already goes on, and there is room once the first has left."""
     live = scene.keyspace.live_sessions(scene.agent.id, READ)
     await scene.client.call(
@@ -135,7 +135,7 @@ async def test_a_call_without_room_for_one_of_its_marks_leaves_none_of_them(scen
     assert await marks_of(scene) == before_it
 
 
-async def test_marks_leave_the_store_by_themselves(scene):
+async def test_marks_expire_by_themselves(scene):
     """Twice as long as rules look back, and a second; a shorter one that comes later takes no time from them."""
     await scene.commit(plan=leaving(Mark(READ, 2 * WITHIN, 0), Mark("bb" * 16, 0, WITHIN)))
     await scene.commit(plan=leaving(Mark(READ, WITHIN, 0)))
@@ -151,7 +151,7 @@ async def test_marks_leave_the_store_by_themselves(scene):
         assert life_ms - 60_000 < await scene.client.call("PTTL", name) <= life_ms
 
 
-async def test_marks_and_an_answer_that_is_repeated(scene):
+async def test_a_repeated_answer_ignores_the_marks_of_its_call(scene):
     """A retry with its Idempotency-Key gets the first answer, whatever the call itself has left."""
     plan = leaving(quotas=(after(),))
     request = AuthorizeRequest(scene.agent.id, "t", "authorize", {}, b"{}", Idempotency("aa", "bb"))

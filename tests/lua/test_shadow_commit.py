@@ -29,7 +29,7 @@ async def shadow_of(scene):
     return (await scene.entries())[-1].get("shadow")
 
 
-async def test_a_bucket_that_only_the_shadow_takes_from_is_taken_where_the_call_is_denied(scene):
+async def test_a_shadow_only_bucket_counts_although_the_call_is_denied(scene):
     """And an enforced one that it looks at is as it was."""
     plan = Plan(DENIED, shadow=beside(LIMIT, OWN))
 
@@ -42,7 +42,7 @@ async def test_a_bucket_that_only_the_shadow_takes_from_is_taken_where_the_call_
     assert await scene.client.call("LLEN", scene.keyspace.quota(POLICY, "wide")) == 0
 
 
-async def test_a_quota_of_both_plans_is_taken_once_and_waited_for_as_without_a_shadow(scene):
+async def test_a_quota_of_both_plans_is_taken_once(scene):
     """The wait is the enforced limit's, however full the others are."""
     plan = Plan(ALLOWED, (LIMIT,), shadow=beside(LIMIT, OWN))
     assert (await scene.commit(plan=plan)).outcome == ALLOWED
@@ -54,14 +54,14 @@ async def test_a_quota_of_both_plans_is_taken_once_and_waited_for_as_without_a_s
     assert await scene.client.call("LLEN", scene.keyspace.quota(POLICY, "wide")) == 1
 
 
-async def test_a_denied_call_that_would_be_allowed_looks_for_room_in_its_session(scene):
+async def test_a_denied_call_that_would_be_allowed_needs_room_in_its_session(scene):
     """It leaves no marks itself, and has no limits."""
     plan = Plan(DENIED, shadow=beside(SessionRoom(READ, "abcdef")))
     answer = await scene.commit(plan=plan)
     assert (answer.outcome, answer.shadow) == (DENIED, would(Result.ALLOWED))
 
 
-async def test_a_call_without_room_for_a_soft_mark_is_allowed_and_leaves_it_not(scene):
+async def test_a_call_without_room_for_a_shadow_mark_is_allowed_without_it(scene):
     """The entry says that it would have been denied."""
     live = scene.keyspace.live_sessions(scene.agent.id, READ)
     many = (word for n in range(MAX_SESSIONS) for word in (START + MINUTE + n, f"{n:x}"))
@@ -89,7 +89,7 @@ async def test_a_counter_of_another_type_is_an_error_before_anything_is_written(
     assert await scene.everything() == before
 
 
-async def test_where_the_result_is_the_same_nothing_is_counted(scene):
+async def test_an_equal_result_counts_no_divergence(scene):
     """No key is made for it."""
     await scene.commit(plan=Plan(ALLOWED, shadow=beside(OWN)))
     assert await scene.client.call("EXISTS", scene.keyspace.divergence(TRIED)) == 0

@@ -79,7 +79,7 @@ def test_the_order_of_keys_does_not_matter(value):
         ('{"x": {"y": 1}}', '{"x": 1, "y": 1}'),
     ],
 )
-def test_a_near_miss_is_another_call(one, other):
+def test_a_similar_call_is_another_call(one, other):
     """Each of these has passed for the other somewhere."""
     assert form(one) != form(other)
 
@@ -93,7 +93,7 @@ def test_another_spelling_of_a_value_is_the_same_call(one, other):
     assert form(one) == form(other)
 
 
-def test_agent_tool_and_bound_context_are_of_the_call():
+def test_an_approval_binds_agent_tool_and_context():
     """An approval of one is none of another."""
     forms = [
         form("{}"),

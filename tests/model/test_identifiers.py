@@ -82,7 +82,7 @@ def test_canonical_form_is_lower_case_with_dashes():
         "*",
     ],
 )
-def test_what_is_not_a_uuid_with_dashes_is_no_id(text):
+def test_a_string_that_is_not_a_uuid_with_dashes_is_not_an_id(text):
     """Ids become parts of key names, so nothing else gets there."""
     assert canonical_uuid(text) is None
 

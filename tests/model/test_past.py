@@ -95,7 +95,7 @@ def test_the_changes_above_are_of_every_field_that_the_trail_records():
 
 
 @pytest.mark.parametrize("thing", [other for _, other in CHANGES], ids=lambda thing: type(thing).__name__)
-def test_what_was_deleted_is_back_as_it_was(thing):
+def test_a_deleted_policy_is_restored_as_it_was(thing):
     """With the time at which it was made, by which policies of one priority are ordered."""
     past = Past([], [])
     past.undo(change_of(thing, None))
@@ -103,7 +103,7 @@ def test_what_was_deleted_is_back_as_it_was(thing):
 
 
 @pytest.mark.parametrize("thing", [AGENT, POLICY], ids=["agent", "policy"])
-def test_before_it_was_made_there_was_nothing(thing):
+def test_before_its_creation_there_was_nothing(thing):
     """And an update of what is not there is an inconsistency that the caller hears of."""
     past = past_of(thing)
     past.undo(change_of(None, thing))

@@ -16,13 +16,13 @@ def kept(value, signer=SIGNER):
 
 
 @pytest.mark.parametrize("text", ["x" * LONG_TEXT_BYTES, "é" * (LONG_TEXT_BYTES // 2), "天" * 682])
-def test_a_text_of_2_kib_is_kept_as_it_is(text):
+def test_a_string_of_2_kib_is_kept_as_it_is(text):
     """Bytes of UTF-8 count."""
     assert kept({"a": text, "b": [text]}) == {"a": text, "b": [text]}
 
 
 @pytest.mark.parametrize("text", ["x" * (LONG_TEXT_BYTES + 1), "é" * (LONG_TEXT_BYTES // 2 + 1), "天" * 683])
-def test_of_a_longer_text_its_beginning_its_length_and_its_mac_are_kept(text):
+def test_a_longer_string_keeps_its_beginning_length_and_mac(text):
     """Wherever it stands; the rest stays as it is."""
     mac = SIGNER.mac(Purpose.LONG_TEXT, text.encode())
     short = {"beginning": text[:KEPT_CHARACTERS], "length": len(text), "hmac": mac}
@@ -36,7 +36,7 @@ def test_without_a_secret_there_is_no_mac():
     assert kept({"a": text}, UNSIGNED) == {"a": {"beginning": text[:KEPT_CHARACTERS], "length": 3_000}}
 
 
-def test_what_is_redacted_is_not_shortened():
+def test_a_redacted_value_is_not_shortened():
     """Not a character of a secret is kept, and neither its length nor its MAC."""
     secret = "hunter2" * 1_000
     assert kept({"password": secret, "nested": {"token": [secret]}}) == {
@@ -46,7 +46,7 @@ def test_what_is_redacted_is_not_shortened():
 
 
 @pytest.mark.parametrize("before", [0, 200, KEPT_CHARACTERS - 5, KEPT_CHARACTERS - 4 - 31, KEPT_CHARACTERS - 1])
-def test_no_part_of_a_raw_key_is_left_where_a_text_is_cut(before):
+def test_no_part_of_a_raw_key_survives_shortening(before):
     """Half a key is most of a key."""
     text = "x" * before + RAW_KEY + "y" * 3_000
     assert "0123456789" not in recorded({"a": text}, REDACTOR, SIGNER).decode()
@@ -73,12 +73,12 @@ def test_a_short_call_is_kept_whole():
         "login ann password HUNTER2a",
     ],
 )
-def test_a_secret_that_a_single_hint_shows_is_not_kept(text):
+def test_a_secret_with_a_single_hint_is_not_kept(text):
     """In an otherwise plain call, which is searched only if a quick scan finds such a hint."""
     assert "HUNTER2a" not in kept({"a": text})["a"]
 
 
-def test_a_large_call_is_recorded_as_any_other():
+def test_a_large_call_is_recorded_like_any_other():
     """Even though its long strings are cut before anything searches them."""
     long_ones = {"a": "x" * 5000, "b": ["password=hunter2 " * 500], "c": {"text": "\u00e9" * 3000}}
     short_ones = {"d": "--password hunter2", "password": "hunter2", "e": "plain", "f": "AKIA" + "Q" * 16}

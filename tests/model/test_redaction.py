@@ -64,8 +64,8 @@ def test_a_name_that_merely_contains_the_letters_is_not(name):
     assert not REDACTOR.is_secret(name)
 
 
-def test_words_are_the_settings_own():
-    """Who lists other words gets those alone."""
+def test_the_setting_replaces_the_default_words():
+    """Only the listed words count."""
     redactor = Redactor(["salary", "home address", ""])
 
     assert [redactor.is_secret(name) for name in ("baseSalary", "homeAddress", "address", "password")] == [
@@ -73,8 +73,8 @@ def test_words_are_the_settings_own():
     ]
 
 
-def test_no_words_make_nothing_secret():
-    """An empty setting switches redaction off."""
+def test_an_empty_setting_switches_redaction_off():
+    """No name is secret then."""
     assert Redactor([]).redacted({"password": "x"}) == {"password": "x"}
 
 
@@ -113,7 +113,7 @@ def test_parameters_without_secrets_are_not_copied():
     assert REDACTOR.redacted(parameters) is parameters
 
 
-def test_what_is_remembered_of_names_is_bounded():
+def test_the_cache_of_names_is_bounded():
     """Callers choose the names, so they must not fill the cache; the answer is the same without it."""
     redactor = Redactor(["token"])
     for number in range(10_050):
@@ -163,7 +163,7 @@ pieces = ["token", "Token", "TOKEN", "api", "Key", "pin", "s", "O", "1", "_", "-
 
 
 @given(st.lists(st.sampled_from(pieces), max_size=8).map("".join))
-def test_a_name_is_secret_if_and_only_if_whole_words_of_it_are(name):
+def test_a_name_is_secret_exactly_if_it_contains_a_whole_secret_word(name):
     """However fast the answer is found: every run of words, joined, against every word of the settings."""
     redactor = Redactor(["token", "api_key", "pin", "pins", "o_1", "κωδικός"])
     words = [

@@ -31,7 +31,7 @@ def constraint(**fields):
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_whatever_stands_in_a_constraint_is_taken_or_told_what_it_must_be(field):
+def test_any_constraint_is_accepted_or_told_what_it_must_be(field):
     """In a sentence that says what was there, or which fields there are."""
     for value in VALUES:
         told = refusal(constraint(**{field: value}))
@@ -93,6 +93,6 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(("rule", "told"), SENTENCES.values(), ids=SENTENCES)
-def test_the_sentence_says_what_would_be_right(rule, told):
+def test_a_refusal_says_what_would_be_right(rule, told):
     """Word for word."""
     assert refusal(rule) == told

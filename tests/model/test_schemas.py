@@ -61,7 +61,7 @@ def test_numbers_are_exact():
         ({"description": "x" * MAX_SCHEMA_BYTES}, (), "bytes as JSON"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(schema, path, said):
+def test_an_unusable_schema_is_refused_with_its_place(schema, path, said):
     """Before any call is held against it."""
     with pytest.raises(SchemaError) as refused:
         compile_schema(schema)
@@ -126,13 +126,13 @@ MANY = {"items": {"anyOf": [{"const": f"v{number}"} for number in range(3000)]}}
         ),
     ],
 )
-def test_what_would_keep_everybody_waiting_is_not_begun(schema, value):
+def test_a_validation_that_would_block_others_is_not_started(schema, value):
     """The library holds the interpreter's lock meanwhile, and takes seconds for these: up to twenty for a megabyte."""
     with pytest.raises(TooMuchWork):
         compile_schema(schema).first_failure(value)
 
 
-def test_what_many_values_are_held_against_is_counted_once(monkeypatch):
+def test_a_schema_that_applies_to_many_values_is_counted_once(monkeypatch):
     """Counting it for each value took longer than the validation: a second for two milliseconds of work."""
     made = []
     of = schema_work.Place
@@ -240,12 +240,12 @@ def test_the_work_counted_together_is_that_of_each_pair(schema, value):
         *("prices", "bounds", "enum of numbers", "unique ids"),
     ],
 )
-def test_what_only_looks_like_much_is_looked_at(schema, value):
+def test_a_schema_that_only_looks_costly_is_accepted(schema, value):
     """What counts is which place is held against which value."""
     assert compile_schema(schema).first_failure(value) is None
 
 
-def test_where_a_large_value_does_not_fit_many_branches_is_not_looked_for():
+def test_a_failure_in_many_branches_is_not_located():
     """An error of each branch would hold a copy of the value: seconds for a megabyte."""
     schema = compile_schema(BRANCHES)
     assert schema.first_failure({"a": 1}) == ("", "anyOf")
@@ -256,7 +256,7 @@ def test_where_a_large_value_does_not_fit_many_branches_is_not_looked_for():
 @pytest.mark.parametrize(
     "name", ["$ref", "pattern", "patternProperties", "properties", "allOf", "dependencies", "enum"]
 )
-def test_a_reference_to_what_is_no_schema_is_refused_or_judged(name):
+def test_a_reference_to_something_other_than_a_schema_is_refused_or_judged(name):
     """Names of properties stand there where keywords would."""
     try:
         schema = compile_schema({"properties": {name: True, "b": {"$ref": "#/properties"}}})

@@ -23,7 +23,7 @@ FULL = Policy(
 )
 
 
-def test_a_policy_is_what_its_entry_says():
+def test_a_policy_is_as_its_entry_says():
     """In every field; put back, it is kept, and made anew it has them all."""
     entry = entry_of(FULL)
     assert entry.id == FULL.id
@@ -36,7 +36,7 @@ def test_a_policy_is_what_its_entry_says():
     assert differing == {"id", "created_ms", "updated_ms", "version"}
 
 
-def test_the_entries_after_a_change_are_all_that_there_is_then():
+def test_the_entries_after_a_change_are_the_whole_set():
     """What stays as it was too, and nothing that goes."""
     other = PolicyEntry(name="other", rules=[ToolDenylist(tools=["y"])])
     kept = entries_after(settle([FULL], [other], "a", None, prune=False))

@@ -10,7 +10,7 @@ OLD, NEW = b"o" * 32, b"n" * 32
 TEXT = b"what was written"
 
 
-def test_what_was_signed_is_recognised_and_nothing_else():
+def test_only_signed_messages_are_recognised():
     """The same text under the same secret, to the byte."""
     signer = Signer([NEW])
     mac = signer.mac(Purpose.LONG_TEXT, TEXT)
@@ -20,7 +20,7 @@ def test_what_was_signed_is_recognised_and_nothing_else():
     assert not Signer([OLD]).made(mac, Purpose.LONG_TEXT, TEXT)
 
 
-def test_a_secret_is_replaced_while_the_old_one_is_still_believed():
+def test_a_secret_is_replaced_while_the_old_one_is_still_accepted():
     """The first signs, each is believed."""
     before, during, after = Signer([OLD]), Signer([NEW, OLD]), Signer([NEW])
     old_mac, new_mac = before.mac(Purpose.LONG_TEXT, TEXT), during.mac(Purpose.LONG_TEXT, TEXT)
@@ -42,7 +42,7 @@ def test_the_secret_itself_signs_nothing():
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))
-def test_a_mac_stays_what_it_is(purpose):
+def test_a_mac_never_changes_between_releases(purpose):
     """What is in the store must be checked by every later version."""
     known = {
         Purpose.LONG_TEXT: "32dea161ca0fae75d38901277ebbe43aacc8ca6a7ca3634f855be9bb28a7b62d",

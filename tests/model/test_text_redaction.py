@@ -67,7 +67,7 @@ def kept(value, redactor=REDACTOR):
 @pytest.mark.parametrize("credential", CREDENTIALS.values(), ids=CREDENTIALS)
 @pytest.mark.parametrize("around", ["%s", "see %s.", "a\n%s\nb", '{"k": "%s"}', "tab\t%s", "\u0001%s", "x=%s"])
 @pytest.mark.parametrize("place", [lambda text: text, lambda text: json.dumps({"deep": json.dumps([text])})])
-def test_what_looks_like_a_known_credential_is_replaced(credential, around, place):
+def test_a_string_that_looks_like_a_known_credential_is_replaced(credential, around, place):
     """Wherever in a text it stands, in JSON in JSON too, and as a name; what stands around it is kept."""
     text = place(around.replace("%s", credential))
     made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED).decode()
@@ -109,8 +109,8 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_other_texts_are_kept_as_they_are(text):
-    """A log that hides too much is of no use."""
+def test_other_strings_are_kept_as_they_are(text):
+    """A log that hides too much is useless."""
     assert kept({"a": text, "b": [text, 1, text]}) == {"a": text, "b": [text, 1, text]}
 
 
@@ -146,7 +146,7 @@ def test_a_value_whose_name_stands_beside_it_is_replaced(pair, place):
     assert GONE.encode() in made
 
 
-def test_of_a_pair_only_the_value_is_replaced():
+def test_in_a_pair_only_the_value_is_replaced():
     """What it was about stays."""
     assert kept({"h": [{"name": "Authorization", "value": "x", "n": 1}, {"name": "Accept", "value": "x"}]}) == {
         "h": [{"name": "Authorization", "value": GONE, "n": 1}, {"name": "Accept", "value": "x"}]
@@ -179,7 +179,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("text", "wanted"), NAMED.items())
-def test_what_a_text_says_under_the_name_of_a_secret_is_replaced(text, wanted):
+def test_a_value_named_as_a_secret_in_a_string_is_replaced(text, wanted):
     """JSON stays JSON; of anything else the value goes and the rest stays."""
     assert kept({"command": text}) == {"command": wanted}
 
@@ -225,7 +225,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize(("text", "wanted"), COMMANDS.items())
 @pytest.mark.parametrize("place", [lambda text: text, lambda text: {"argv": ["bash", "-c", text]}, lambda t: [[t, 1]]])
-def test_what_a_command_is_handed_is_replaced(text, wanted, place):
+def test_credentials_in_command_lines_are_replaced(text, wanted, place):
     """By options that have no name of a secret too, and in whatever a command writes, reads or configures."""
     assert kept({"command": place(text)}) == {"command": place(wanted)}
 
@@ -244,13 +244,13 @@ WORDS = [
 
 @pytest.mark.parametrize(("words", "wanted"), WORDS, ids=str)
 @pytest.mark.parametrize("place", [lambda words: words, lambda words: [{"n": [words, 1]}]])
-def test_of_a_list_the_value_behind_an_option_or_a_header_is_replaced(words, wanted, place):
+def test_in_a_list_the_value_after_an_option_or_a_header_is_replaced(words, wanted, place):
     """A command's words, and headers as libraries list them."""
     assert kept({"a": place(words)}) == {"a": place(wanted)}
 
 
 @pytest.mark.parametrize("place", [lambda key: key, lambda key: {"keys": [key]}, json.dumps])
-def test_of_a_json_web_key_what_is_private_is_replaced(place):
+def test_the_private_half_of_a_json_web_key_is_replaced(place):
     """Its public half says which key it was."""
     key = {"kty": "RSA", "n": "abc", "e": "AQAB", "d": "hunter2", "p": "hunter2", "oth": ["hunter2"]}
     made = recorded({"key": place(key)}, REDACTOR, UNSIGNED)
@@ -259,7 +259,7 @@ def test_of_a_json_web_key_what_is_private_is_replaced(place):
     assert kept({"k": "a", "d": "b", "p": 1}) == {"k": "a", "d": "b", "p": 1}
 
 
-def test_pass_is_a_password_where_it_is_a_text():
+def test_pass_is_a_password_if_its_value_is_a_string():
     """`true` and a number say that something passed."""
     assert kept({"pass": "hunter2"}) == {"pass": GONE}
     for value in (True, 12, None, "yes", ""):
@@ -274,7 +274,7 @@ LONG = [
 
 
 @pytest.mark.parametrize("value", LONG, ids=json.dumps)
-def test_of_json_too_long_to_keep_the_beginning_holds_no_secret(value):
+def test_shortened_json_holds_no_secret(value):
     """It is JSON no more where it is cut, and still names what it holds."""
     made = recorded({"a": json.dumps([value, "x" * 5_000])}, REDACTOR, UNSIGNED)
     assert b"hunter2" not in made
@@ -282,7 +282,7 @@ def test_of_json_too_long_to_keep_the_beginning_holds_no_secret(value):
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_json_in_json_in_json_is_looked_into(times):
+def test_nested_json_is_searched_for_secrets(times):
     """However often it was quoted, also with letters written as escapes."""
     text = '{"\\u0070assword": "hunter2", "n": 1}'
     for _ in range(times):
@@ -290,13 +290,13 @@ def test_json_in_json_in_json_is_looked_into(times):
     assert b"hunter2" not in recorded({"a": text}, REDACTOR, UNSIGNED)
 
 
-def test_json_too_deep_to_look_into_is_not_kept():
+def test_json_too_deep_to_search_is_not_kept():
     """A thousand levels are of no use to a reader."""
     made = recorded({"a": "[" * 1_000 + '{"password": "hunter2"}' + "]" * 1_000}, REDACTOR, UNSIGNED)
     assert b"hunter2" not in made
 
 
-def test_a_long_text_is_looked_through_before_it_is_cut():
+def test_a_long_string_is_searched_before_it_is_shortened():
     """No half of a secret stands at the end of what is kept."""
     for before in range(225, 260):
         for secret in (CREDENTIALS["GitHub"], "password=hunter2hunter2hunter2", PEM):
@@ -304,7 +304,7 @@ def test_a_long_text_is_looked_through_before_it_is_cut():
             assert b"unter2" not in recorded({"a": text}, REDACTOR, UNSIGNED)
 
 
-def test_policies_see_the_real_texts():
+def test_policies_see_the_real_strings():
     """The log's copy is a copy."""
     value = {"a": [{"name": "token", "value": "x"}, "password=hunter2"], "b": ["--pin", "1"]}
     before = json.dumps(value)
@@ -315,7 +315,7 @@ def test_policies_see_the_real_texts():
 @pytest.mark.parametrize(
     "given_value", [*CREDENTIALS.values(), "PGPASSWORD=hunter2 psql", '{"password":"hunter2"}', "Cookie: hunter2"]
 )
-def test_no_reason_shows_what_the_parameters_hide(given_value):
+def test_no_reason_shows_a_redacted_value(given_value):
     """A reason is stored and shown, too."""
     rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": {"command": {"regex": "^ls$"}}}]
     body = {"id": "p", "name": "p", "rules": rules, "priority": 0, "enabled": True, "createdAt": 0}
@@ -329,8 +329,8 @@ def test_no_reason_shows_what_the_parameters_hide(given_value):
 
 
 @pytest.mark.parametrize("name", ["aB" * 30_000, "a_pinPIN" * 7_500, "x" * 513])
-def test_a_name_that_is_longer_than_any_is_taken_for_a_secret(name):
-    """To look at it would take longer than everything else about its call."""
+def test_an_overlong_name_is_taken_for_a_secret(name):
+    """Searching it would take longer than the rest of the call."""
     assert REDACTOR.is_secret(name)
     assert kept({name: "hunter2"}) == {name: GONE}
 
@@ -342,7 +342,7 @@ _WORDS = st.lists(
 
 @example("token=é", 1)
 @given(_WORDS.map("".join), st.integers(0, 2))
-def test_whatever_a_text_holds_the_entry_stays_json_of_the_same_shape(text, quoted):
+def test_redaction_keeps_json_valid_and_its_shape(text, quoted):
     """And what was redacted once is not changed by doing it again."""
     for _ in range(quoted):
         text = json.dumps(text)

@@ -27,7 +27,7 @@ def test_a_time_is_written_in_utc_with_milliseconds(time_ms, text):
 
 @given(st.integers(0, LAST_MS))
 def test_what_is_written_is_read_back(time_ms):
-    """No millisecond is lost on the way out and in."""
+    """No millisecond is lost on the way out or in."""
     assert parse_time_ms(rfc3339(time_ms)) == time_ms
 
 
@@ -75,7 +75,7 @@ def test_a_date_is_its_first_instant():
         "2026-11-20T12:34:56Z\n",
     ],
 )
-def test_what_is_no_time_is_refused_with_an_example(text):
+def test_an_invalid_time_is_refused_with_an_example(text):
     """One sentence for every way to be wrong."""
     with pytest.raises(ValueError, match="is not an ISO 8601 time from 1970 to 9999 such as 2026-11-20T12:34:56Z"):
         parse_time_ms(text)
@@ -99,7 +99,7 @@ NOW = "2026-11-22T10:30:00.000Z"
         ("2026-11-21T01:00:00+02:00", "2026-11-20T23:00:00.000Z", "2026-11-20T23:00:00.000Z"),
     ],
 )
-def test_what_people_say_for_a_time_is_understood(said, begin, end):
+def test_everyday_words_for_times_are_understood(said, begin, end):
     """A day begins where it is a beginning and ends where it is an end."""
     now_ms = parse_time_ms(NOW)
     assert rfc3339(parse_moment_ms(said, now_ms)) == begin
@@ -107,7 +107,7 @@ def test_what_people_say_for_a_time_is_understood(said, begin, end):
 
 
 @pytest.mark.parametrize("said", ["", "tomorrow", "24h", "-24", "- 24h", "-1y", "-\u0661h", "Yesterday", "2026-11-31"])
-def test_what_is_no_time_is_answered_with_all_forms(said):
+def test_an_invalid_time_is_answered_with_all_forms(said):
     """One sentence has them all."""
     with pytest.raises(ValueError, match="is no time such as 2026-11-20T12:34:56Z, 2026-11-20, yesterday, today, now"):
         parse_moment_ms(said, 0)

@@ -67,20 +67,20 @@ def test_hidden_characters_are_rejected(character, text):
     "text",
     ["a", "file.read", "naïve café", "日本語", "עברית", "العربية", "हिन्दी", "Ω≈ç√", "🚀", "a\u00a0b", "a\u3000b", " "],
 )
-def test_what_can_be_seen_is_accepted(text):
+def test_visible_characters_are_accepted(text):
     """Any script, and spaces of any width."""
     require_visible("name", text)
 
 
-def test_prose_may_have_lines_and_tabs_and_nothing_else_hidden():
-    """A description is prose; a carriage return or an override is as hidden there as in a name."""
+def test_prose_may_contain_only_line_feeds_and_tabs_as_hidden_characters():
+    """Like a description; a carriage return or a direction override is refused there, too."""
     require_visible("description", "first\n\tsecond", lines=True)
     for character in ("\r", "\0", "\u202e", "\u200b"):
         with pytest.raises(FieldError):
             require_visible("description", f"first{character}second", lines=True)
 
 
-def test_every_character_that_is_control_or_format_is_rejected():
+def test_every_control_or_format_character_is_rejected():
     """By its category, so that characters that Unicode adds later are rejected too."""
     accepted = []
     for code in range(sys.maxunicode + 1):

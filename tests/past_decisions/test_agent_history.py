@@ -119,7 +119,7 @@ async def change_something(past, rng, agent_id, others):
 
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))])
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["the agent is there", "the agent is gone"])
-async def test_at_every_entry_the_history_has_what_a_look_had_then(past, seed, is_deleted):
+async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, seed, is_deleted):
     """Exact, though many changes and entries share a millisecond."""
     rng = random.Random(seed)
     others = (await past.agents.create(past.workspace_id, "others", None)).id
@@ -147,7 +147,7 @@ async def test_at_every_entry_the_history_has_what_a_look_had_then(past, seed, i
             ]
 
 
-async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(client, past):
+async def test_changes_without_an_entry_number_are_compared_by_time(client, past):
     """Those of an older release: exact but within their own millisecond."""
     agent = await past.agents.create(past.workspace_id, "a", None)
     policy = await past.policies.create(past.workspace_id, agent.id, name="p", rules=ALLOW)
@@ -166,7 +166,7 @@ async def test_changes_that_do_not_say_after_which_entry_are_compared_by_time(cl
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
-async def test_what_has_changed_too_often_since_is_no_longer_kept(client, ids, workspace_id, is_deleted):
+async def test_a_policy_changed_too_often_since_is_no_longer_known(client, ids, workspace_id, is_deleted):
     """As many versions of a policy as are kept, also of one that is gone; newer entries are still known."""
     past = Past(client, ids, workspace_id, kept=4)
     agent = await past.agents.create(workspace_id, "a", None)
@@ -185,7 +185,7 @@ async def test_what_has_changed_too_often_since_is_no_longer_kept(client, ids, w
         assert await past.past(agent.id, entry) == state
 
 
-async def test_nobody_knows_an_agent_that_never_was(past):
+async def test_an_agent_that_never_existed_is_unknown(past):
     """Nor one of another workspace."""
     agent = await past.agents.create(past.workspace_id, "a", None)
     await past.look(agent.id)
@@ -193,7 +193,7 @@ async def test_nobody_knows_an_agent_that_never_was(past):
         await past.history.governed_at(past.workspace_id, "018bcfe5-6800-7000-8000-00000000cafe", past.seen[0][0])
 
 
-async def test_before_it_was_made_there_was_no_agent(past):
+async def test_before_its_creation_there_was_no_agent(past):
     """The moment before its creation has none."""
     await past.look("018bcfe5-6800-7000-8000-00000000cafe")
     agent = await past.agents.create(past.workspace_id, "a", None)

@@ -25,7 +25,7 @@ def both_sides_of(case: Case) -> BothSides:
 
 
 @pytest.mark.parametrize("case", with_calls(CASES), ids=lambda case: case.name)
-def test_a_case_is_decided_as_it_says(case):
+def test_each_case_is_decided_as_it_says(case):
     """Both evaluators give each call the wanted result, policy, rule and, where the case has them, reason and wait."""
     sides = both_sides_of(case)
     for number, call in enumerate(case.calls):
@@ -56,7 +56,7 @@ def test_a_case_is_decided_as_it_says(case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.name)
-def test_a_case_is_refused_as_it_says(case):
+def test_each_case_is_refused_as_it_says(case):
     """The last policy is a validation error at the wanted path; those before it are accepted."""
     *accepted, body = [json.dumps(policy | owner_of(policy, AGENT_ID)).encode() for policy in case.policies]
     for each in accepted:

@@ -303,7 +303,7 @@ json_values = st.recursive(
 
 @PROFILE
 @given(st.sampled_from(NAMES), constraints(), json_values, json_values)
-def test_whatever_json_holds_is_judged_alike(name, constraint, value, other):
+def test_any_json_is_judged_alike(name, constraint, value, other):
     """Any number, text and nesting that a caller can send: no error, and the mirror's answer."""
     given_parameters = msgspec.json.decode(
         msgspec.json.encode({"x": value, "p": {"x": other}, "a": {"b": value}, "p.x": other})
@@ -441,7 +441,7 @@ def test_every_constraint_and_its_mirror_agree(name, constraint, given_parameter
 
 @PROFILE
 @given(st.sampled_from(["when", "unless"]), circumstances, calls, calls)
-def test_when_a_rule_applies_and_its_mirror_agree(word, wanted, given_parameters, context):
+def test_the_conditions_of_a_rule_and_their_mirror_agree(word, wanted, given_parameters, context):
     """It applies, abstains, or cannot be judged and fails."""
     judge = compile_circumstances(word, msgspec.convert(wanted, Circumstances), lambda _: False)
     by_mirror = naive.verdict_of_circumstances({word: wanted}, {"parameters": given_parameters, "context": context})

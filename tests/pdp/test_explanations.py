@@ -130,7 +130,7 @@ def test_explain_says_what_authorize_answers(fake, bodies, history, context, sta
 
 @PROFILE
 @given(all_policies(), st.sampled_from(TOOLS), parameters, calls, st.sampled_from(STARTS))
-def test_a_trace_has_the_plan_and_says_of_each_rule_what_the_mirror_says(bodies, tool, given_parameters, context, now):
+def test_a_trace_has_the_plan_and_agrees_with_the_mirror_on_each_rule(bodies, tool, given_parameters, context, now):
     """The plan is that of `decide`; what passed, failed or abstained did so by a reading of the rules from scratch."""
     sides = BothSides(bodies)
     held = [policy for policy, _ in sides.compiled.compiled_policies]
@@ -193,8 +193,8 @@ def at_random(rng):
     ]
 
 
-def test_as_many_random_calls_as_one_likes_are_explained_as_they_are_answered(valkey_store):
-    """EXAMPLES=100000 are so many calls, 40 for each agent with policies of its own; limits are filled on the way."""
+def test_random_calls_are_explained_as_they_are_answered(valkey_store):
+    """EXAMPLES=100000 makes that many calls, 40 per agent with policies of its own; limits fill up on the way."""
 
     async def run():
         client = open_client(valkey_store.url, 2_000)
@@ -301,7 +301,7 @@ async def test_a_sequence_rule_shows_what_the_session_was_allowed(client):
     assert told.policies[0].rules[1].part is Part.FAILED
 
 
-async def test_the_parts_of_tiers_and_guardrails_are_told_apart(client):
+async def test_an_explanation_tells_tiers_and_guardrails_apart(client):
     """What is above, what decides, what is below, what is off, and what restricts."""
     allow = {"type": "tool_allowlist", "tools": ["file.read", "mail.*"]}
     bodies = [

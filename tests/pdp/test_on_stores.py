@@ -104,7 +104,7 @@ class Workspace:
         return (outcome.result.value, called, index, decision.retry_after_us), outcome.reason
 
 
-async def test_every_case_is_decided_as_it_says_on_every_store(client):
+async def test_every_case_is_decided_alike_on_every_store(client):
     """Through the scripts that create, edit and commit."""
     for case in CASES:
         workspace = await Workspace(client).enter(

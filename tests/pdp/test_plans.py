@@ -107,7 +107,7 @@ def test_an_allowance_keeps_every_quota_of_its_tier_once():
     assert [quota.max_calls for quota in decide(agent_, request("t"), NOON).quotas] == [2, 3, 1, 4]
 
 
-def test_a_tool_has_the_view_of_no_other_tool():
+def test_no_two_tools_share_a_view():
     """Whichever was asked first, and also for tools past the number of views that are kept."""
     bodies = [
         body("p", allow("t.*"), {"type": "tool_denylist", "tools": [f"t.{number}" for number in range(0, 600, 2)]})
@@ -138,7 +138,7 @@ def test_a_parameter_is_judged_at_every_call():
     assert results == ["denied", "allowed", "denied", "allowed"]
 
 
-def test_a_plan_made_at_one_time_and_closed_at_another_is_found_out():
+def test_a_plan_committed_outside_its_interval_is_detected():
     """The ledger of these tests asks what the commit asks: is the store's time in the interval?"""
     plan = decide(compiled(body("p", hours(12))), request("t"), NOON)
     Ledger().close(plan, NOON + MINUTE - 1)

@@ -61,7 +61,7 @@ def test_no_two_rules_share_a_bucket(rules):
 
 
 @given(rule_lists, st.data())
-def test_a_bucket_survives_what_it_must(rules, data):
+def test_a_bucket_survives_edits_that_keep_its_rule(rules, data):
     """Other maxima and effects, tools reordered or repeated, and rules of other kinds coming and going."""
     changed = []
     for rule in rules:
@@ -89,7 +89,7 @@ def test_a_bucket_survives_what_it_must(rules, data):
         limited("a\u0301"),
     ],
 )
-def test_other_tools_or_another_window_are_another_bucket(other):
+def test_different_tools_or_a_different_window_make_a_different_bucket(other):
     """Calls that were admitted under one rule say nothing about another."""
     assert quota_fingerprints([limited("a")]) != quota_fingerprints([other])
 

@@ -38,7 +38,7 @@ def test_a_pattern_is_written_as_every_engine_reads_it(regex, portable):
 
 @settings(max_examples=examples(1000))
 @given(st.lists(st.sampled_from(PIECES) | CLASSES, max_size=5).map("".join))
-def test_a_portable_pattern_finds_what_re2_finds(regex):
+def test_a_portable_pattern_matches_what_re2_matches(regex):
     try:
         compiled = compile_regex(regex)
     except ValueError:

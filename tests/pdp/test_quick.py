@@ -57,7 +57,7 @@ def call(tool, **parameters):
         ("(?i)(drop|delete|truncate) +table", 2_000, True),
     ],
 )
-def test_a_long_text_under_a_large_pattern_is_not_quick(pattern, length, quick):
+def test_a_long_string_under_a_large_pattern_is_not_quick(pattern, length, quick):
     """The product counts: either alone is harmless."""
     agent = compiled(constraint("t", text=pattern))
     assert agent.is_quick(call("t", text="a" * length)) is quick
@@ -73,15 +73,17 @@ def test_patterns_of_one_tool_count_together_and_those_of_others_not():
     assert agent.is_quick(call("none", text="a" * 60_000))
 
 
-def test_a_redacted_value_counts_as_long_as_it_may_have_been():
+def test_a_redacted_value_counts_at_its_possible_length():
     """Ten characters are recorded, but the whole value is searched."""
     agent = compiled(constraint("t", secret="^.{1,255}$"))
     assert not agent.is_quick(call("t", secret="a" * 60_000))
     assert agent.is_quick(call("t", text="a"))
 
 
-def test_a_text_of_which_an_api_key_was_cut_counts_as_long_as_it_may_have_been():
-    """An API key in parameters is recorded without its secret part, and every hexadecimal digit behind it is that."""
+def test_a_string_with_a_cut_api_key_counts_at_its_possible_length():
+    """The log keeps an API key in parameters without its secret part, which counts together with every hexadecimal
+    digit after it.
+    """
     agent = compiled(constraint("t", text=".{1000}$"))
     body = {"agent_id": AGENT_ID, "tool_name": "t", "parameters": {"text": "svc_" + "ab" * 30_000}}
     request = decode_tool_call(msgspec.json.encode(body), None, Redactor(()))
@@ -89,7 +91,7 @@ def test_a_text_of_which_an_api_key_was_cut_counts_as_long_as_it_may_have_been()
     assert not agent.is_quick(request)
 
 
-def test_very_many_checks_are_not_quick_though_none_has_a_pattern():
+def test_very_many_checks_are_not_quick_even_without_patterns():
     """Each takes a tenth of a microsecond even if it asks for nothing."""
     asking = constraint_of({f"p{number}": {"required": False} for number in range(100)})
     assert compiled(*[asking] * 50).is_quick(call("t"))
@@ -108,13 +110,13 @@ def test_many_checks_of_names_with_many_dots_are_not_quick():
 
 
 def test_many_failures_that_escalate_are_not_quick():
-    """Each is put into words, since a later denial may still outrank it; a denial ends it at once."""
+    """Each needs a sentence, since a later denial may still outrank it; a denial ends at once."""
     escalating = constraint_of({"p": {"enum": ["a"]}}) | {"effect": "escalate"}
     assert not agent_of([[escalating] * 50] * 20).is_quick(call("t", p="é" * 300))
     assert agent_of([[constraint_of({"p": {"enum": ["a"]}})] * 50] * 20).is_quick(call("t", p="é" * 300))
 
 
-def test_very_many_rules_are_looked_through_in_a_thread_once():
+def test_very_many_rules_are_first_searched_in_a_thread():
     """However few tools each of them names."""
     agent = agent_of([[{"type": "tool_denylist", "tools": ["other"]}] * 50] * 200)
     assert not agent.is_quick(call("t"))
@@ -122,7 +124,7 @@ def test_very_many_rules_are_looked_through_in_a_thread_once():
     assert agent.is_quick(call("t"))
 
 
-def test_very_many_tool_patterns_are_looked_through_in_a_thread_once():
+def test_very_many_tool_patterns_are_first_searched_in_a_thread():
     """Until the tool's view is made; after that they cost nothing."""
     tools = [f"tool.{number}" for number in range(1000)]
     agent = compiled(*[{"type": "tool_denylist", "tools": tools}] * 50, {"type": "tool_allowlist", "tools": ["t"]})
@@ -152,8 +154,8 @@ LARGEST = ".{1000}$"
 
 
 @pytest.mark.parametrize("word", ["regex", "notRegex"])
-def test_a_text_too_long_for_its_pattern_fails_closed(word):
-    """A search cannot be interrupted, so how long it may take is settled before; 64 KiB are always searched."""
+def test_a_string_too_long_for_its_pattern_fails_closed(word):
+    """A search cannot be interrupted, so its length is limited beforehand; 64 KiB are always searched."""
     agent = compiled(constraint_of({"text": {word: LARGEST}}))
 
     def outcome(length):
@@ -166,8 +168,8 @@ def test_a_text_too_long_for_its_pattern_fails_closed(word):
 
 
 @pytest.mark.parametrize("word", ["when", "unless"])
-def test_where_a_text_is_too_long_to_say_whether_a_rule_applies_the_rule_fails(word):
-    """Neither yes nor no: denied, as all that cannot be judged."""
+def test_a_rule_whose_condition_cannot_be_judged_fails(word):
+    """Its string is too long for the pattern: neither yes nor no, so the call is denied."""
     rule = constraint_of({"text": {"minLength": 1}}) | {word: {"parameters": {"text": {"regex": LARGEST}}}}
     outcome = decide(compiled(rule), call("t", text="\n" * 70_000), 0).outcome
     assert outcome.result is Result.DENIED
@@ -184,7 +186,7 @@ def test_where_a_text_is_too_long_to_say_whether_a_rule_applies_the_rule_fails(w
     ],
     ids=["patterns", "elements", "when", "schema"],
 )
-def test_what_takes_long_asks_whether_it_is_still_wanted(rule):
+def test_long_work_checks_whether_it_is_still_wanted(rule):
     """Between two searches, and before it looks through many values."""
     texts = {f"p{number}": "\n" * 100 for number in range(9)}
     agent, request = compiled(rule), call("t", each=["x"] * 1_000, **texts)

@@ -26,7 +26,7 @@ EXPLODING = [
 
 
 @pytest.mark.parametrize(("pattern", "piece", "end"), EXPLODING)
-def test_patterns_that_explode_elsewhere_are_answered_here(pattern, piece, end):
+def test_patterns_that_explode_in_other_engines_are_answered_here(pattern, piece, end):
     """For 60 000 characters, backtracking would outlast the universe; here the answer comes at once."""
     assert not compile_regex(pattern).search(piece * (60_000 // len(piece)) + end)
 
@@ -50,7 +50,7 @@ def test_patterns_that_explode_elsewhere_are_answered_here(pattern, piece, end):
         (r"\pL{200}", "pattern too large"),
     ],
 )
-def test_what_a_linear_engine_cannot_do_is_refused_with_its_message(pattern, message):
+def test_unsupported_syntax_is_refused_with_its_message(pattern, message):
     """Look-around and back-references make other engines slow; size would make this one slow."""
     with pytest.raises(ValueError, match="is not a regular expression in RE2 syntax") as raised:
         compile_regex(pattern)
@@ -67,7 +67,7 @@ def test_what_a_linear_engine_cannot_do_is_refused_with_its_message(pattern, mes
         "^(" + "|".join("ab" * 3) + ")$",
     ],
 )
-def test_patterns_of_every_day_compile(pattern):
+def test_everyday_patterns_compile(pattern):
     """The bound leaves room for lengths, names in any script, addresses and lists of words."""
     compile_regex(pattern)
 
@@ -92,7 +92,7 @@ def test_a_pattern_is_compiled_once_for_all_who_have_it():
 
 
 @given(st.text(max_size=MAX_REGEX_LENGTH))
-def test_any_text_compiles_or_is_refused(pattern):
+def test_any_string_compiles_or_is_refused(pattern):
     """No pattern that decodes makes anything but a ValueError, and none that compiles needs more than its bound."""
     try:
         compiled = compile_regex(pattern)

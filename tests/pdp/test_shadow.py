@@ -25,7 +25,7 @@ def in_modes(bodies, modes):
 
 @PROFILE
 @given(policies(), MODES, steps, st.sampled_from(STARTS))
-def test_answers_are_those_of_the_same_policies_without_the_shadow_ones(bodies, modes, calls, start):
+def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, calls, start):
     """Result, policy, rule and wait; and the shadow policies are a tier, a guardrail or a limit like any other."""
     bodies = in_modes(bodies, modes)
     with_shadow, without = BothSides(bodies), BothSides([body for body in bodies if body["mode"] == "enforce"])
@@ -43,7 +43,7 @@ def test_answers_are_those_of_the_same_policies_without_the_shadow_ones(bodies, 
 
 @PROFILE
 @given(policies(), MODES, steps, st.sampled_from(STARTS))
-def test_what_they_would_have_changed_is_what_the_mirror_says(bodies, modes, calls, start):
+def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
     """At every call of a history, with edits, and with policies that become shadow policies or cease to be."""
     sides = BothSides(in_modes(bodies, modes))
     now_us = start
@@ -75,7 +75,7 @@ def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_para
 DENIES_ANOTHER = {"type": "tool_denylist", "tools": ["another.tool"]}
 
 
-def test_a_call_that_only_leaves_what_a_shadow_policy_looks_back_on_would_need_room_for_it():
+def test_a_call_remembered_only_by_a_shadow_policy_needs_room_for_it():
     """No shadow rule covers the tool; enforced, the sequence would deny it where no session more can be remembered."""
     grant = {"id": "p0", "name": "p0", "createdAt": 1, "rules": [{"type": "tool_allowlist", "tools": ["*"]}]}
     sequence = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["read"]}}

@@ -21,7 +21,7 @@ def zone_file(name):
         return tzif.load_data(data)
 
 
-def test_clocks_change_on_whole_minutes_by_whole_minutes():
+def test_zones_change_on_whole_minutes_by_whole_minutes():
     """In every zone since 1973: so an answer holds for the whole minute of UTC that it is asked about."""
     seen = 0
     for name in sorted(zoneinfo.available_timezones()):
@@ -50,7 +50,7 @@ def window(**fields):
         ({"allowed_hours": [9], "allowed_days": [1]}, "(hours 9; Mon)"),
     ],
 )
-def test_a_refusal_says_what_time_it_is_and_when_to_come_back(fields, sentence):
+def test_a_refusal_says_what_time_it_is_and_when_to_retry(fields, sentence):
     """Local time and day, the zone, and the window in a few words."""
     assert window(**fields, timezone="Europe/Berlin")(THURSDAY_1200) == (
         f"It is Thursday 12:00 in Europe/Berlin, outside the window {sentence}"

@@ -185,7 +185,7 @@ def writable(bodies):
 
 @PROFILE
 @given(all_policies().filter(writable), st.sampled_from(TOOLS), calls, st.sampled_from(STARTS), full, st.data())
-def test_what_is_possible_covers_what_is_decided(bodies, tool, asked, start, filled, data):
+def test_the_possible_results_include_every_decision(bodies, tool, asked, start, filled, data):
     """`allowed` only if every call is; `denied` only if none is, whenever; and no schema refuses what is not denied."""
     scene = Scene(bodies, filled)
     possible = scene.rules.possible(tool, start // MINUTE_US, scene.has_room)
@@ -217,7 +217,7 @@ def is_about_parameters(bodies, outcome):
 @given(
     all_policies().filter(writable), st.lists(st.sampled_from(TOOLS), min_size=2, max_size=2), st.sampled_from(STARTS)
 )
-def test_tools_of_one_likeness_are_treated_alike(bodies, tools, start):
+def test_similar_tools_are_treated_alike(bodies, tools, start):
     """So the result for one can be reused for the others."""
     scene = Scene(bodies, frozenset())
     one, other = tools
@@ -232,7 +232,7 @@ def test_tools_of_one_likeness_are_treated_alike(bodies, tools, start):
             assert rule_in_words(rule.rule, covered=covers(rule.rule.tools, one), is_secret=REDACTOR.is_secret)
 
 
-def test_a_call_that_an_unless_passes_over_fits_the_schema():
+def test_a_call_excepted_by_unless_fits_the_schema():
     """What is missing is passed over where `ifMissing` says so, and then the rule asks for nothing."""
     unless = {"parameters": {"x": {"enum": [1]}}, "ifMissing": "skip"}
     rule = {"type": "parameter_constraint", "tools": ["*"], "parameters": {"a": {"max": 1}}, "unless": unless}
@@ -243,7 +243,7 @@ def test_a_call_that_an_unless_passes_over_fits_the_schema():
     assert accepts(scene.rules.possible("file.read", 0, scene.has_room).parameters.schema, {"a": 5})
 
 
-def test_a_nested_name_that_is_null_or_elsewhere_fits_the_schema():
+def test_a_missing_nested_name_fits_the_schema():
     """A dot leads into an object or belongs to a key, and null holds nothing."""
     part = named_schema("p.x", Constraint(max=1, required=False), REDACTOR.is_secret)
     assert part.is_exact
@@ -253,7 +253,7 @@ def test_a_nested_name_that_is_null_or_elsewhere_fits_the_schema():
         assert not accepts(part.schema, failing)
 
 
-def test_a_written_schema_is_told_as_every_validator_reads_it():
+def test_a_written_schema_is_shown_as_every_validator_reads_it():
     def told(schema):
         policy = policy_of({"id": "p", "name": "p", "priority": 0, "enabled": True, "createdAt": 1, "rules": [
             {"type": "parameter_schema", "tools": ["*"], "schema": schema}]})  # fmt: skip

@@ -27,14 +27,14 @@ def invent(agent, count):
         agent.view(f"invented.{number}")
 
 
-def test_tools_that_nobody_has_do_not_keep_out_those_that_are_used():
+def test_invented_tools_do_not_evict_those_in_use():
     """However many of those were asked for before: a tool's view is made once and kept for its next calls."""
     agent = agent_of(1)
     invent(agent, KEPT + 10)
     assert agent.view("file.read") is agent.view("file.read")
 
 
-def test_a_call_makes_its_view_once():
+def test_a_call_creates_its_view_once():
     """What was made to see whether the call is quick is what decides it."""
     agent = agent_of(1)
     invent(agent, KEPT)
@@ -55,7 +55,7 @@ def test_the_newest_views_are_kept_and_the_oldest_leave():
     assert agent.view("file.read") == first
 
 
-def test_of_very_many_policies_fewer_views_are_kept():
+def test_agents_with_many_policies_keep_fewer_views():
     """They take memory for each policy and rule, which the cache of agents does not count."""
     agent = agent_of(100, RULES * 50)
     first = agent.view("file.read")

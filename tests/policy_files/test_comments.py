@@ -33,7 +33,7 @@ def test_a_comment_is_short_enough_however_much_changes():
     assert len("\n".join(lines + flips)) < LONGEST
 
 
-def test_an_owner_mentions_nobody():
+def test_an_owners_name_cannot_mention_anybody():
     """Its name comes from a file that anybody may have sent."""
     entry = PolicyEntry(name="p", rules=[ToolDenylist(tools=["x"])])
     told = "\n".join(as_markdown([created("agent @org/team <b> `", "a`.yaml", entry)]))

@@ -93,7 +93,7 @@ def test_a_word_without_quotes_means_what_yaml_1_2_says(text, value):
     ],
     ids=lambda each: repr(each)[:40],
 )
-def test_what_is_no_document_is_refused_with_its_line(raw, line, words):
+def test_an_invalid_document_is_refused_with_its_line(raw, line, words):
     """In words that say what to change."""
     if not line:
         assert read_document(raw).value  # one more level than YAML may have is good enough for JSON
@@ -104,8 +104,8 @@ def test_what_is_no_document_is_refused_with_its_line(raw, line, words):
     assert words in refused.value.message
 
 
-def test_aliases_of_aliases_are_counted_out():
-    """A thousand million values in ten lines."""
+def test_nested_aliases_are_bounded():
+    """Ten lines that stand for a thousand million values are refused."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9)]
     with pytest.raises(DocumentError, match="holds more than 200000 values"):
@@ -113,7 +113,7 @@ def test_aliases_of_aliases_are_counted_out():
 
 
 @pytest.mark.parametrize("write", [as_yaml, as_json])
-def test_what_is_written_is_read_as_the_same(write):
+def test_written_files_are_read_back_unchanged(write):
     """Strings that YAML could take for something else, and the schema that editors look for."""
     words = ["no", "on", "12:30", "2026-11-20", "1_000", "010", "1e3", "~", "true", "<<", "a: b", "#", " x", "\u2028"]
     value = {"agent": "a", "policies": [{"name": "p", "words": words, "bounds": {"max": 1.5, "min": None}}]}
@@ -150,7 +150,7 @@ def test_every_json_text_means_what_json_says(value):
 
 
 @given(st.binary(max_size=60) | st.text("ab:-[]{}&*!|>%@#'\"\n\t ?,0", max_size=60).map(str.encode))
-def test_whatever_it_is_it_is_a_document_or_an_error(raw):
+def test_any_text_is_a_document_or_an_error(raw):
     """Nothing else is raised."""
     with contextlib.suppress(DocumentError):
         assert read_document(raw).lines is not None

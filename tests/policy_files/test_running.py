@@ -73,7 +73,7 @@ def test_denials_of_the_calls_before_fill_a_breaker(tmp_path):
         assert [each.problem for each in run_tests(read_test_file(tmp_path / "x.test.json"))] == [None] * 3
 
 
-def test_what_is_as_wanted_passes(run):
+def test_an_expected_result_passes(run):
     """By result alone, or by policy, rule and a part of the reason, too."""
     large = {"result": "escalated", "policy": "small refunds", "rule": 1, "reason": "above the maximum"}
     found = run(
@@ -97,7 +97,7 @@ def test_what_is_as_wanted_passes(run):
         {"result": "allowed", "reason": "because"},
     ],
 )
-def test_what_is_not_as_wanted_fails_and_says_what_it_is(run, want):
+def test_an_unexpected_result_fails_and_says_what_it_is(run, want):
     """Each part of it."""
     [found] = run(call(parameters={"amount": 1}, want=want))
     assert found.problem.startswith("wanted ")
@@ -227,7 +227,7 @@ def test_calls_made_before_count_as_in_a_store(tmp_path, before, judged, wanted)
     assert found.passed == (result == "allowed")
 
 
-def test_a_call_before_that_is_not_allowed_fails_the_test(tmp_path):
+def test_an_earlier_call_that_is_not_allowed_fails_the_test(tmp_path):
     """It says which one; if its earlier calls are not as expected, a test proves nothing."""
     (tmp_path / "a.yaml").write_text(LIMITS)
     path = tmp_path / "a.test.json"
@@ -271,7 +271,7 @@ def test_the_console_says_what_failed_and_ends_with_3(remit, tmp_path):
     assert (ran.returncode, ran.stderr) == (1, "Error: there are no tests (.test.yaml, .test.yml, .test.json) in .\n")
 
 
-def test_lint_says_what_is_probably_not_meant(remit, tmp_path):
+def test_lint_names_probable_mistakes(remit, tmp_path):
     """With the line; with --strict it ends with 3. The workspace's guardrails count for every file."""
     limit = "{type: rate_limit, tools: ['*'], rateLimit: {maxCalls: 1, windowSeconds: 1}}"
     (tmp_path / "a.yaml").write_text(f"agent: a\npolicies:\n  - name: p\n    rules:\n      - {limit}\n")

@@ -64,7 +64,7 @@ async def test_scripts_that_one_master_has_lost_are_loaded_again(client, masters
         assert all(forgetful.script_exists(*(script.sha for script in SCRIPTS)))
 
 
-async def test_the_checkup_tells_the_worst_of_any_master(client, masters):
+async def test_the_checkup_reports_the_worst_of_all_masters(client, masters):
     """One node that evicts is enough to lose a workspace's quotas."""
     with redis.Redis(port=masters[1].port) as node:
         before = {finding.subject: finding.severity for finding in await check_up(client, private=True)}

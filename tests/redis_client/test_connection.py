@@ -79,7 +79,7 @@ async def test_a_call_is_late_at_its_deadline_and_not_before(hand, wire, sent_at
     assert wire._transport.aborted
 
 
-async def test_a_wire_whose_replies_flow_is_not_late(hand, wire):
+async def test_a_connection_with_steady_replies_is_not_late(hand, wire):
     """The deadline is each call's own, not the connection's."""
     for tenth in range(1, 100):
         future = wire.send(b"PING")
@@ -119,7 +119,7 @@ async def test_commands_of_one_tick_leave_in_one_write(serve, connect):
 
 
 @pytest.mark.parametrize("busy", [False, True])
-async def test_a_store_with_nothing_to_do_gets_the_first_commands_of_a_long_tick_at_once(busy):
+async def test_an_idle_store_gets_the_first_commands_of_a_long_tick_at_once(busy):
     """It works on them while the others are made; one that is busy gets them all together. Each leaves once."""
     batches: list[int] = []
     made = Connection(asyncio.get_running_loop(), 1.0, batches.append)
@@ -139,14 +139,14 @@ async def test_a_store_with_nothing_to_do_gets_the_first_commands_of_a_long_tick
     assert all(future.done() for future in futures)
 
 
-async def test_a_wire_that_was_lost_takes_no_more_commands(wire):
+async def test_a_lost_connection_takes_no_more_commands(wire):
     """What is sent between the loss and the reconnection fails at once, and waits for nobody."""
     wire.connection_lost(None)
     with pytest.raises(StoreUnavailable):
         wire.send(b"PING")
 
 
-async def test_a_wire_that_was_lost_watches_no_deadline(hand, wire):
+async def test_a_lost_connection_watches_no_deadline(hand, wire):
     """Otherwise every reconnection would leave a timer behind."""
     wire.connection_lost(None)
     assert hand.due == []

@@ -21,7 +21,7 @@ async def limited(request):
     await root.close()
 
 
-async def test_a_permission_that_a_script_lacks_is_named_and_nothing_is_said_to_be_undone(limited):
+async def test_a_missing_permission_is_named_without_claiming_that_nothing_was_done(limited):
     """Redis 7.0 and Valkey say ERR, in different words; a script that was refused halfway has done something."""
     with pytest.raises(StoreUnavailable, match=r"may not run a command of a script \(NOPERM\).* not undone"):
         await limited.run(TAKE_LEASE, ["remit:ready"], ["somebody", 1])

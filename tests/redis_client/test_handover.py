@@ -38,7 +38,7 @@ async def heard():
         ("-failover-abort-slave-timeout", "master remit 10.0.0.1 6379"),
     ],
 )
-async def test_nothing_is_sent_from_the_first_word_of_a_hand_over_to_the_last(heard, event, text):
+async def test_nothing_is_sent_during_a_hand_over(heard, event, text):
     """Whichever Sentinel announces it first, and however many repeat it."""
     hear, told = heard
     for _ in range(3):
@@ -49,7 +49,7 @@ async def test_nothing_is_sent_from_the_first_word_of_a_hand_over_to_the_last(he
     assert told == ["hold", "follow"]
 
 
-async def test_another_masters_hand_over_is_nobodys_concern(heard):
+async def test_another_masters_hand_over_is_ignored(heard):
     """Sentinels may watch several masters."""
     hear, told = heard
     hear(BEGINS, "master remit-too 10.0.0.9 6379")

@@ -34,7 +34,7 @@ class Wire:
         return "reply"
 
 
-async def test_a_call_stands_on_the_wire_as_if_it_were_packed_at_once():
+async def test_a_packed_call_has_the_same_bytes_as_one_packed_at_once():
     """Numbers, texts and bytes, however many words there are of each kind."""
     for varying in ((), ("",), (1, "é", b"\xff", *map(str, range(20)))):
         for settled in ((), ("last", 7)):
@@ -96,7 +96,7 @@ class Committing:
         return self.runner.called[-1]
 
 
-async def test_what_recurs_is_prepared_once():
+async def test_a_recurring_outcome_is_packed_once():
     """Whatever the action; if the plan depends on the clock, once for every minute."""
     commit = Committing()
     for number in range(6):
@@ -108,13 +108,13 @@ async def test_what_recurs_is_prepared_once():
     assert commit.runner.prepared == 2
 
 
-async def test_a_plan_that_always_holds_says_so_with_nothing():
+async def test_a_plan_that_always_holds_has_no_interval():
     """Most plans do, and the script has nothing to compare then."""
     _, args = await Committing()()
     assert not {"holds_from_us", "holds_until_us"} & args.keys()
 
 
-async def test_a_denial_is_prepared_once_and_says_each_time_what_was_wrong():
+async def test_a_recurring_denial_is_packed_once_with_a_fresh_reason_each_time():
     """A reason that quotes a parameter differs each time; everything else about the commit is the same."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
     for reason in ("is 900", "is 901"):
@@ -123,7 +123,7 @@ async def test_a_denial_is_prepared_once_and_says_each_time_what_was_wrong():
     assert commit.runner.prepared == 1
 
 
-async def test_another_rules_outcome_is_another_call():
+async def test_another_rules_outcome_is_packed_separately():
     """Of the same policy, of another one, and the same rule's other result."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
     outcome = Outcome(Result.DENIED, POLICY, rule, "no")
@@ -140,7 +140,7 @@ async def test_another_rules_outcome_is_another_call():
     assert commit.runner.prepared == 5
 
 
-async def test_what_does_not_recur_is_not_kept():
+async def test_an_outcome_that_does_not_recur_is_not_cached():
     """Quotas that are made for each call."""
     commit = Committing()
     for _ in range(2):
@@ -148,7 +148,7 @@ async def test_what_does_not_recur_is_not_kept():
     assert commit.runner.prepared == 2
 
 
-async def test_whatever_else_is_settled_is_its_own_call():
+async def test_other_callers_tools_and_keys_are_packed_separately():
     """Callers, tools and Idempotency-Keys: none is answered with what was prepared for another."""
     commit = Committing()
     await commit()
@@ -161,7 +161,7 @@ async def test_whatever_else_is_settled_is_its_own_call():
     assert "body_digest" not in args
 
 
-async def test_what_is_kept_is_bounded():
+async def test_the_cache_of_packed_calls_is_bounded():
     """In bytes, tool by tool; the oldest is prepared anew, and the cache hears of every byte."""
     grown = []
     plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes"))

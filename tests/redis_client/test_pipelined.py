@@ -12,7 +12,7 @@ from app.errors import StoreUnavailable
 from app.redis_client.scripts import CHECK_KEY
 
 
-async def test_a_reply_that_comes_in_fragments_is_one_reply(serve, connect):
+async def test_a_fragmented_reply_is_one_reply(serve, connect):
     """Every split of the bytes gives the same replies."""
 
     async def answer(connection, command):
@@ -36,7 +36,7 @@ async def test_replies_of_a_megabyte_come_whole_and_in_order(serve, connect):
     assert await asyncio.gather(*(link.call("ECHO", text) for text in texts)) == texts
 
 
-async def test_bytes_that_are_no_text_do_not_break_the_order(serve, connect):
+async def test_invalid_utf_8_does_not_break_the_order(serve, connect):
     """A reply that is not UTF-8 is still one reply."""
 
     async def answer(connection, command):
@@ -50,7 +50,7 @@ async def test_bytes_that_are_no_text_do_not_break_the_order(serve, connect):
     assert (bad.encode(errors="surrogateescape"), good) == (b"\xff\xfe", "good")
 
 
-async def test_a_server_that_dies_in_the_middle_of_a_reply_gave_none(serve, connect):
+async def test_half_a_reply_is_no_reply(serve, connect):
     """Every call under way fails, and the link comes back by itself."""
 
     async def answer(connection, command):
@@ -106,7 +106,7 @@ async def test_a_server_that_breaks_the_protocol_is_left(serve, connect, caplog,
     assert "broke the protocol" in caplog.text
 
 
-async def test_a_link_that_is_not_trusted_any_more_takes_a_new_connection(serve, connect):
+async def test_a_client_that_lost_trust_in_its_connection_opens_a_new_one(serve, connect):
     """If one reply did not match its command, every other is doubtful."""
     server = await serve(echo)
     link = await connect(server.url)

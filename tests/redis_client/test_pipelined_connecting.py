@@ -82,7 +82,7 @@ async def test_closing_while_reconnecting_leaves_nothing_behind(serve, connect):
     await server.all_gone.wait()
 
 
-async def test_a_link_that_was_closed_has_failed_its_calls_and_takes_no_more(serve, connect):
+async def test_a_closed_client_fails_its_calls_and_takes_no_more(serve, connect):
     """Nothing hangs on a link that is gone; closing it twice is closing it."""
 
     async def silent(_, __):
@@ -129,7 +129,7 @@ async def test_the_link_comes_back_when_the_store_does(serve, connect):
     await back.close()
 
 
-async def test_a_server_that_accepts_and_hangs_up_is_not_asked_in_a_spin(serve, connect):
+async def test_a_server_that_hangs_up_at_once_is_retried_with_growing_pauses(serve, connect):
     """Each short-lived connection is followed by a longer pause, as if it had failed."""
     pauses = []
     enough = asyncio.Event()
@@ -157,7 +157,7 @@ async def test_a_server_that_accepts_and_hangs_up_is_not_asked_in_a_spin(serve, 
     assert all(0.25 <= taken <= 0.5 for taken in pauses[5:])
 
 
-async def test_no_mistake_of_ours_stops_the_reconnecting(serve, connect, monkeypatch):
+async def test_no_bug_stops_the_reconnecting(serve, connect, monkeypatch):
     """A link that gave up for good would be 503 until somebody restarts the replica."""
     server = await serve(echo)
     link = await connect(server.url)

@@ -59,7 +59,7 @@ async def test_a_rule_that_reads_what_the_log_hides_makes_the_call_unjudged(log,
     assert (report.judged, report.unjudged.hidden, report.flipped) == (0, 1, 0)
 
 
-async def test_what_is_denied_or_does_not_read_it_is_judged_all_the_same(log):
+async def test_a_call_that_does_not_depend_on_hidden_values_is_judged(log):
     """A denial that does not depend on it, a rule on another value, or a rule that only asks whether it is present."""
     await send(log, 0, to="ann", token="[REDACTED]")
     for rules, flipped in (
@@ -73,7 +73,7 @@ async def test_what_is_denied_or_does_not_read_it_is_judged_all_the_same(log):
         assert (report.judged, report.flipped) == ((0, 0) if flipped is None else (1, flipped)), rules
 
 
-async def test_a_limit_that_an_unjudged_call_may_have_taken_from_is_in_doubt(log):
+async def test_a_limit_that_may_have_counted_an_unjudged_call_is_uncertain(log):
     """Until the certain calls alone fill it, and again once the window is over."""
     await send(log, 0, token="[REDACTED]")
     for second in (1, 2, 3):
@@ -86,7 +86,7 @@ async def test_a_limit_that_an_unjudged_call_may_have_taken_from_is_in_doubt(log
     assert report.flipped == 0
 
 
-async def test_less_than_a_millisecond_is_not_guessed(log):
+async def test_an_order_within_a_millisecond_is_not_guessed(log):
     """The second call comes a window after the first, to the millisecond: the first may have left or not."""
     await log.call("send", START + 999)
     await log.call("send", START + 60_000_000)
@@ -94,7 +94,7 @@ async def test_less_than_a_millisecond_is_not_guessed(log):
     assert (report.judged, report.unjudged.limits) == (1, 1)
 
 
-async def test_an_edit_is_told_from_the_calls_of_its_millisecond(log):
+async def test_an_edit_is_ordered_among_the_calls_of_its_millisecond(log):
     """The change says after which entry it was made; of an older one, that does not, nobody can say it."""
     assert await log.call("send", START) == "allowed"
     await log.edit(0, rules=[{"type": "tool_denylist", "tools": ["send"]}])
@@ -123,7 +123,7 @@ async def test_an_edit_is_told_from_the_calls_of_its_millisecond(log):
     assert (report.judged, report.flipped, report.unjudged.edited) == (2, 1, 0)
 
 
-async def test_what_retention_dropped_may_have_taken_from_every_limit(log):
+async def test_dropped_entries_make_every_limit_uncertain(log):
     """Until a window has passed since the newest of the entries that are gone."""
     await log.call("send", START + 30_000_000)
     await log.call("send", START + 61_000_000)
@@ -135,7 +135,7 @@ async def test_what_retention_dropped_may_have_taken_from_every_limit(log):
     assert (report.judged, report.unjudged.limits, report.flipped) == (2, 1, 0)
 
 
-async def test_people_who_approved_are_taken_to_approve_again(log):
+async def test_approvals_given_are_assumed_to_be_given_again(log):
     """The call counts as allowed and is counted by the limits; what the draft denies, it denies."""
     await log.call("pay", START)
     lines = await log.lines()
@@ -167,7 +167,7 @@ async def test_a_call_without_room_for_its_approval_was_escalated(log):
     assert (report.judged, report.flipped) == (1, 0)
 
 
-async def test_entries_that_are_no_decisions_or_cannot_be_read_are_left_out(log):
+async def test_entries_other_than_decisions_and_unreadable_ones_are_skipped(log):
     """An entry with a type; one that no commit wrote; a line that is no JSON; an agent that was not active."""
     await log.call("pay", START)
     line = await log.lines()
@@ -185,7 +185,7 @@ async def test_entries_that_are_no_decisions_or_cannot_be_read_are_left_out(log)
     assert (report.judged, report.unjudged.unreadable, report.inactive) == (0, 2, 1)
 
 
-async def test_what_governed_is_not_guessed_where_the_trail_does_not_say(log):
+async def test_policies_that_the_trail_does_not_show_are_not_guessed(log):
     """A change that cannot be read any more: what was before it is not known, nor what limits held after it."""
     await log.call("pay", START)
     await log.edit(0, rules=[FREE, limit(1)])
@@ -205,7 +205,7 @@ async def test_what_governed_is_not_guessed_where_the_trail_does_not_say(log):
     assert (report.unjudged.unknown, report.unjudged.limits, report.judged) == (1, 2, 0)
 
 
-def test_places_are_found_however_deep_they_lie():
+def test_hidden_values_are_found_at_any_depth():
     """In objects and arrays, of parameters and context."""
     found = hidden_places({"a": [{"b": "[REDACTED]"}], "c.d": {"beginning": "x", "length": 9}}, {"e": "[REDACTED]"})
     assert found == {("parameters", "a[*].b"), ("parameters", "c.d"), ("context", "e")}

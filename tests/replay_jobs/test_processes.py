@@ -28,7 +28,7 @@ def python(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no class of idle processes there")
 @pytest.mark.usefixtures("python")
-async def test_a_replay_steps_aside_before_it_begins():
+async def test_a_replay_lowers_its_priority_before_it_begins():
     """Its start takes half a second of computing, and decisions do not wait for that either.
 
     In a session of its own, the scheduler would give it as much of the core as the whole replica.
@@ -38,7 +38,7 @@ async def test_a_replay_steps_aside_before_it_begins():
 
 
 @pytest.mark.usefixtures("python")
-async def test_whether_there_is_room_is_known_before_anything_is_read():
+async def test_a_replay_without_room_is_refused_before_its_body_is_read():
     """And again once the one that runs has ended."""
     replays = ReplayProcesses(Settings(replays_per_workspace=1), asyncio.Event())
     lines = await replays.begin(TASK)

@@ -43,7 +43,7 @@ def without_servers(folder: Path) -> str:
     return str(folder / "bin")
 
 
-def test_the_first_start_prints_the_key_once_and_a_line_that_works(service, program):
+def test_the_first_start_prints_the_key_once_and_a_command_that_works(service, program):
     """What a newcomer copies from the terminal answers, and the key is never shown again."""
     program("curl", "the curl line of the first start")
     service.start()
@@ -328,7 +328,7 @@ def test_the_console_works_beside_a_running_service_and_without_one(service):
     assert subprocess.check_output(console, env=service.env) == beside
 
 
-def test_the_console_makes_no_store_where_none_has_been(tmp_path):
+def test_the_console_creates_no_store_where_there_was_none(tmp_path):
     """To look into an empty store is to look into the wrong directory."""
     env = clean_env() | {"REMIT_DATA_DIR": str(tmp_path / "nothing")}
     listed = subprocess.run(

@@ -94,7 +94,7 @@ def test_all_end_when_the_parent_is_told_to(make_family, number):
     ("then", "code"), [("sys.exit(3) if place else None", 3), ("sys.exit(0) if place else None", 1)]
 )
 def test_all_end_when_one_ends_by_itself(make_family, then, code):
-    """Its code is the family's; that it ended well is no reason to say so."""
+    """The parent ends with its exit code; even an exit code of 0 ends the others."""
     assert make_family(then).end() == code
 
 

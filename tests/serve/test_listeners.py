@@ -44,7 +44,7 @@ def state_of(connection):
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
 
 
-def test_who_was_let_in_before_is_handed_over(listener):
+def test_connections_accepted_before_are_handed_over(listener):
     """Their clients may already have sent requests."""
     with knock(listener) as early:
         early.send(b"GET")
@@ -57,7 +57,7 @@ def test_who_was_let_in_before_is_handed_over(listener):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
-def test_who_was_answered_before_is_let_in_after(listener):
+def test_connections_half_open_before_are_accepted_after(listener):
     """A client that has had its SYN answered takes the connection for open, and has sent its request."""
     with knock(listener, deaf=True) as early:
         assert last_to_come(listener) == []
@@ -73,7 +73,7 @@ def test_who_was_answered_before_is_let_in_after(listener):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
-def test_who_comes_later_is_neither_let_in_nor_refused_until_there_is_somebody_again(listener):
+def test_later_connections_wait_until_a_successor_listens(listener):
     """A connection that nobody will accept would be reset after its request was sent."""
     last_to_come(listener)
     with knock(listener) as late:
@@ -85,7 +85,7 @@ def test_who_comes_later_is_neither_let_in_nor_refused_until_there_is_somebody_a
         assert state_of(later) == ESTABLISHED
 
 
-def test_a_listener_without_a_filter_lets_in_as_before(listener):
+def test_a_listener_without_a_filter_accepts_as_before(listener):
     """A worker starts in the same way on a new socket."""
     let_in(listener)
 

@@ -82,7 +82,7 @@ def test_a_drain_answers_every_request_that_was_accepted(service):
         assert callers.answered.keys() <= entries(client, agent_id).keys()
 
 
-def test_a_second_signal_ends_it_although_a_caller_dawdles(service):
+def test_a_second_signal_ends_the_service_despite_a_slow_client(service):
     """A drain waits for a body that is on its way; who asks twice does not."""
     service.start()
     replicas = service.children(REPLICA)
@@ -129,7 +129,7 @@ def test_the_console_is_called_by_its_path_where_the_shell_does_not_find_it(monk
     assert console_command(None, "/nowhere") == str(bin_folder / "remit")
 
 
-def test_a_host_that_is_not_ours_is_named(service):
+def test_an_address_of_another_machine_is_named(service):
     """An address of the documentation range is no address of this machine."""
     service.env["REMIT_HOST"] = "192.0.2.1"
     service.launch()

@@ -68,7 +68,7 @@ async def client_of(store_url, provider):
 
 
 @pytest.mark.slow
-def test_where_traces_are_off_nothing_of_them_is_imported():
+def test_without_tracing_nothing_of_it_is_imported():
     """The application is handed to the server as it is."""
     script = (
         "import sys\nimport app.serve.supervisor, app.serve.worker\nfrom app.settings import Settings\n"
@@ -113,7 +113,7 @@ async def test_a_span_belongs_to_the_callers_trace(asking, tenant, memory):
         assert span.status.status_code is StatusCode.UNSET
 
 
-async def test_without_a_trace_of_the_caller_a_span_begins_one(asking, memory):
+async def test_without_a_callers_trace_a_span_begins_a_new_one(asking, memory):
     """Also where the header is none; two requests are two traces."""
     async with asking() as client:
         for headers in ({}, {"traceparent": "00-" + "0" * 32 + "-0-01"}):
@@ -172,7 +172,7 @@ async def test_a_failure_is_seen_without_its_message(provider, memory):
         ("", "/…"),
     ],
 )
-def test_a_path_is_shown_as_the_description_of_the_api_has_it(path, route):
+def test_a_span_names_the_route_as_the_document_does(path, route):
     """So that there are few names of spans, and none that a caller made."""
     assert route_of(path) == route
 
@@ -242,7 +242,7 @@ def test_without_a_collector_a_replica_answers_and_stops_as_ever(store, tenant):
     assert replica.process.returncode == 0
 
 
-def test_the_application_is_traced_where_the_settings_say_so(memory, monkeypatch):
+def test_the_application_is_traced_if_the_settings_say_so(memory, monkeypatch):
     """Whatever the provider is."""
     monkeypatch.setattr("app.serve.spans.open_provider", TracerProvider)
     assert isinstance(traced(create_app(Settings()), Settings(tracing=True)), Traced)

@@ -29,7 +29,7 @@ def aliases(client, workspace_id):
 
 
 @pytest.mark.parametrize("alias", ["a", "booking/prod", "svc:billing@eu-1", ".env", "a" * 128, "x/.y/z.", UUID[:-1]])
-def test_names_that_programs_use_are_aliases(alias):
+def test_everyday_program_names_are_valid_aliases(alias):
     require_alias("alias", alias)
     assert is_alias(alias)
 
@@ -57,7 +57,7 @@ def test_names_that_programs_use_are_aliases(alias):
         ("svc_0123456789abcdef0123456789abcdef", "API key"),
     ],
 )
-def test_what_a_path_or_an_id_would_be_taken_for_is_none(alias, why):
+def test_a_string_that_could_be_a_path_or_an_id_is_not_an_alias(alias, why):
     with pytest.raises(FieldError, match=why):
         require_alias("alias", alias)
     assert not is_alias(alias)
@@ -73,7 +73,7 @@ async def test_an_agent_is_found_by_its_alias_as_by_its_id(agents, workspace_id)
     assert (await agents.load(workspace_id, made.id)).agent == made
 
 
-async def test_an_unknown_alias_and_another_workspaces_lead_nowhere(agents, workspace_id, ids):
+async def test_an_unknown_alias_and_another_workspaces_are_not_found(agents, workspace_id, ids):
     """By any way in."""
     await agents.create(workspace_id, "a", None, alias="here")
     for where, called in ((workspace_id, "there"), (ids.new(0), "here"), (workspace_id, "HERE")):
@@ -96,7 +96,7 @@ async def test_a_second_agent_does_not_get_an_alias_that_is_taken(agents, worksp
     assert await aliases() == {"x": first.id, "y": second.id}
 
 
-async def test_an_alias_moves_is_given_back_and_goes_with_its_agent(agents, workspace_id, aliases):
+async def test_an_alias_can_move_or_be_given_back_and_is_deleted_with_its_agent(agents, workspace_id, aliases):
     """Every change that moves it replaces the version token of whoever had it."""
     first = await agents.create(workspace_id, "a", None, alias="x")
     second = await agents.create(workspace_id, "b", None)
@@ -140,7 +140,7 @@ async def test_of_many_agents_that_want_one_alias_at_once_one_gets_it(agents, wo
         await agents.update(workspace_id, others[0].id, name="again")
 
 
-async def test_what_a_release_without_aliases_left_behind_keeps_nobody_from_one(agents, client, workspace_id, aliases):
+async def test_records_of_a_release_without_aliases_do_not_block_an_alias(agents, client, workspace_id, aliases):
     """It writes the record anew without the alias, or removes it, and leaves the index."""
     keyspace = Keyspace(workspace_id)
     rewritten = await agents.create(workspace_id, "a", None, alias="x")
@@ -156,7 +156,7 @@ async def test_what_a_release_without_aliases_left_behind_keeps_nobody_from_one(
     assert set(await aliases()) == {"x", "y"}
 
 
-async def test_an_alias_that_moves_while_it_is_looked_up_leads_to_who_has_it(agents, workspace_id):
+async def test_an_alias_that_moves_during_a_look_up_leads_to_its_current_agent(agents, workspace_id):
     """An agent is never loaded for an alias that it did not have when its record was read."""
     first = await agents.create(workspace_id, "a", None, alias="x")
     second = await agents.create(workspace_id, "b", None)

@@ -83,7 +83,7 @@ async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids)
         assert each.removeprefix("svc_") not in str(seen)
 
 
-async def test_a_caller_is_who_the_key_says(keys, client, workspace_id):
+async def test_a_caller_has_the_keys_workspace_and_scopes(keys, client, workspace_id):
     """Workspace, key and scopes; and it is remembered."""
     made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN, Scope.READ))
     callers = Authenticator(client, 10)
@@ -170,7 +170,7 @@ async def test_the_memory_of_callers_is_bounded_and_keeps_the_latest(keys, clien
     assert [callers.cached(raw_key) is not None for raw_key in raw_keys] == [True, False, True]
 
 
-async def test_a_memory_of_no_size_remembers_nobody(keys, client, workspace_id):
+async def test_a_cache_of_size_zero_caches_nobody(keys, client, workspace_id):
     """And every check still answers."""
     _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
     callers = Authenticator(client, 0)
@@ -217,7 +217,7 @@ async def test_the_default_workspace_is_made_once_however_many_replicas_start(cl
     assert [key.prefix for key in listed].count(raw_key[:12]) == 1
 
 
-async def test_a_start_changes_nothing_of_a_key_that_is_there(workspaces, client):
+async def test_a_start_leaves_an_existing_key_unchanged(workspaces, client):
     """Its creation, its last use and its expiry stay as they are."""
     raw_key = new_raw_key()
     await workspaces.ensure_default(raw_key)
@@ -231,7 +231,7 @@ async def test_a_start_changes_nothing_of_a_key_that_is_there(workspaces, client
 
 
 async def test_a_start_brings_a_revoked_bootstrap_key_back(workspaces, keys, client):
-    """REMIT_BOOTSTRAP_KEY says that the key exists; whoever revokes it takes it out of the settings too."""
+    """REMIT_BOOTSTRAP_KEY says that the key exists; to revoke it for good, also remove it from the settings."""
     raw_key = new_raw_key()
     await workspaces.ensure_default(raw_key)
     caller = await Authenticator(client, 10).authenticate(raw_key)

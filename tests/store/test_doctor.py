@@ -50,7 +50,7 @@ async def found(client, subject: str):
     return finding
 
 
-async def test_a_durable_store_that_evicts_nothing_is_all_right(set_up):
+async def test_a_durable_store_that_evicts_nothing_is_healthy(set_up):
     """Every subject is looked at, every one is ok."""
     findings = await check_up(set_up.client, private=True)
     assert [finding.subject for finding in findings] == [
@@ -81,7 +81,7 @@ async def test_a_durable_store_that_evicts_nothing_is_all_right(set_up):
         ({"maxmemory": "1mb"}, "memory", "risk", "MiB are used; when it is full, every decision is refused"),
     ],
 )
-async def test_a_setting_that_loses_something_is_found_and_said(set_up, settings, subject, severity, words):
+async def test_a_setting_that_risks_data_is_reported(set_up, settings, subject, severity, words):
     """What is lost is in the sentence, and what to set instead."""
     await set_up(**settings)
     finding = await found(set_up.client, subject)
@@ -89,7 +89,7 @@ async def test_a_setting_that_loses_something_is_found_and_said(set_up, settings
     assert words in finding.sentence
 
 
-async def test_a_replica_is_no_store_to_run_on(set_up):
+async def test_a_read_only_replica_is_reported(set_up):
     """It takes no writes."""
     await set_up.client.call("REPLICAOF", "127.0.0.1", "1")
     try:
@@ -149,7 +149,7 @@ def test_a_vulnerability_that_nobody_can_reach_is_not_reported():
     assert _version({"redis_version": "7.0.15"}, private=True).severity is Severity.OK
 
 
-def test_without_a_limit_of_its_own_the_machines_memory_counts():
+def test_without_maxmemory_the_machines_memory_counts():
     """A store that fills the machine is ended by it."""
     machine = {"maxmemory": "0", "total_system_memory": "1000"}
     assert _memory(machine | {"used_memory": "801"}).severity is Severity.RISK
@@ -167,7 +167,7 @@ async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_doctor_ends_with_0_where_nothing_is_broken(own_store):
+def test_the_doctor_ends_with_0_if_nothing_is_broken(own_store):
     """A risk is for a person to weigh; a line each, `--json` for scripts."""
     ran = doctor(own_store.url)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -179,7 +179,7 @@ def test_the_doctor_ends_with_0_where_nothing_is_broken(own_store):
 
 
 @pytest.mark.slow
-async def test_the_doctor_ends_with_1_where_something_is_broken(own_store, set_up):
+async def test_the_doctor_ends_with_1_if_something_is_broken(own_store, set_up):
     """So that a deployment can stop there."""
     await set_up(maxmemory_policy="allkeys-random")
     ran = doctor(own_store.url)
@@ -187,7 +187,7 @@ async def test_the_doctor_ends_with_1_where_something_is_broken(own_store, set_u
     assert "BROKEN  eviction" in ran.stdout
 
 
-def test_the_doctor_ends_with_1_and_a_sentence_where_there_is_no_store():
+def test_the_doctor_ends_with_1_and_a_sentence_if_there_is_no_store():
     """Nothing listens on port 1."""
     ran = doctor("redis://127.0.0.1:1/0")
     assert (ran.returncode, ran.stdout) == (1, "")

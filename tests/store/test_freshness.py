@@ -134,7 +134,7 @@ async def test_concurrent_calls_over_two_replicas_admit_exactly_the_maximum(depl
         assert len((await deployment.admins[0].get("/v1/audit-logs", params=query)).json()) == count
 
 
-async def test_of_denials_at_once_over_two_replicas_exactly_as_many_as_a_breaker_waits_for_are_policies(deployment):
+async def test_of_concurrent_denials_over_two_replicas_a_breaker_counts_exactly_its_maximum(deployment):
     """I18: each of the others finds the agent suspended; and nobody else is."""
     terms = {"maxDenials": 7, "windowSeconds": 3600, "action": "suspend"}
     breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
@@ -336,7 +336,7 @@ async def test_a_sequence_holds_every_agent_to_it_from_the_moment_it_is_written(
         assert await ask(second, payer, "pay", session) == "allowed"
 
 
-async def test_calls_at_once_pass_a_sequence_that_forbids_itself_once(deployment):
+async def test_of_concurrent_calls_one_passes_a_sequence_that_forbids_itself(deployment):
     """Once in a session, however many ask on two replicas at the same time."""
     once = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["pay"]}}
     agent_id, _ = await deployment.agent([FREE, once])

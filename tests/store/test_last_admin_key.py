@@ -23,7 +23,7 @@ async def held(keys, workspace_id):
     return {key.id for key in await keys.list_page(workspace_id)}
 
 
-async def test_the_last_admin_key_is_kept_unless_somebody_insists(keys, workspace_id):
+async def test_the_last_admin_key_is_kept_unless_forced(keys, workspace_id):
     """Whatever other keys there are."""
     last, _ = await keys.create(workspace_id, "last", ADMIN)
     await keys.create(workspace_id, "reader", READ)
@@ -35,7 +35,7 @@ async def test_the_last_admin_key_is_kept_unless_somebody_insists(keys, workspac
     assert last.id not in await held(keys, workspace_id)
 
 
-async def test_an_admin_key_goes_while_another_stays(keys, workspace_id):
+async def test_an_admin_key_can_be_revoked_while_another_remains(keys, workspace_id):
     """And a key that is no admin's goes at any time."""
     first, _ = await keys.create(workspace_id, "first", ADMIN)
     second, _ = await keys.create(workspace_id, "second", ADMIN)
@@ -46,7 +46,7 @@ async def test_an_admin_key_goes_while_another_stays(keys, workspace_id):
         await keys.revoke(workspace_id, second.id)
 
 
-async def test_an_admin_key_that_has_expired_counts_for_nothing(keys, client, workspace_id):
+async def test_an_expired_admin_key_does_not_count(keys, client, workspace_id):
     """Neither as the other one nor as one that must stay."""
     now_ms = await store_time_ms(client)
     last, _ = await keys.create(workspace_id, "last", ADMIN)
@@ -67,7 +67,7 @@ async def test_of_two_admins_who_revoke_each_other_at_once_one_stays(keys, clien
         await keys.revoke(workspace_id, left, force=True)
 
 
-async def test_another_admin_that_went_in_between_is_looked_for_again(keys, workspace_id, monkeypatch):
+async def test_the_script_checks_again_for_another_admin_key(keys, workspace_id, monkeypatch):
     """What was read before the script ran may be gone when it runs."""
     kept, _ = await keys.create(workspace_id, "kept", ADMIN)
     gone, _ = await keys.create(workspace_id, "gone", ADMIN)

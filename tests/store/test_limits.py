@@ -30,13 +30,13 @@ def agents(client, ids):
     return Agents(client, ids, Limits(agents=5))
 
 
-async def test_creations_at_once_do_not_pass_the_limit_of_agents(agents, workspace_id):
+async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, workspace_id):
     """Twenty at the same time for five places: five get one."""
     assert await outcomes(agents.create(workspace_id, "a", None) for _ in range(20)) == 5
     assert len(await agents.list_page(workspace_id)) == 5
 
 
-async def test_creations_at_once_do_not_pass_the_limits_of_policies(client, ids, workspace_id):
+async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client, ids, workspace_id):
     """Neither that of each agent nor that of the workspace."""
     agents, policies = Agents(client, ids), Policies(client, ids, Limits(policies_per_agent=3, policies=5))
     one, other = [await agents.create(workspace_id, name, None) for name in "ab"]
@@ -52,7 +52,7 @@ async def test_creations_at_once_do_not_pass_the_limits_of_policies(client, ids,
         await policies.create(workspace_id, other.id, name="p", rules=RULES)
 
 
-async def test_creations_and_rotations_at_once_do_not_pass_the_limit_of_keys(client, ids, workspace_id):
+async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_keys(client, ids, workspace_id):
     """A successor is a key as well. What was refused leaves no way to it."""
     keys = ApiKeys(client, ids, Limits(keys=5))
     first, _ = await keys.create(workspace_id, "first", READ)
@@ -83,7 +83,7 @@ async def test_deleting_makes_room(agents, workspace_id):
     assert await outcomes([agents.create(workspace_id, "b", None) for _ in range(2)]) == 1
 
 
-async def test_what_is_there_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
+async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
     """A limit that was lowered takes nothing away and makes nothing read-only."""
     agents = Agents(client, ids)
     made = [await agents.create(workspace_id, "a", None) for _ in range(3)]
@@ -110,8 +110,8 @@ async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id)
     assert await client.call("XLEN", Keyspace(workspace_id).changes) == changes
 
 
-async def test_a_key_that_a_setting_gives_is_never_refused(client, ids):
-    """A service that does not start because somebody made too many keys would be no protection."""
+async def test_the_bootstrap_key_is_exempt_from_limits(client, ids):
+    """A service that cannot start because somebody made too many keys would be no protection."""
     keys = ApiKeys(client, ids, Limits(keys=1))
     workspaces = Workspaces(client, ids, keys)
     for _ in range(2):

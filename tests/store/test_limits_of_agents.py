@@ -107,7 +107,7 @@ async def test_a_change_of_the_agent_forgets_no_rate_limit(agents, policies, wor
         await policies.create(workspace_id, agent_id, name="q", rules=rules(5))
 
 
-async def test_what_is_above_a_limit_that_was_lowered_can_be_changed_but_does_not_grow(
+async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
     client, ids, policies, workspace_id, agent_id
 ):
     """Nothing becomes read-only."""
@@ -118,9 +118,7 @@ async def test_what_is_above_a_limit_that_was_lowered_can_be_changed_but_does_no
         await policies.update(workspace_id, policy.id, rules=rules(12))
 
 
-async def test_policies_from_before_there_were_counts_count_once_they_are_changed(
-    client, policies, workspace_id, agent_id
-):
+async def test_policies_older_than_the_counts_are_counted_once_changed(client, policies, workspace_id, agent_id):
     """Until then they are beside the limit; neither changing nor deleting them ever takes the count below what is."""
     old = [await policies.create(workspace_id, agent_id, name="p", rules=rules(5)) for _ in range(2)]
     keyspace = Keyspace(workspace_id)
@@ -138,7 +136,7 @@ async def test_policies_from_before_there_were_counts_count_once_they_are_change
     await policies.create(workspace_id, agent_id, name="r", rules=rules(1))
 
 
-async def test_an_agent_whose_count_was_lost_is_not_owed_any(client, policies, workspace_id, agent_id):
+async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, workspace_id, agent_id):
     """An older release writes the agent without it: the count then is too low, and never below nothing."""
     policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
     await client.call("HDEL", Keyspace(workspace_id).agent(agent_id), "rate_limits")
@@ -181,7 +179,7 @@ async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(
         await low.update(workspace_id, policy.id, rules=rules(5))
 
 
-async def test_two_replicas_at_once_do_not_pass_the_limit(policies, other_replica, workspace_id, agent_id, held):
+async def test_two_replicas_do_not_exceed_the_limit(policies, other_replica, workspace_id, agent_id, held):
     """Twenty creations of three for a limit of ten: three are made, whoever made them."""
     ended = await asyncio.gather(
         *(
@@ -195,7 +193,7 @@ async def test_two_replicas_at_once_do_not_pass_the_limit(policies, other_replic
     assert await held() == 9
 
 
-async def test_two_replicas_that_grow_different_policies_do_not_pass_the_limit(
+async def test_two_replicas_that_grow_different_policies_do_not_exceed_the_limit(
     policies, other_replica, workspace_id, agent_id, held
 ):
     """Each has read what leaves room for its own change; the script adds them up."""

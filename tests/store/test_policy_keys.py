@@ -25,7 +25,7 @@ def test_names_that_programs_use_are_keys(key):
     "key",
     ["", "k" * 129, "a/b", "a b", ".", "..", "ä", "018bcfe5-6800-7000-8000-00000000cafe", f"svc_{'0' * 32}"],
 )
-def test_what_a_path_or_an_id_would_be_taken_for_is_none(key):
+def test_a_string_that_could_be_a_path_or_an_id_is_not_an_alias(key):
     with pytest.raises(FieldError):
         require_key("key", key)
     assert not is_key(key)
@@ -51,7 +51,7 @@ async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, a
     assert len([each async for each in policies.each(workspace_id, key="refunds")]) == 4
 
 
-async def test_a_key_is_had_by_one_policy_of_an_owner(policies, agent, workspace_id):
+async def test_one_policy_of_an_owner_has_a_key(policies, agent, workspace_id):
     """It is given back by a change and with its policy; what is refused leaves nothing behind."""
     first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
     second = await policies.create(workspace_id, agent.id, name="b", rules=LIST)
@@ -90,7 +90,7 @@ async def test_of_many_policies_that_want_one_key_at_once_one_gets_it(policies, 
         assert len(having) == 1
 
 
-async def test_a_key_of_an_agent_that_does_not_exist_is_nobodys(policies, workspace_id, ids):
+async def test_a_policy_key_of_an_unknown_agent_is_not_found(policies, workspace_id, ids):
     """The agent is what is not there."""
     with pytest.raises(AgentNotFound):
         await policies.create(workspace_id, ids.new(0), name="p", rules=LIST, key="x")
@@ -120,7 +120,7 @@ async def test_an_entry_of_a_set_is_the_policy_of_its_key(policies, sets, agent,
     }
 
 
-async def test_a_set_cannot_give_a_policy_the_key_of_one_that_stays(policies, sets, agent, workspace_id):
+async def test_a_set_cannot_reuse_the_key_of_a_policy_that_stays(policies, sets, agent, workspace_id):
     """Without pruning; with it, that one goes, and two may change keys."""
     first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
     second = await policies.create(workspace_id, agent.id, name="b", rules=LIST, key="y")

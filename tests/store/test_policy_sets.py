@@ -57,7 +57,7 @@ async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, own
     assert evaluation_order(done.applied.policies) == await policies.list_page(workspace_id)
 
 
-async def test_what_is_read_can_be_sent_back_and_changes_nothing(sets, client, workspace_id, owner):
+async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, workspace_id, owner):
     """Not a byte in the store, not the version."""
     done = await sets.put(workspace_id, [entry("a"), entry("b", [LIMIT], priority=3)], **owner)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
@@ -73,7 +73,7 @@ async def test_what_is_read_can_be_sent_back_and_changes_nothing(sets, client, w
     assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
 
 
-async def test_entries_change_the_policies_that_they_mean(sets, workspace_id, owner):
+async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
     """By id, whatever their name; without one, by name. What no entry means stays, or goes with prune."""
     first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], **owner)
     a, b, c = first.applied.policies
@@ -91,7 +91,7 @@ async def test_entries_change_the_policies_that_they_mean(sets, workspace_id, ow
     assert sorted(change.kind for change in done.changes) == ["deleted"] * 3 + ["kept"]
 
 
-async def test_of_several_with_one_name_those_that_are_right_already_stay(sets, workspace_id, owner):
+async def test_of_several_policies_with_one_name_matching_ones_stay(sets, workspace_id, owner):
     """Names need not be unique: written again in another order, nothing changes."""
     entries = [entry("p", [LIST]), entry("p", [LIMIT]), entry("p", [OTHER_LIMIT])]
     first = await sets.put(workspace_id, entries, **owner)
@@ -103,7 +103,7 @@ async def test_of_several_with_one_name_those_that_are_right_already_stay(sets, 
     assert sorted(shown(changed.applied.policies)) == [("p", 0, 1), ("p", 0, 1), ("p", 1, 2)]
 
 
-async def test_one_is_not_true_and_a_change_from_one_to_the_other_is_made(sets, client, workspace_id, agent):
+async def test_a_change_from_1_to_true_is_a_change(sets, client, workspace_id, agent):
     """Python takes them for the same; the set and the trail do not."""
     for value in (1, True, 1.0):
         rule = ParameterConstraint(tools=["*"], parameters={"x": Constraint(enum=[value])})
@@ -147,7 +147,7 @@ async def test_only_the_owners_token_is_replaced(sets, agents, workspace_id, own
     assert (after[1] == before[1]) == bool(owner)  # the workspace's govern it, too
 
 
-async def test_buckets_stay_where_tools_and_window_do(sets, client, agent, workspace_id):
+async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, workspace_id):
     """As with PATCH: a new maximum or effect keeps the calls, a rule that is gone loses them, and so does prune."""
     done = await sets.put(workspace_id, [entry("a", [LIMIT, OTHER_LIMIT]), entry("b", [LIMIT])], agent.id)
     keyspace = Keyspace(workspace_id)
@@ -184,7 +184,7 @@ async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id)
     assert {each.actor_name for each in page.changes} == {"deploy"}
 
 
-async def test_of_two_at_once_one_is_refused(sets, client, workspace_id, owner):
+async def test_of_two_concurrent_sets_one_is_refused(sets, client, workspace_id, owner):
     """Both have read the same version and say so; what is refused has written nothing."""
     before = (await sets.put(workspace_id, [entry("a")], **owner)).applied
 
@@ -240,7 +240,7 @@ async def _drop(policies, workspace_id):
     await policies.delete(workspace_id, policy.id)
 
 
-async def test_what_cannot_be_is_refused_and_writes_nothing(client, ids, agents, agent, workspace_id, owner):
+async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agents, agent, workspace_id, owner):
     """Bounds of the owner and of the workspace, another owner's policy, a revoked key, an agent that is gone."""
     limits = Limits(
         policies_per_agent=2,
@@ -278,7 +278,7 @@ async def test_what_cannot_be_is_refused_and_writes_nothing(client, ids, agents,
     assert shown(exchanged.applied.policies) == [("b", 0, 1)]
 
 
-async def test_counts_are_those_that_single_changes_make(sets, policies, client, workspace_id, owner):
+async def test_counts_after_a_set_equal_those_after_single_changes(sets, policies, client, workspace_id, owner):
     """Whichever way the same policies came about, the owner has the same room left."""
     keyspace = Keyspace(workspace_id)
 

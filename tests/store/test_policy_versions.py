@@ -99,7 +99,7 @@ async def test_a_rollback_keeps_the_calls_of_limits_that_stay(client, policies, 
     assert await client.call("LLEN", bucket) == 0
 
 
-async def test_so_many_are_kept_and_no_more(client, policies, versions, policy, workspace_id):
+async def test_a_limited_number_of_versions_is_kept(client, policies, versions, policy, workspace_id):
     """The current one among them; what is older is said to have been."""
     for priority in range(1, 8):
         await policies.update(workspace_id, policy.id, priority=priority)
@@ -113,9 +113,7 @@ async def test_so_many_are_kept_and_no_more(client, policies, versions, policy, 
         await versions.roll_back(workspace_id, policy.id, 9)
 
 
-async def test_a_policy_from_before_there_were_versions_has_those_since(
-    client, policies, versions, policy, workspace_id
-):
+async def test_a_policy_older_than_versions_has_those_since(client, policies, versions, policy, workspace_id):
     """And the one that it had then, of which nobody knows who made it."""
     await policies.update(workspace_id, policy.id, priority=1)
     await client.call("DEL", Keyspace(workspace_id).policy_versions(policy.id))
@@ -139,7 +137,7 @@ async def test_versions_go_with_their_policy(client, ids, policies, versions, po
     assert await client.call("EXISTS", Keyspace(workspace_id).policy_versions(other.id)) == 0
 
 
-async def test_a_rollback_heeds_if_match(policies, versions, policy, workspace_id):
+async def test_a_rollback_respects_if_match(policies, versions, policy, workspace_id):
     """Who did not see the newest version does not undo it."""
     await policies.update(workspace_id, policy.id, priority=1)
     with pytest.raises(VersionConflict):

@@ -17,7 +17,7 @@ class Counting:
         return await self._client.read_pipelined(commands)
 
 
-async def test_however_long_a_list_is_the_store_reads_a_few_records_in_one_step(client, workspace_id):
+async def test_the_store_reads_a_few_records_per_step_however_long_a_list_is(client, workspace_id):
     """A hundred thousand policies in one step would keep every decision waiting past its deadline."""
     name_of = Keyspace(workspace_id).policy
     for n in range(1_000):
@@ -33,7 +33,7 @@ async def test_however_long_a_list_is_the_store_reads_a_few_records_in_one_step(
     assert sum(counting.steps) == 1_000
 
 
-async def test_large_records_are_read_by_few(client, workspace_id):
+async def test_large_records_are_read_a_few_at_a_time(client, workspace_id):
     """A step is as large as it should be, or a single record."""
     name_of = Keyspace(workspace_id).policy
     for n in range(100):
@@ -47,13 +47,13 @@ async def test_large_records_are_read_by_few(client, workspace_id):
     assert max(counting.steps[5:]) <= 2
 
 
-async def test_no_names_are_no_question(client):
+async def test_no_names_need_no_command(client):
     """Nothing is sent."""
     counting = Counting(client)
     assert [records async for records in read_records(counting, str, [])] == []
     assert counting.steps == []
 
 
-def test_a_record_is_a_dict_however_the_reply_came():
+def test_a_record_is_a_dict_whatever_form_its_reply_has():
     """Flat from the link, already paired from redis-py."""
     assert as_record(["a", "1", "b", "2"]) == as_record({"a": "1", "b": "2"}) == {"a": "1", "b": "2"}

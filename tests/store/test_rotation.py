@@ -119,7 +119,7 @@ async def test_rotations_of_one_key_at_once_each_give_a_key_that_works(keys, cal
     assert held == min(old.expires_ms for _, _, old in made)
 
 
-async def test_what_is_no_key_is_not_rotated(keys, callers, client, workspace_id):
+async def test_an_invalid_key_is_not_rotated(keys, callers, client, workspace_id):
     """Unknown, of another workspace or revoked: not found; asked for by a revoked key: refused, and nothing is left."""
     key, _ = await keys.create(workspace_id, "pep", BOTH)
     gone, _ = await keys.create(workspace_id, "gone", BOTH)

@@ -89,7 +89,7 @@ async def test_a_deleted_agent_leaves_no_mark_behind(watched):
     assert (await watched.after(of.delete(w, kept.id)))[:2] == (True, {})
 
 
-async def test_no_token_means_neither_policies_nor_marks(watched):
+async def test_a_missing_token_means_neither_policies_nor_marks(watched):
     """Who decided before there were marks cannot commit after the last policy for all has gone and they have not."""
     of, w = watched.policies, watched.workspace_id
     empty, _ = await watched.known()
@@ -109,7 +109,7 @@ async def test_no_token_means_neither_policies_nor_marks(watched):
     assert await watched.client.call("EXISTS", Keyspace(w).commits) == 0
 
 
-async def test_a_commit_that_does_not_know_a_new_mark_is_stale(client, workspace_id):
+async def test_a_commit_unaware_of_a_new_mark_is_stale(client, workspace_id):
     """I8: nothing is written, though the agent itself has not changed."""
     scene = await Scene(client, client, workspace_id).enter()
     other = await scene.agents.create(workspace_id, "other", None)
@@ -123,7 +123,7 @@ async def test_a_commit_that_does_not_know_a_new_mark_is_stale(client, workspace
     assert await scene.everything() == before
 
 
-async def test_a_workspace_has_so_many_patterns_and_no_more(watched):
+async def test_a_workspace_has_a_limited_number_of_patterns(watched):
     """They are held against every agent's calls. What is there can be changed, and less is always possible."""
     of, w = watched.policies, watched.workspace_id
 
@@ -145,7 +145,7 @@ async def test_a_workspace_has_so_many_patterns_and_no_more(watched):
     assert len((await watched.known())[1]) == MAX_SHARED_MARKS
 
 
-async def test_a_set_that_becomes_current_at_once_counts_as_its_changes_would_one_by_one(watched):
+async def test_a_set_counts_its_patterns_as_single_changes_would(watched):
     """A pattern that one policy drops and another takes up moves nothing; the workspace's own version stays its own."""
     w, sets = watched.workspace_id, PolicySets(watched.client, Ids())
 

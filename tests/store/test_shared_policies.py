@@ -35,7 +35,7 @@ async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, wor
     assert await names(agents, workspace_id, other.id) == ["day", "g"]
 
 
-async def test_a_change_replaces_the_token_of_whom_it_governs_and_no_other(agents, policies, workspace_id):
+async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, workspace_id):
     """An agent's own, a group's, the workspace's."""
     agent = await agents.create(workspace_id, "a", None, ["crew", "night"])
     crew = await policies.create(workspace_id, group="crew", name="c", rules=NEVER)
@@ -96,7 +96,7 @@ async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, wo
         assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Decision)
 
 
-async def test_a_tokens_place_is_no_other_groups(client, workspace_id):
+async def test_each_groups_token_is_checked_in_its_own_place(client, workspace_id):
     """Two groups whose tokens change places are not what the plan was made from."""
     scene = await Scene(client, client, workspace_id).enter()
     for field, token in (("group:a", "1"), ("group:b", "2")):
@@ -140,7 +140,7 @@ async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace
 
 
 @pytest.mark.parametrize("owner", [{"group": "crew"}, {}], ids=["group", "workspace"])
-async def test_what_all_agents_share_is_bounded_by_itself(client, ids, workspace_id, owner):
+async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_id, owner):
     """Policies, rate limits and bytes of rules, for each group and for the workspace, whatever agents may have."""
     limits = Limits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
     policies = Policies(client, ids, limits)
@@ -157,7 +157,7 @@ async def test_what_all_agents_share_is_bounded_by_itself(client, ids, workspace
     await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
 
 
-async def test_policies_from_before_there_were_groups_are_grants_of_their_agent(client, policies, workspace_id, agents):
+async def test_policies_older_than_groups_are_grants_of_their_agent(client, policies, workspace_id, agents):
     """Records without the new fields keep their meaning."""
     agent = await agents.create(workspace_id, "a", None)
     made = await policies.create(workspace_id, agent.id, name="p", rules=NEVER)

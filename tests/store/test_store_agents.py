@@ -34,7 +34,7 @@ async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):
     assert len(made.version) == 32
 
 
-async def test_a_description_of_none_and_an_empty_one_are_two_things(agents, workspace_id):
+async def test_a_missing_description_differs_from_an_empty_one(agents, workspace_id):
     """None is not kept as an empty text."""
     for description in (None, "", "x", None):
         agent = await agents.create(workspace_id, "a", description)
@@ -281,7 +281,7 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
         await policies.get(workspace_id, policy.id)
 
 
-async def test_whoever_edits_without_end_ends_when_the_agent_is_deleted(agents, policies, client, workspace_id):
+async def test_endless_edits_stop_when_the_agent_is_deleted(agents, policies, client, workspace_id):
     """Everybody who edits is told that it no longer exists; nobody is told to try again."""
     made = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT])
@@ -310,7 +310,7 @@ async def test_whoever_edits_without_end_ends_when_the_agent_is_deleted(agents, 
 
 
 @pytest.mark.parametrize("away_ms", [-1, 60_000])
-async def test_a_deletion_that_never_came_keeps_nobody_from_changing_the_agent(
+async def test_an_abandoned_deletion_does_not_block_changes_of_the_agent(
     agents, policies, client, workspace_id, away_ms
 ):
     """Its freeze has passed, or lies further away than any does because the clock has stepped back."""
@@ -325,7 +325,7 @@ async def test_a_deletion_that_never_came_keeps_nobody_from_changing_the_agent(
     assert (await agents.update(workspace_id, made.id, name="b")).name == "b"
 
 
-async def test_a_deletion_that_is_refused_freezes_nothing(agents, client, workspace_id):
+async def test_a_refused_deletion_blocks_nothing(agents, client, workspace_id):
     """Otherwise repeating it would keep others from their changes."""
     made = await agents.create(workspace_id, "a", None)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")

@@ -111,7 +111,7 @@ async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, work
     assert policy.version == ATTEMPTS + 1
 
 
-async def test_a_change_that_others_always_overtake_is_given_up(policies, agent, workspace_id, client, monkeypatch):
+async def test_a_change_that_always_loses_the_race_is_given_up(policies, agent, workspace_id, client, monkeypatch):
     """503 after a number of attempts, and nothing half-done."""
     made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
     rival = Policies(client, policies._ids)

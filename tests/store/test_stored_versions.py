@@ -17,7 +17,7 @@ async def wins(changes, loser=VersionConflict):
     return sum(not isinstance(each, Exception) for each in outcomes)
 
 
-async def test_one_of_many_changes_of_an_agents_version_is_made(agents, workspace_id):
+async def test_of_many_changes_to_an_agents_version_one_is_made(agents, workspace_id):
     """All have read version 1; whoever comes second sees 2."""
     agent = await agents.create(workspace_id, "a", None)
     changes = [agents.update(workspace_id, agent.id, name=str(each), if_match=ONE) for each in range(20)]
@@ -25,7 +25,7 @@ async def test_one_of_many_changes_of_an_agents_version_is_made(agents, workspac
     assert (await agents.get(workspace_id, agent.id)).revision == 2
 
 
-async def test_one_of_many_changes_of_a_policys_version_is_made(agents, policies, workspace_id):
+async def test_of_many_changes_to_a_policys_version_one_is_made(agents, policies, workspace_id):
     """All have read version 1; whoever comes second sees 2."""
     agent = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
@@ -51,7 +51,7 @@ async def test_a_change_between_reading_and_deleting_is_seen(agents, policies, w
     assert await wins(of_agent, (VersionConflict, AgentNotFound)) == 1
 
 
-async def test_changes_without_a_version_all_get_through(agents, workspace_id):
+async def test_changes_without_a_version_all_succeed(agents, workspace_id):
     """Nobody who does not ask is refused: every field of every admin is there, and each counted."""
     agent = await agents.create(workspace_id, "a", None)
     await asyncio.gather(

@@ -40,7 +40,7 @@ async def stopping():
     await asyncio.sleep(0)
 
 
-async def test_however_many_watch_the_store_is_asked_once(looks, stopping):
+async def test_the_store_is_asked_once_however_many_watch(looks, stopping):
     """Once at first, and then once in a while."""
     watch = Watch(looks, 3600, stopping)
     wakes = [asyncio.Event() for _ in range(800)]
@@ -53,7 +53,7 @@ async def test_however_many_watch_the_store_is_asked_once(looks, stopping):
     assert len(watch) == 0
 
 
-async def test_what_changes_wakes_all_and_what_does_not_nobody(looks, stopping):
+async def test_a_change_wakes_all_watchers_and_nothing_else_does(looks, stopping):
     """Idle ones are left in peace."""
     watch, wakes = Watch(looks, 0, stopping), [asyncio.Event(), asyncio.Event()]
     async with watch.on("w", wakes[0]) as one, watch.on("w", wakes[1]) as other:
@@ -65,8 +65,8 @@ async def test_what_changes_wakes_all_and_what_does_not_nobody(looks, stopping):
         assert (one.value, other.value) == (7, 7)
 
 
-async def test_an_error_is_news_until_it_has_passed(looks, stopping):
-    """A store that was away for a moment ends nothing that begins afterwards."""
+async def test_an_error_ends_watching_only_while_it_lasts(looks, stopping):
+    """Watching that begins after an outage is not ended by it."""
     watch, wake = Watch(looks, 0, stopping), asyncio.Event()
     async with watch.on("w", wake) as watched:
         looks.value = StoreUnavailable("away")
@@ -78,7 +78,7 @@ async def test_an_error_is_news_until_it_has_passed(looks, stopping):
         assert watched.value == 0
 
 
-async def test_whoever_cannot_look_does_not_watch(looks, stopping):
+async def test_a_failed_first_look_ends_watching(looks, stopping):
     """The first look decides."""
     looks.value = Unauthorized("no")
     watch = Watch(looks, 3600, stopping)

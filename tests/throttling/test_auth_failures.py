@@ -25,14 +25,14 @@ def fail(lockouts, times, peer=HERE, forwarded=()):
 
 
 def test_an_address_is_locked_out_when_its_failures_are_used_up(lockouts):
-    """One less than the bound is nothing; the last one locks."""
+    """One failure less does nothing; the last one locks the address out."""
     fail(lockouts, PER_MINUTE - 1)
     assert lockouts.wait_s(HERE, ()) == 0
     fail(lockouts, 1)
     assert lockouts.wait_s(HERE, ()) == 10
 
 
-def test_failures_that_the_other_process_has_met_count_here(clock):
+def test_failures_counted_in_the_other_lane_count_here(clock):
     """Both have counted all of them once, whichever has met them; without a bound, none counts."""
     heard = []
     one = AuthFailures(PER_MINUTE, clock=clock, tell=heard.append)
@@ -124,7 +124,7 @@ def test_without_a_bound_nobody_is_counted(clock):
         ("2001:db8::1", "2001:0DB8::1"),
     ],
 )
-def test_these_are_the_same_origin(lockouts, one, other):
+def test_these_addresses_are_one_origin(lockouts, one, other):
     """A network of 64 bits is one caller's; ports and spellings make no other."""
     assert lockouts.origin(one, ()) == lockouts.origin(other, ()) is not None
 
@@ -132,7 +132,7 @@ def test_these_are_the_same_origin(lockouts, one, other):
 @pytest.mark.parametrize(
     ("one", "other"), [("2001:db8:1:2::1", "2001:db8:1:3::1"), ("192.0.2.1", "192.0.2.2"), ("::1", "127.0.0.1")]
 )
-def test_these_are_not_the_same_origin(lockouts, one, other):
+def test_these_addresses_are_different_origins(lockouts, one, other):
     """Neighbours are others."""
     assert lockouts.origin(one, ()) != lockouts.origin(other, ())
 
@@ -158,11 +158,11 @@ def test_these_are_not_the_same_origin(lockouts, one, other):
     ],
 )
 def test_the_origin_is_the_last_that_a_trusted_proxy_names(clock, peer, forwarded, origin):
-    """From the right, over our own proxies, to the first address that is none: what stands left of it anybody wrote."""
+    """From the right, past our own proxies, to the first other address: anyone can write what stands left of it."""
     assert AuthFailures(PER_MINUTE, PROXIES, clock=clock).origin(peer, forwarded) == origin
 
 
-def test_a_header_that_nobody_vouches_for_changes_nothing(lockouts, caplog):
+def test_an_untrusted_x_forwarded_for_changes_nothing(lockouts, caplog):
     """Otherwise a client that guesses keys could write it to avoid being counted.
 
     The log says once what to set for a balancer.
@@ -179,7 +179,7 @@ def test_a_header_that_nobody_vouches_for_changes_nothing(lockouts, caplog):
 @pytest.mark.parametrize(
     "given", ["10.0.0.300", "10.0.0.1/8", "proxy.example", "10.0.0.1,,10.0.0.2", "*", "\N{SNOWMAN}"]
 )
-def test_a_proxy_that_is_no_address_stops_the_start(given):
+def test_an_invalid_proxy_address_stops_the_start(given):
     """10.0.0.1/8 names a host and a network at once; which was meant is not guessed."""
     with pytest.raises(SettingsError, match="REMIT_TRUSTED_PROXIES must be comma-separated addresses or networks"):
         Settings.from_env({"REMIT_TRUSTED_PROXIES": given})

@@ -10,7 +10,7 @@ def rates(clock):
     return RequestRates(4, clock=clock)
 
 
-def test_a_second_s_requests_may_come_at_once_and_no_more(rates):
+def test_one_seconds_requests_may_come_at_once_and_no_more(rates):
     """The fifth is refused and told when the next may come."""
     allowances = [rates.take("k") for _ in range(5)]
     assert [each.wait_s for each in allowances] == [0, 0, 0, 0, 0.25]
@@ -18,7 +18,7 @@ def test_a_second_s_requests_may_come_at_once_and_no_more(rates):
     assert [each.full_again_s for each in allowances] == [0.25, 0.5, 0.75, 1, 1]
 
 
-def test_no_span_holds_more_than_a_second_s_requests_and_those_that_came_back(rates, clock):
+def test_no_span_has_more_requests_than_the_bucket_and_its_refill(rates, clock):
     """Asked a hundred times a second for ten seconds: 4 at once and 4 a second."""
     admitted = 0
     for _ in range(1000):
@@ -27,7 +27,7 @@ def test_no_span_holds_more_than_a_second_s_requests_and_those_that_came_back(ra
     assert admitted == 4 + 4 * 10 - 1
 
 
-def test_what_is_refused_costs_nothing(rates, clock):
+def test_a_refused_request_costs_nothing(rates, clock):
     """Who goes on asking while refused waits no longer for it."""
     for _ in range(1000):
         rates.take("k")
@@ -35,7 +35,7 @@ def test_what_is_refused_costs_nothing(rates, clock):
     assert rates.take("k").wait_s == 0
 
 
-def test_a_quiet_day_buys_no_more_than_a_second_s_requests(rates, clock):
+def test_a_quiet_day_buys_only_one_seconds_requests(rates, clock):
     """The bucket does not overflow."""
     rates.take("k")
     clock.now += 86_400

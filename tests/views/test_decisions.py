@@ -30,7 +30,7 @@ asked = st.builds(
 
 
 @given(asked, st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 4 * 10**15)), max_size=3))
-def test_an_answer_is_the_view_of_its_decision_however_often_the_outcome_recurs(decision, later):
+def test_an_answer_is_the_view_of_its_own_decision(decision, later):
     """What is encoded once is what does not change: not the id, not the times."""
     for latency_us, time_us in [(decision.latency_us, decision.time_us), *later]:
         again = replace(decision, id=ID[::-1], latency_us=latency_us, time_us=time_us)
@@ -38,7 +38,7 @@ def test_an_answer_is_the_view_of_its_decision_however_often_the_outcome_recurs(
         assert list(msgspec.json.decode(encode_decision(again)).items()) == list(msgspec.json.decode(plain).items())
 
 
-def test_an_outcome_equal_to_one_before_and_another_object_is_answered_for_itself():
+def test_a_new_outcome_is_never_answered_with_a_cached_one():
     """Frames are found by identity, which a new object can have once the old one is gone."""
     for number in range(3 * decisions._FRAMES_MAX):
         decision = Decision(ID, Outcome(Result.ALLOWED, POLICY, None, f"reason {number}"), None, 1, 1)

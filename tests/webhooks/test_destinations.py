@@ -78,7 +78,7 @@ def webhook(url):
         f"https://example.com/{'a' * 2048}",
     ],
 )
-def test_an_address_that_leads_inside_or_is_read_in_two_ways_is_refused(url):
+def test_an_internal_or_ambiguous_address_is_refused(url):
     """By the URL alone, before anything is looked up."""
     with pytest.raises(Refused):
         destination_of(url)
@@ -95,7 +95,7 @@ def test_an_address_that_leads_inside_or_is_read_in_two_ways_is_refused(url):
         ("https://[2606:4700::1]:444/", "2606:4700::1", 444, "/", "[2606:4700::1]:444"),
     ],
 )
-def test_what_is_public_is_read_in_the_one_way(url, host, port, target, authority):
+def test_a_public_address_has_one_reading(url, host, port, target, authority):
     """Host, port and what is asked for."""
     found = destination_of(url)
     assert (found.host, found.port, found.target, found.authority) == (host, port, target, authority)
@@ -143,15 +143,15 @@ class Names:
     ],
     ids=str,
 )
-async def test_a_name_that_leads_inside_is_refused_when_it_is_looked_up(monkeypatch, addresses):
+async def test_a_name_that_resolves_inside_is_refused(monkeypatch, addresses):
     """Also if only one of its addresses does: it could be the one that is tried next."""
     Names(monkeypatch, addresses)
     with pytest.raises(Refused):
         await CheckedBackend().connect_tcp("hooks.example.com", 443)
 
 
-async def test_what_was_looked_at_is_connected_to_whatever_the_name_says_then(monkeypatch):
-    """A name that is public for the check and ours for the connection: there is one look-up, and no second."""
+async def test_the_checked_address_is_the_one_connected_to(monkeypatch):
+    """A name that is public at the check and internal at the connection gains nothing: it is looked up only once."""
     names = Names(monkeypatch, ["93.184.216.34"], ["127.0.0.1"])
     backend, reached = CheckedBackend(), []
 
@@ -166,7 +166,7 @@ async def test_what_was_looked_at_is_connected_to_whatever_the_name_says_then(mo
     assert (reached, names.asked) == ([("93.184.216.34", 443)], 1)
 
 
-async def test_a_name_is_looked_at_again_for_every_attempt(monkeypatch, receiver, loopback):
+async def test_a_name_is_checked_again_for_every_attempt(monkeypatch, receiver, loopback):
     """What was public yesterday is not believed to be today."""
     delivery = Delivery(Settings(webhook_http=True), Secrets(Signer([])))
     Names(monkeypatch, ["127.0.0.1"])

@@ -39,7 +39,7 @@ def until(claim):
         time.sleep(0.05)
 
 
-def test_what_the_rounds_find_is_told_once(service, receiver):
+def test_a_finding_is_reported_once(service, receiver):
     """They find an intact log first; then a sealed segment is changed, and one round after the other finds it."""
     store, tenant = service
     webhook = subscribe(tenant, receiver.url, events=["audit.verification_failed"])

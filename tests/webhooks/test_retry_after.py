@@ -61,7 +61,7 @@ def as_date(seconds):
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("asked", [lambda: "600", lambda: as_date(600)], ids=["seconds", "a date"])
-def test_nothing_is_sent_before_the_receiver_wants_it(tenant, receiver, sending, status, asked):
+def test_nothing_is_sent_before_the_receiver_is_ready(tenant, receiver, sending, status, asked):
     """Neither the event that failed nor one that came later; then both are."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     agent_id = tenant.new_agent()["id"]

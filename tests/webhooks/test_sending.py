@@ -101,7 +101,7 @@ async def let_expire(client, workspace_id, approval_id):
     await Endings(client, Ids(), 1000).end_approvals([workspace_id])
 
 
-def test_what_was_asked_is_told_with_the_question(tenant, agent_id, receiver, sending):
+def test_an_approval_event_contains_the_call(tenant, agent_id, receiver, sending):
     """`approval.requested` is of the entry that asked."""
     webhook = subscribe(tenant, receiver.url, events=["approval.requested"])
     asked = ask(tenant, agent_id)
@@ -113,7 +113,7 @@ def test_what_was_asked_is_told_with_the_question(tenant, agent_id, receiver, se
     assert event["data"]["approval"] == shown
 
 
-def test_a_webhook_is_told_of_what_happens_after_it_was_made_and_of_what_it_wants(tenant, agent_id, receiver, sending):
+def test_a_webhook_gets_only_the_events_it_chose_and_only_new_ones(tenant, agent_id, receiver, sending):
     """Not of its own creation either."""
     tenant.authorize(agent_id, "rm")
     webhook = subscribe(tenant, receiver.url, events=["decision.denied"])
@@ -142,7 +142,7 @@ def test_denials_can_be_narrowed_by_rule_and_by_share(tenant, receiver, sending)
     assert 5 <= len(tools) <= 35
 
 
-def test_what_fails_is_tried_again_and_keeps_nothing_else_back(tenant, receiver, sending):
+def test_a_failed_event_is_retried_and_blocks_no_other(tenant, receiver, sending):
     """The same id and the same body; the next event does not wait for it."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     agent = tenant.new_agent()["id"]
@@ -199,7 +199,7 @@ async def let_a_day_pass(client, workspace_id, webhook_id, event_id):
     await client.call("ZADD", keyspace.webhook_waiting(webhook_id), 1, event_id)
 
 
-def test_a_receiver_that_hangs_keeps_no_other_webhook_back(tenant, receiver, sending):
+def test_a_receiver_that_hangs_blocks_no_other_webhook(tenant, receiver, sending):
     """Each is served by itself."""
     hanging = subscribe(tenant, receiver.url, events=["policy.changed"])
     receiver.answers = [None]
@@ -242,7 +242,7 @@ def test_a_replaced_secret_signs_for_the_overlap_and_no_longer(tenant, receiver,
             Verifying(old).verify(body, headers)
 
 
-def test_a_secret_of_ones_own_signs(tenant, receiver, sending):
+def test_a_secret_given_by_the_caller_signs(tenant, receiver, sending):
     """And one that is none is refused."""
     given = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     subscribe(tenant, receiver.url, events=["policy.changed"], secret=given)
@@ -254,7 +254,7 @@ def test_a_secret_of_ones_own_signs(tenant, receiver, sending):
         assert tenant.admin.post("/v1/webhooks", json=body).status_code == 400
 
 
-def test_one_that_is_switched_off_misses_what_happens_meanwhile(tenant, receiver, sending):
+def test_a_disabled_webhook_misses_events(tenant, receiver, sending):
     """And is told of what happens from then on."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     path, agent = f"/v1/webhooks/{webhook['id']}", tenant.new_agent()["id"]
@@ -267,7 +267,7 @@ def test_one_that_is_switched_off_misses_what_happens_meanwhile(tenant, receiver
     assert [event["data"]["change"]["after"]["name"] for _, event in receiver.events(webhook["secret"])] == ["told"]
 
 
-def test_a_deleted_one_leaves_nothing(tenant, receiver, sending):
+def test_a_deleted_webhook_leaves_nothing(tenant, receiver, sending):
     """Neither its waiting events nor its cursor."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
@@ -304,7 +304,7 @@ def test_the_limit_holds_and_an_address_that_is_not_public_is_refused(tenant):
     assert made[-1].json()["error"]["code"] == "LIMIT_REACHED"
 
 
-def test_a_sender_that_was_passed_writes_nothing(tenant, receiver, sending):
+def test_an_overtaken_sender_writes_nothing(tenant, receiver, sending):
     """I16: two that send the same tell the receiver twice, and the cursor moves once."""
     webhook = subscribe(tenant, receiver.url)
     keyspace = Keyspace(tenant.id)
@@ -332,7 +332,7 @@ def test_of_two_senders_one_sends(tenant, receiver, sending):
     assert len(receiver.got) == 1
 
 
-def test_retention_waits_for_a_webhook_and_what_it_drops_past_the_cap_is_an_event(tenant, agent_id, receiver, sending):
+def test_retention_waits_for_webhooks_and_reports_what_it_drops(tenant, agent_id, receiver, sending):
     """I16: nothing is lost unseen."""
     webhook = subscribe(tenant, receiver.url, events=["decision.denied"])
     for _ in range(12):

@@ -45,7 +45,7 @@ def elements(block):
 
 
 @given(calls, texts, texts, texts, calls)
-def test_nothing_of_a_callers_is_a_link_markup_or_a_line(parameters, reason, tool, name, context):
+def test_callers_text_is_never_a_link_markup_or_a_line(parameters, reason, tool, name, context):
     """Only plain texts hold it, a line for each value; the one link, the styles and the notification are ours."""
     made, plain = message(parameters, reason, tool, name, context), message({"a": 1}, context={"b": 2})
     assert made["text"] == plain["text"]

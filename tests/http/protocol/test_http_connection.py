@@ -41,7 +41,7 @@ async def slow_answer(scope, receive, send):
 # Time.
 
 
-async def test_a_connection_on_which_nothing_comes_is_closed(far_end):
+async def test_a_silent_connection_is_closed(far_end):
     """Without an answer, because nothing was asked."""
     await far_end.pass_time(bounds.FIRST_SECONDS - 1)
     assert far_end.state == "idle"
@@ -159,7 +159,7 @@ async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
     assert (far_end.state, far_end.reasons) == ("closed", ["refused"])
 
 
-async def test_a_replica_that_stops_answers_what_is_on_its_way(far_end, recorder):
+async def test_a_replica_that_stops_answers_requests_on_their_way(far_end, recorder):
     """The answer says that the connection closes; a connection that has asked nothing closes soon."""
     quiet = FarEnd(recorder)
     for each in (far_end, quiet):
@@ -171,7 +171,7 @@ async def test_a_replica_that_stops_answers_what_is_on_its_way(far_end, recorder
     assert (quiet.state, quiet.reasons) == ("closed", ["drained"])
 
 
-async def test_a_replica_that_stops_answers_what_waits_in_line(far_end):
+async def test_a_replica_that_stops_answers_requests_waiting_in_line(far_end):
     """All of them have been accepted."""
     await far_end.send(POST)
     far_end.protocol.shutdown()
@@ -246,7 +246,7 @@ async def test_a_head_without_end_is_431(far_end, head, piece):
     assert refusal(far_end) == (431, "HEAD_TOO_LARGE")
 
 
-async def test_more_headers_than_anybody_needs_are_431(far_end, recorder):
+async def test_too_many_headers_are_431(far_end, recorder):
     """Each costs forty times its bytes."""
     fields = b"a:\r\n" * (bounds.FIELDS_MAX - 1)
     await far_end.send(b"GET / HTTP/1.1\r\nHost: h\r\n" + fields + b"\r\n")
@@ -265,8 +265,8 @@ TOO_LONG = {
 
 
 @pytest.mark.parametrize(("first", "more"), TOO_LONG.values(), ids=TOO_LONG)
-async def test_what_frames_a_body_is_bounded_as_a_head_is(far_end, recorder, first, more):
-    """It is kept nowhere, and the connection ends before it has sent as much as a head may have."""
+async def test_chunk_extensions_and_trailers_are_bounded_like_a_head(far_end, recorder, first, more):
+    """They are dropped, and the connection ends before it has sent more than a head may have."""
     await far_end.send(CHUNKS + first)
     sent = 0
     while not far_end.answers and sent < 2 * bounds.HEAD_BYTES:
@@ -278,7 +278,7 @@ async def test_what_frames_a_body_is_bounded_as_a_head_is(far_end, recorder, fir
     assert far_end.state == "closed"
 
 
-async def test_a_body_that_nobody_asks_for_is_not_taken():
+async def test_a_body_is_read_only_once_it_is_wanted():
     """Reading stops, and continues when the body is wanted."""
     far_end = FarEnd(slow_answer)
     await far_end.send(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n")
@@ -291,7 +291,7 @@ async def test_a_body_that_nobody_asks_for_is_not_taken():
     assert len(exchange.received) <= bounds.BODY_AHEAD_BYTES + bounds.READ_BYTES
 
 
-async def test_what_comes_before_its_turn_waits_in_the_socket(recorder):
+async def test_later_requests_wait_in_the_socket(recorder):
     """One read of it is all that a connection holds."""
     far_end = FarEnd(slow_answer)
     await far_end.send(GET * 10_000)
@@ -299,8 +299,8 @@ async def test_what_comes_before_its_turn_waits_in_the_socket(recorder):
     assert len(far_end.connection._incoming.take()) <= bounds.READ_BYTES
 
 
-async def test_of_all_that_do_not_read_those_that_hold_longest_are_closed():
-    """The bound is per replica; a single slow reader is left alone."""
+async def test_of_clients_that_do_not_read_those_unread_longest_are_closed():
+    """The bound is per lane; a single slow reader is left alone."""
     shared = Connections(unread_bytes=1_000_000)
     far_ends = [
         FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 300_000), shared=shared) for _ in range(5)
@@ -329,7 +329,7 @@ async def test_a_good_request_before_a_bad_one_is_answered_first(far_end, record
     assert far_end.transport.ended
 
 
-async def test_nothing_is_begun_before_what_came_first_is_answered():
+async def test_no_request_begins_before_the_earlier_ones_are_answered():
     """Not even parsed: a malformed request is refused in its turn."""
     answering = []
 
@@ -350,7 +350,7 @@ async def test_nothing_is_begun_before_what_came_first_is_answered():
     assert far_end.statuses == [200, 200, 400]
 
 
-async def test_a_client_that_sends_no_more_gets_its_answers(far_end):
+async def test_a_client_that_closes_its_sending_side_gets_its_answers(far_end):
     """SHUT_WR closes one half of a connection (RFC 9112, section 9.6): `printf … | nc` is how shells ask."""
     await far_end.send(POST)
     await far_end.send(b"body" + GET * 2)
@@ -407,7 +407,7 @@ async def test_connect_is_refused_and_nothing_after_it_is_read(far_end, recorder
     assert recorder.requests == []
 
 
-async def test_an_early_answer_leaves_a_short_body_to_come_and_no_long_one():
+async def test_after_an_early_answer_a_short_body_is_read_and_a_long_one_closes_the_connection():
     """The rest of 32 KiB is waited for and dropped; of more, the connection ends."""
 
     async def application(_scope, _receive, send):
@@ -430,7 +430,7 @@ async def test_an_early_answer_leaves_a_short_body_to_come_and_no_long_one():
 
 
 @pytest.mark.parametrize("piece", [None, 1, 2, 3])
-async def test_empty_lines_before_a_request_are_nothing(far_end, recorder, piece):
+async def test_empty_lines_before_a_request_are_ignored(far_end, recorder, piece):
     """RFC 9112, section 2.2; wherever they are cut."""
     await far_end.send(b"\r\n\r\n" + GET + b"\r\n" + GET + b"\r\n", piece)
     assert far_end.statuses == [200] * len(recorder.requests) == [200, 200]

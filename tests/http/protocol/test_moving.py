@@ -69,7 +69,7 @@ LONG_CHUNK = CHUNKED.replace(b"4\r\nbody", b"%x\r\n%b" % (len(LONG), LONG))
 @pytest.mark.parametrize(
     "request_", [GET, LARGE, CHUNKED[:-1], HIDDEN, LONG_CHUNK, CALL.replace(b"authorize ", b"authorize?a ")]
 )
-async def test_from_the_fast_lane_goes_what_is_no_short_call(make_pair, request_):
+async def test_the_fast_lane_passes_on_everything_but_short_calls(make_pair, request_):
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
     await far_end.send(request_)
@@ -79,7 +79,7 @@ async def test_from_the_fast_lane_goes_what_is_no_short_call(make_pair, request_
 
 
 @pytest.mark.parametrize("request_", [CALL, CHUNKED])
-async def test_from_the_slow_lane_go_short_calls_alone(make_pair, request_):
+async def test_the_slow_lane_passes_on_only_short_calls(make_pair, request_):
     pair = make_pair(is_fast=False)
     far_end = pair.connect()
     await far_end.send(GET)
@@ -93,7 +93,7 @@ async def test_from_the_slow_lane_go_short_calls_alone(make_pair, request_):
 @pytest.mark.parametrize(
     ("is_fast", "stays"), [(True, CALL), (True, CHUNKED), (False, GET), (False, LARGE[:-4] + b"\r\n\r\n")]
 )
-async def test_a_request_of_its_own_stays(make_pair, is_fast, stays):
+async def test_each_lane_keeps_its_own_requests(make_pair, is_fast, stays):
     pair = make_pair(is_fast=is_fast)
     far_end = pair.connect()
     await far_end.send(stays)
@@ -101,7 +101,7 @@ async def test_a_request_of_its_own_stays(make_pair, is_fast, stays):
     assert pair.moved() == []
 
 
-async def test_requests_behind_it_move_with_it(make_pair):
+async def test_requests_behind_a_moving_one_move_with_it(make_pair):
     """Those before it are answered first, and all of their answers written."""
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
@@ -111,7 +111,7 @@ async def test_requests_behind_it_move_with_it(make_pair):
 
 
 @pytest.mark.parametrize("first", [CALL, GET])
-async def test_what_has_moved_is_answered_where_it_came(make_pair, first):
+async def test_a_moved_request_is_answered_by_the_lane_it_moved_to(make_pair, first):
     """Whatever it is: the other lane knows why. Only the requests after it are looked at again."""
     sent = make_pair(is_fast=False)
     await sent.connect().send(CALL)
@@ -146,7 +146,7 @@ async def test_a_client_that_does_not_read_does_not_move_for_ever(make_pair):
     assert (far_end.state, pair.reasons, pair.moved()) == ("closed", ["unread"], [])
 
 
-async def test_if_the_other_lane_takes_nothing_for_long_the_answer_is_503(make_pair):
+async def test_if_the_other_lane_is_stuck_the_answer_is_503(make_pair):
     """And the connection ends: whatever follows would wait as long."""
     pair = make_pair(is_fast=True)
     while pair.here.send(pair.ends[0].fileno(), b"x" * 1000, 0) == "moved":
@@ -162,7 +162,7 @@ async def test_if_the_other_lane_takes_nothing_for_long_the_answer_is_503(make_p
     assert far_end.state == "lingering"
 
 
-async def test_it_moves_as_soon_as_there_is_room(make_pair):
+async def test_a_waiting_connection_moves_as_soon_as_there_is_room(make_pair):
     pair = make_pair(is_fast=True)
     while pair.here.send(pair.ends[0].fileno(), b"x" * 1000, 0) == "moved":
         pass
@@ -176,7 +176,7 @@ async def test_it_moves_as_soon_as_there_is_room(make_pair):
 
 
 @pytest.mark.parametrize(("is_fast", "request_"), [(True, GET), (True, CHUNKED[:-9]), (False, CALL), (False, CHUNKED)])
-async def test_if_the_other_lane_ends_the_request_is_answered_here(make_pair, is_fast, request_):
+async def test_if_the_other_lane_has_ended_the_request_is_answered_here(make_pair, is_fast, request_):
     """With those before and behind it, as if there had never been two."""
     pair = make_pair(is_fast=is_fast)
     pair.there.listen(asyncio.get_running_loop(), pair.came.append)
@@ -189,7 +189,7 @@ async def test_if_the_other_lane_ends_the_request_is_answered_here(make_pair, is
     assert [request[-1] for request in pair.recorder.requests].count(b"body") >= 2
 
 
-async def test_a_client_that_has_sent_all_moves_as_well(make_pair):
+async def test_a_half_closed_connection_moves_too(make_pair):
     """SHUT_WR: the other lane sees the end of the stream itself."""
     pair = make_pair(is_fast=False)
     far_end = pair.connect()
@@ -211,12 +211,12 @@ async def test_a_lane_that_stops_moves_nothing(make_pair):
 
 
 @pytest.mark.parametrize("whole", [CALL, CHUNKED, CHUNKED.replace(b"4\r\nbody\r\n", b"")])
-def test_a_request_that_was_taken_is_made_again_as_it_was(whole):
+def test_a_request_that_was_read_is_rebuilt_unchanged(whole):
     head, _, rest = whole.partition(b"\r\n\r\n")
     assert request_again(read_head(head + b"\r\n"), b"body" if b"body" in rest else b"") == whole
 
 
-async def test_those_that_wait_move_in_their_order_and_try_together(make_pair):
+async def test_waiting_connections_move_in_order_with_one_timer(make_pair):
     """A thousand waiting connections cost as much as one."""
     pair = make_pair(is_fast=True)
     while pair.here.send(pair.ends[0].fileno(), b"x" * 1000, 0) == "moved":
@@ -243,7 +243,7 @@ async def test_a_request_that_does_not_fit_into_a_message_is_503(make_pair, monk
     assert far_end.statuses == [503]
 
 
-async def test_a_client_that_has_sent_all_before_it_arrives_is_answered(make_pair):
+async def test_a_client_that_closed_its_side_before_the_move_is_answered(make_pair):
     """Whether more of its request comes first, or the end of the stream, or nothing."""
     sent = make_pair(is_fast=False)
     await sent.connect().send(CALL)
