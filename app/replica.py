@@ -17,11 +17,11 @@ from app.authorize.agent_cache import AgentCache
 from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated import Bounds, EscalatedCalls
+from app.authorize.escalated_calls import Bounds, EscalatedCalls
 from app.authorize.explainer import Explainer
 from app.authorize.loop_budget import LoopBudget
 from app.authorize.readiness import Readiness
-from app.authorize.runner import Runner
+from app.authorize.script_runner import ScriptRunner
 from app.authorize.store_clock import StoreClock
 from app.authorize.tool_listings import ToolListings
 from app.fair_thread_pool import FairThreadPool, Pool, SlowLanePool
@@ -134,7 +134,7 @@ async def open_services(
         stack.push_async_callback(client.close)
         stack.push_async_callback(prompt.close)
         where = StoreUrl.parse(url)
-        runner: Runner = prompt
+        runner: ScriptRunner = prompt
         if where.topology != "cluster":
             server = MasterLocator(where) if where.topology == "sentinel" else url
             scripts = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from app.audit.broken import Broken
 from app.audit.coverage import Coverage
 from app.audit.entry_format import named
+from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
 from app.audit.index_rows import Row
 from app.audit.segments import CODEC, Segment, chain, frames_of, genesis, part_of, read_segment
@@ -75,7 +75,7 @@ class Verifier:
         finding, trail = reached.finding, None
         try:
             trail = await TrailCheck(self._client, self._workspace_id, None if since is None else since.rest).run()
-        except Broken as broken:
+        except FaultFound as broken:
             finding = finding or broken.finding
         except ForeignData as error:
             finding = finding or Finding(Fault.CHANGED, 0, error.message, Part.CHANGES)
@@ -119,11 +119,11 @@ class Verifier:
                 if unsealed is not None:
                     self._require_known()
                     return _Reached(None, complete=True, unsealed=unsealed)
-        except Broken as broken:
+        except FaultFound as broken:
             return _Reached(await self._first_of(broken.finding), complete=False, unsealed=None)
 
     async def _check_end(self, link: ChainPosition) -> tuple[Head, Unsealed | None]:
-        """Check the head and the unsealed entries; None if further segments must be read first. Raises Broken."""
+        """Check the head and the unsealed entries; None if further segments must be read first. Raises FaultFound."""
         head = await self._links.check_head(link)
         if head.segment >= link.number:
             return head, None
@@ -132,7 +132,7 @@ class Verifier:
         try:
             unsealed = await check_unsealed(*args)
         except ForeignData as error:
-            raise Broken(Fault.CHANGED, number, error.message, Part.STREAM) from None
+            raise FaultFound(Fault.CHANGED, number, error.message, Part.STREAM) from None
         if unsealed is None:
             head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
         return head, unsealed
@@ -140,7 +140,7 @@ class Verifier:
     async def _check_up_to(
         self, head: Head, link: ChainPosition, segments_max: int | None, progress: Progress | None
     ) -> ChainPosition:
-        """What the next segment must build on, after checking those up to the head or the limit. Raises Broken."""
+        """What the next segment must build on, after checking those up to the head or the limit. Raises FaultFound."""
         while link.number <= head.segment and (segments_max is None or self._segments < segments_max):
             segment = await self._read(link.number)
             if segment is None:
@@ -184,7 +184,7 @@ class Verifier:
                 if same and segment.sha256 != since.sha256:
                     message = "Its record has another sha256 than its entries give"
                     return Finding(Fault.CHANGED, since.segment, message)
-            except Broken as broken:
+            except FaultFound as broken:
                 return broken.finding
             except AuditLogDamaged as error:
                 return Finding(Fault.CHANGED, since.segment, error.message)
@@ -197,37 +197,37 @@ class Verifier:
         try:
             return await read_segment(self._client, self._keyspace, number)
         except (AuditLogDamaged, ForeignData) as error:
-            raise Broken(Fault.CHANGED, number, error.message) from None
+            raise FaultFound(Fault.CHANGED, number, error.message) from None
 
     async def _check(self, link: ChainPosition, segment: Segment, head: Head) -> ChainPosition:
-        """Check the segment; return what the next one must build on. Raises Broken."""
+        """Check the segment; return what the next one must build on. Raises FaultFound."""
         number, previous, sequence = link
         if segment.number != number:
-            raise Broken(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
+            raise FaultFound(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
         try:
             bodies, frames = segment.bodies(), frames_of(segment.frames)
         except AuditLogDamaged as error:
-            raise Broken(Fault.CHANGED, number, error.message) from None
+            raise FaultFound(Fault.CHANGED, number, error.message) from None
         body = b"".join(bodies)
         own = chain(segment.previous, body)
         if own != segment.sha256:
-            raise Broken(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
+            raise FaultFound(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
         if segment.previous != previous:
             raise await self._relinked(link, segment, head)
         if segment.codec != CODEC or not segment.holds_its_digests():
-            raise Broken(Fault.CHANGED, number, "Its codec or its digests are not those of its frames")
+            raise FaultFound(Fault.CHANGED, number, "Its codec or its digests are not those of its frames")
         if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
-            raise Broken(Fault.CHANGED, number, "Its list of frames is not that of its data")
+            raise FaultFound(Fault.CHANGED, number, "Its list of frames is not that of its data")
         lines = body.splitlines(keepends=True)
         try:
             entries = [named(line) for line in lines]
             times = [parse_time_ms(entry.timestamp) for entry in entries]
         except ValueError:
-            raise Broken(Fault.CHANGED, number, "A line is not an entry") from None
+            raise FaultFound(Fault.CHANGED, number, "A line is not an entry") from None
         row = Row(number, len(lines), sequence, min(times), max(times))
         said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
         if row != said or segment.last_sequence != sequence + len(lines) - 1:
-            raise Broken(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
+            raise FaultFound(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
         self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
             await self._compare_index()
@@ -239,37 +239,37 @@ class Verifier:
         self._checkpoints[number] = self._checkpoint
         return ChainPosition(number + 1, own, sequence + len(lines))
 
-    async def _relinked(self, link: ChainPosition, segment: Segment, head: Head) -> Broken:
+    async def _relinked(self, link: ChainPosition, segment: Segment, head: Head) -> FaultFound:
         broken = await self._links.relinked(link, segment, head, one_before=bool(self._segments))
         if broken.finding.segment < link.number:
             self._checkpoint = self._checkpoints.get(link.number - 2, self._before_part)
         return broken
 
     async def _compare_index(self) -> None:
-        """Check the index of every segment since the last call. Raises Broken."""
+        """Check the index of every segment since the last call. Raises FaultFound."""
         try:
             fault = await self._index.compare()
         except ForeignData as error:
             last = self._first + self._segments - 1
-            raise Broken(Fault.CHANGED, last, f"Its index cannot be read: {error.message}") from None
+            raise FaultFound(Fault.CHANGED, last, f"Its index cannot be read: {error.message}") from None
         if fault is not None:
             raise self._misplaced(fault)
         self._checkpoints, self._before_part = {}, self._checkpoint
 
     def _require_known(self) -> None:
-        """Raise Broken if the index names a segment beyond the last one."""
+        """Raise FaultFound if the index names a segment beyond the last one."""
         unknown = self._index.unknown
         if unknown is not None:
-            raise Broken(Fault.CHANGED, unknown.segment, unknown.message)
+            raise FaultFound(Fault.CHANGED, unknown.segment, unknown.message)
 
     async def _first_of(self, finding: Finding) -> Finding:
         """This finding, or a fault in the index of an earlier segment."""
         fault = await self._index.compare()
         return finding if fault is None or fault.segment >= finding.segment else self._misplaced(fault).finding
 
-    def _misplaced(self, fault: IndexFault) -> Broken:
+    def _misplaced(self, fault: IndexFault) -> FaultFound:
         self._checkpoint = self._checkpoints.get(fault.segment - 1, self._before_part)
-        return Broken(Fault.CHANGED, fault.segment, fault.message)
+        return FaultFound(Fault.CHANGED, fault.segment, fault.message)
 
     def _ended(
         self, reached: _Reached, finding: Finding | None, trail: Trail | None, since: Checkpoint | None

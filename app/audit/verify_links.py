@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.audit.broken import Broken
+from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
 from app.audit.index_rows import Row, row_member, scored
 from app.audit.segments import Segment, frames_of, genesis, part_of
@@ -59,7 +59,7 @@ class LinkCheck:
         return Finding(Fault.REMOVED, gone, message)
 
     async def check_stored(self, head: Head, since: Checkpoint) -> None:
-        """Every segment up to the checkpoint's exists with its length, links and index row. Raises Broken.
+        """Every segment up to the checkpoint's exists with its length, links and index row. Raises FaultFound.
 
         Its entries are not read; only a verification from the beginning finds changes in them.
         """
@@ -74,7 +74,7 @@ class LinkCheck:
                 replies = await self._client.read_pipelined(commands)
             except ForeignData as error:
                 message = f"Of segments {numbers[0]} to {numbers[-1]}, a record or its data cannot be read: {error}"
-                raise Broken(Fault.CHANGED, numbers[0], message) from None
+                raise FaultFound(Fault.CHANGED, numbers[0], message) from None
             for fields, size in zip(replies[::2], replies[1::2], strict=True):
                 if None in fields or not size:
                     now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
@@ -91,19 +91,19 @@ class LinkCheck:
             row, last_sequence = Row(*map(int, numbers)), int(last)
             frames = frames_of(frames_text)
         except (ValueError, AuditLogDamaged):
-            raise Broken(Fault.CHANGED, link.number, "Its record cannot be read") from None
+            raise FaultFound(Fault.CHANGED, link.number, "Its record cannot be read") from None
         if row.number != link.number:
-            raise Broken(Fault.REORDERED, link.number, f"Segment {row.number} stands in the place of {link.number}")
+            raise FaultFound(Fault.REORDERED, link.number, f"Segment {row.number} stands in the place of {link.number}")
         if previous != link.previous or row.first_sequence != link.sequence:
             message = f"Its record says that it is built upon {previous}, the one before it that it is {link.previous}"
-            raise Broken(Fault.CHANGED, link.number, message)
+            raise FaultFound(Fault.CHANGED, link.number, message)
         if last_sequence != row.first_sequence + row.entries - 1 or frames[-1].end != size:
-            raise Broken(Fault.CHANGED, link.number, "Its record does not fit the length of its data")
+            raise FaultFound(Fault.CHANGED, link.number, "Its record does not fit the length of its data")
         rows.append(row)
         return ChainPosition(link.number + 1, sha256, last_sequence + 1)
 
     async def _check_rows(self, rows: Sequence[Row]) -> None:
-        """Check that the index of all segments has these, each at its time, and none that never was. Raises Broken."""
+        """Check that the index of all segments has exactly these, each at its time. Raises FaultFound."""
         wanted = {row_member(row): row for row in rows}
         parts = sorted({part_of(row.number) for row in rows})
         for start in range(0, len(parts), _AT_ONCE):
@@ -119,29 +119,33 @@ class LinkCheck:
                         await self._require_known(member, rows)
                     elif score != row.last_ms:
                         message = f"The index of all segments has it at {score:.17g}, its record at {row.last_ms}"
-                        raise Broken(Fault.CHANGED, row.number, message)
+                        raise FaultFound(Fault.CHANGED, row.number, message)
         for member, row in wanted.items():
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
             if row.number >= now.first_segment:
                 message = f"The index of all segments does not hold {member}, as its record has it"
-                raise Broken(Fault.CHANGED, row.number, message)
+                raise FaultFound(Fault.CHANGED, row.number, message)
 
     async def _require_known(self, member: str, rows: Sequence[Row]) -> None:
-        """Raise Broken unless the index's member is of a segment before or after these, up to the newest."""
+        """Raise FaultFound unless the index's member is of a segment before or after these, up to the newest."""
         number = member.partition(":")[0]
         named = int(number) if number.isdecimal() and len(number) <= _DIGITS else rows[-1].number
         if rows[0].number <= named <= rows[-1].number:
-            raise Broken(Fault.CHANGED, named, f"The index of all segments says {member}, its record something else")
+            raise FaultFound(
+                Fault.CHANGED, named, f"The index of all segments says {member}, its record something else"
+            )
         if named > head_of(await self._client.call("HGETALL", self._keyspace.audit_head)).segment:
-            raise Broken(Fault.CHANGED, named, f"The index of all segments says {member}, and there is no such segment")
+            raise FaultFound(
+                Fault.CHANGED, named, f"The index of all segments says {member}, and there is no such segment"
+            )
 
-    async def missing(self, number: int, head: Head) -> Broken:
+    async def missing(self, number: int, head: Head) -> FaultFound:
         """The finding for a missing segment."""
         if not await self._links(range(number + 1, min(head.segment, number + _AFTER_A_GAP) + 1)):
-            return Broken(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
-        return Broken(Fault.REMOVED, number, f"Segment {number} is gone")
+            return FaultFound(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
+        return FaultFound(Fault.REMOVED, number, f"Segment {number} is gone")
 
-    async def relinked(self, link: ChainPosition, segment: Segment, head: Head, *, one_before: bool) -> Broken:
+    async def relinked(self, link: ChainPosition, segment: Segment, head: Head, *, one_before: bool) -> FaultFound:
         """The finding for a segment that is intact in itself but builds on another than the one before it.
 
         one_before: the one before it was verified in the same run, so that it may be the one that changed.
@@ -149,16 +153,18 @@ class LinkCheck:
         number, previous, sequence = link
         later = await self._links(range(number + 1, min(head.segment, number + _AFTER_A_GAP) + BEYOND))
         if segment.previous in {sha256 for sha256, _ in later}:
-            return Broken(Fault.REORDERED, number, f"Segment {number} is built upon one that stands after it")
+            return FaultFound(Fault.REORDERED, number, f"Segment {number} is built upon one that stands after it")
         if previous in {built_upon for _, built_upon in later}:
             message = f"Segment {number} is not built upon segment {number - 1}; a later one is"
-            return Broken(Fault.INSERTED, number, message)
+            return FaultFound(Fault.INSERTED, number, message)
         if segment.first_sequence == sequence and one_before:
-            return Broken(Fault.CHANGED, number - 1, f"It is not the segment that segment {number} was built upon")
-        return Broken(Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone")
+            return FaultFound(Fault.CHANGED, number - 1, f"It is not the segment that segment {number} was built upon")
+        return FaultFound(
+            Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone"
+        )
 
     async def check_head(self, link: ChainPosition) -> Head:
-        """Check that the head names the chain's last segment, or has moved on. Raises Broken."""
+        """Check that the head names the chain's last segment, or has moved on. Raises FaultFound."""
         keyspace, number = self._keyspace, link.number - 1
         record, *beyond = await self._client.read_snapshot(
             ("HGETALL", keyspace.audit_head),
@@ -169,14 +175,14 @@ class LinkCheck:
             return head
         if head.segment < number or (number and (head.sha256, head.sequence) != (link.previous, link.sequence - 1)):
             message = f"The head does not name segment {number}, the chain's last, as it is"
-            raise Broken(Fault.CHANGED, number + 1, message)
+            raise FaultFound(Fault.CHANGED, number + 1, message)
         if any(beyond) and any(
             built_upon == link.previous for _, built_upon in await self._links(range(number + 1, number + 2))
         ):
             message = f"The head names segment {number} as the last, and segment {number + 1} is built upon it"
-            raise Broken(Fault.CHANGED, number + 1, message)
+            raise FaultFound(Fault.CHANGED, number + 1, message)
         if any(beyond):
-            raise Broken(Fault.INSERTED, number + 1, f"A segment stands after {number}, with which the chain ends")
+            raise FaultFound(Fault.INSERTED, number + 1, f"A segment stands after {number}, with which the chain ends")
         return head
 
     async def _links(self, numbers: range) -> list[tuple[str, str]]:

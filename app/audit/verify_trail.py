@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from app.audit.broken import Broken
+from app.audit.fault_found import FaultFound
 from app.audit.segments import chain
 from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
 from app.model.checkpoints import Fault, Part, Rest
@@ -33,7 +33,7 @@ class TrailCheck:
         self._read = 0
 
     async def run(self) -> Trail:
-        """The trail, if intact. Raises Broken with its first fault."""
+        """The trail, if intact. Raises FaultFound with its first fault."""
         changes = read_changes(self._client, self._keyspace, "0-0")
         waiting: list[tuple[str, bytes]] = []
         self._take_up()
@@ -108,7 +108,7 @@ class TrailCheck:
             raise _broken(Fault.REWRITTEN, f"The first {self._read} changes are not those that the checkpoint has seen")
 
     async def _require_whole(self) -> None:
-        """Check that the streams of changes and links hold everything ever added. Raises Broken."""
+        """Check that the streams of changes and links hold everything ever added. Raises FaultFound."""
         for key, name in ((self._keyspace.changes, "change"), (self._keyspace.changes_chain, "link of the changes")):
             if not await self._client.call("EXISTS", key):
                 continue
@@ -130,5 +130,5 @@ def _order(change_id: str) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _broken(fault: Fault, message: str) -> Broken:
-    return Broken(fault, 0, message, Part.CHANGES)
+def _broken(fault: Fault, message: str) -> FaultFound:
+    return FaultFound(fault, 0, message, Part.CHANGES)

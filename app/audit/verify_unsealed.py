@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.audit.broken import Broken
 from app.audit.entry_format import Unreadable, line_of
+from app.audit.fault_found import FaultFound
 from app.audit.stream import sequence_of
 from app.loop_turns import take_turn
 from app.model.checkpoints import Fault, Part
@@ -29,8 +29,8 @@ async def check_unsealed(
 ) -> Unsealed | None:
     """Check that every entry after a segment is there; None if a later segment has been sealed meanwhile.
 
-    digest: also receives the lines. Raises Broken on a gap in the sequences that commits gave out, or on an entry that
-    no commit made.
+    digest: also receives the lines. Raises FaultFound on a gap in the sequences that commits gave out, or on an entry
+    that no commit made.
     """
     own = hashlib.sha256(sha256.encode())
     following = sequence + 1
@@ -86,12 +86,12 @@ class Digest:
         self._wanted = wanted
 
     def take(self, sequence: int, line: bytes) -> None:
-        """Add the next line, with its line feed. Raises Broken if the checkpoint ends here and an entry differs."""
+        """Add the next line, with its line feed. Raises FaultFound if the checkpoint ends here and an entry differs."""
         if self._sequence < sequence <= self.newest:
             self._digest.update(line)
             if sequence == self.newest and self._digest.hexdigest() != self._wanted:
                 message = f"Entries {self._sequence + 1} to {sequence} are not those that the checkpoint has seen"
-                raise Broken(Fault.REWRITTEN, 0, message, Part.STREAM)
+                raise FaultFound(Fault.REWRITTEN, 0, message, Part.STREAM)
 
     def take_all(self, sequence: int, lines: Sequence[bytes]) -> None:
         """The same for lines from a sequence on."""
@@ -101,7 +101,7 @@ class Digest:
 
 
 async def _require_more(client: Client, keyspace: Keyspace, segment: int, following: int) -> None:
-    """Raise Broken unless an entry follows or was sealed meanwhile, judged at one moment."""
+    """Raise FaultFound unless an entry follows or was sealed meanwhile, judged at one moment."""
     oldest, sealed, committed = await client.read_snapshot(
         ("XRANGE", keyspace.audit_stream, f"{following}-0", "+", "COUNT", 1),
         ("HGET", keyspace.audit_head, "segment"),
@@ -122,7 +122,7 @@ async def _below(client: Client, keyspace: Keyspace, sequence: int) -> str | Non
     return str(oldest[0][0]) if oldest and int(sealed or 0) == sequence else None
 
 
-def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) -> Broken:
+def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) -> FaultFound:
     sequence = sequence_of(entry_id)
     if sequence is None or sequence > newest:
         message = f"The stream holds {entry_id.decode()}, which is no commit's: the last one's sequence is {newest}"
@@ -132,7 +132,7 @@ def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) ->
 
 
 def _counted(committed: bytes | None, segment: int, sealed: int) -> int:
-    """How far the commits have counted, which is at least what is sealed. Raises Broken."""
+    """How far the commits have counted, which is at least what is sealed. Raises FaultFound."""
     text = committed or b"0"
     if not text.isdigit() or len(text) > _DIGITS:
         raise _broken(Fault.CHANGED, segment, "The number of the last commit cannot be read")
@@ -141,5 +141,5 @@ def _counted(committed: bytes | None, segment: int, sealed: int) -> int:
     return int(text)
 
 
-def _broken(fault: Fault, segment: int, message: str) -> Broken:
-    return Broken(fault, segment + 1, message, Part.STREAM)
+def _broken(fault: Fault, segment: int, message: str) -> FaultFound:
+    return FaultFound(fault, segment + 1, message, Part.STREAM)

@@ -8,7 +8,7 @@ from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Answer, Stale, require_stale
-from app.authorize.escalated import EscalatedCalls
+from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
 from app.authorize.loop_budget import NOTICED_S, LoopBudget
 from app.authorize.store_clock import StoreClock, monotonic_us

@@ -11,7 +11,7 @@ from app.authorize.commit_answers import Answer, without_decision
 from app.authorize.commit_arguments import VARYING, CommitArguments
 from app.authorize.first_answers import first_decision
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
-from app.authorize.runner import Runner
+from app.authorize.script_runner import ScriptRunner
 from app.authorize.shadow_part import shadow_outcome
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import StoreUnavailable
@@ -39,7 +39,7 @@ class CommitDecision:
 
     def __init__(
         self,
-        runner: Runner,
+        runner: ScriptRunner,
         clock: StoreClock,
         backlog_max: int,
         answered: Callable[[int], None] = lambda _round_trip_us: None,

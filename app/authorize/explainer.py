@@ -8,9 +8,9 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Answer, require_stale
-from app.authorize.escalated import EscalatedCalls
+from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
-from app.authorize.standings import read_standings
+from app.authorize.rule_states import read_rule_states
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.fair_thread_pool import FairThreadPool
@@ -82,7 +82,7 @@ class Explainer:
             request = in_its_session(caller, request)
         judged = await self._judge(caller, request, at_us, drafting or (lambda _, policies: policies))
         decision, outcome = judged.decision, judged.decision.outcome
-        standings = await read_standings(self._client, caller.workspace_id, request.agent_id, judged.traced, at_us)
+        rule_states = await read_rule_states(self._client, caller.workspace_id, request.agent_id, judged.traced, at_us)
         names = {each.policy.id: each.policy.name for each in judged.traced.policies}
         code = code_of(outcome)
         # Rounded up, as authorize does.
@@ -99,7 +99,7 @@ class Explainer:
             retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
             at=rfc3339(decision.time_us // 1000),
             agent=explained_agent(judged.governed.agent),
-            policies=policy_parts(judged.traced, outcome, request, standings),
+            policies=policy_parts(judged.traced, outcome, request, rule_states),
             approval=decision.approval or UNSET,
             agent_message=decision.agent_message or UNSET,
             shadow=UNSET if decision.shadow is None else _shadow_of(decision.shadow, outcome, names),

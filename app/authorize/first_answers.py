@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from app.authorize.runner import Runner
+from app.authorize.script_runner import ScriptRunner
 from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
@@ -13,7 +13,7 @@ from app.redis_client.replies import as_record
 from app.store.keyspace import keyspace_of
 
 
-async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotency) -> Decision:
+async def first_decision(runner: ScriptRunner, caller: Caller, idempotency: Idempotency) -> Decision:
     """The decision that the first request with this Idempotency-Key got."""
     name = keyspace_of(caller.workspace_id).first_answer(caller.key_id, idempotency.key_digest)
     reply = await runner.call("HGETALL", name)
@@ -34,7 +34,7 @@ async def first_decision(runner: Runner, caller: Caller, idempotency: Idempotenc
     return decision
 
 
-async def _named(runner: Runner, caller: Caller, approval_id: str, result: Result) -> ApprovalRef | None:
+async def _named(runner: ScriptRunner, caller: Caller, approval_id: str, result: Result) -> ApprovalRef | None:
     """The approval that a first answer used, or asked for if it is still pending. Raises IdempotencyStale otherwise."""
     record = as_record(await runner.call("HGETALL", keyspace_of(caller.workspace_id).approval(approval_id)))
     if result is Result.ALLOWED:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from app.authorize.runner import Runner
+from app.authorize.script_runner import ScriptRunner
 from app.errors import AppError, StoreUnavailable
 from app.lane import Lane, Note
 from app.redis_client.client import Client
@@ -21,7 +21,7 @@ class Readiness:
     its own.
     """
 
-    def __init__(self, lane: Lane, client: Client, runners: Sequence[Runner]) -> None:
+    def __init__(self, lane: Lane, client: Client, runners: Sequence[ScriptRunner]) -> None:
         self._lane, self._client, self._runners = lane, client, runners
         self._trying: asyncio.Task[None] | None = None
         self._told: asyncio.Future[str] | None = None

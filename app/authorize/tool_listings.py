@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
-from app.authorize.standings import Level, level_shown, read_levels
+from app.authorize.rule_states import Level, level_shown, read_levels
 from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.fair_thread_pool import FairThreadPool

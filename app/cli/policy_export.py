@@ -28,8 +28,8 @@ def export_policies(
     Files in FOLDER with the same names are replaced; others are left alone.
     """
     from app.cli.policy_sets import with_sets
-    from app.policy_files.written import as_json as to_json
-    from app.policy_files.written import as_yaml
+    from app.policy_files.rendering import as_json as to_json
+    from app.policy_files.rendering import as_yaml
 
     if folder is None and (agent is None) == (group is None):
         raise click.UsageError("Give a FOLDER to write to, or one of --agent and --group to print")
@@ -62,7 +62,7 @@ async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[
 
     from app.cli.policy_sets import Owner, owners_in
     from app.policy_files.policy_file import as_file, as_owner
-    from app.policy_files.written import file_name
+    from app.policy_files.rendering import file_name
 
     agents = await sets.agents()
     if agent is not None:

@@ -21,7 +21,7 @@ WEBHOOK = click.argument("webhook", type=Uuid())
 @JSON
 def list_events(workspace: str, webhook: str, as_json: bool) -> None:
     """List the events that could not be delivered, waiting and parked."""
-    from app.webhooks.tries import UnsentView
+    from app.webhooks.attempts import UnsentView
 
     async def read(services: "Services") -> list[UnsentView]:
         unsent = await services.webhooks.unsent(await services.workspaces.find(workspace), webhook)

@@ -25,7 +25,7 @@ _JSON_MAX = 300
 Place = tuple[str, int]
 
 
-class Standing(Struct, frozen=True):
+class RuleState(Struct, frozen=True):
     """What the store holds for a rule: the level of a limit, the marks of a session.
 
     failed: why the rule fails because of it.
@@ -36,7 +36,7 @@ class Standing(Struct, frozen=True):
     failed: str | None
 
 
-Standings = Mapping[Place, Standing]
+RuleStates = Mapping[Place, RuleState]
 
 
 def explained_agent(agent: Agent) -> ExplainedAgent:
@@ -46,18 +46,18 @@ def explained_agent(agent: Agent) -> ExplainedAgent:
     )
 
 
-def policy_parts(trace: Trace, outcome: Outcome, call: AuthorizeRequest, standings: Standings) -> list[PolicyPart]:
+def policy_parts(trace: Trace, outcome: Outcome, call: AuthorizeRequest, rule_states: RuleStates) -> list[PolicyPart]:
     """The part that each policy plays in the outcome.
 
-    outcome: the final one. standings: for the rules that depend on the store, by policy and place of the rule.
+    outcome: the final one. rule_states: for the rules that depend on the store, by policy and place of the rule.
     """
     seen = _Seen(call)
-    return [_policy_part(each, outcome, seen, standings) for each in trace.policies]
+    return [_policy_part(each, outcome, seen, rule_states) for each in trace.policies]
 
 
-def _policy_part(traced: PolicyTrace, outcome: Outcome, seen: "_Seen", standings: Standings) -> PolicyPart:
+def _policy_part(traced: PolicyTrace, outcome: Outcome, seen: "_Seen", rule_states: RuleStates) -> PolicyPart:
     policy = traced.policy
-    rules = [_rule_part(policy, each, outcome, seen, standings) for each in traced.rules]
+    rules = [_rule_part(policy, each, outcome, seen, rule_states) for each in traced.rules]
     part = Part.FAILED if any(each.part is Part.FAILED for each in rules) else traced.part
     is_draft = policy.version == 0
     return PolicyPart(
@@ -74,15 +74,15 @@ def _policy_part(traced: PolicyTrace, outcome: Outcome, seen: "_Seen", standings
     )
 
 
-def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen", standings: Standings) -> RulePart:
+def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen", rule_states: RuleStates) -> RulePart:
     ref, part, reason = traced.rule.ref, traced.part, traced.reason
-    standing = standings.get((policy.id, ref.index))
+    state = rule_states.get((policy.id, ref.index))
     decided = outcome.policy_id == policy.id and outcome.rule is not None and outcome.rule.index == ref.index
     if traced.is_open and part is Part.PASSED:
         if decided and outcome.result is traced.rule.when_failed:
             part, reason = Part.FAILED, outcome.reason
-        elif standing is not None and standing.failed is not None:
-            part, reason = Part.FAILED, standing.failed
+        elif state is not None and state.failed is not None:
+            part, reason = Part.FAILED, state.failed
     return RulePart(
         index=ref.index,
         type=ref.type,
@@ -91,8 +91,8 @@ def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen
         pattern=traced.pattern,
         reason=reason,
         values=[] if traced.pattern is None else seen.by(traced.rule.rule),
-        quota=UNSET if standing is None or standing.level is None else standing.level,
-        session=list(standing.marks) if standing is not None and standing.marks else UNSET,
+        quota=UNSET if state is None or state.level is None else state.level,
+        session=list(state.marks) if state is not None and state.marks else UNSET,
     )
 
 

@@ -23,7 +23,7 @@ _span = re.compile(r"\+?([0-9]{1,9})(ms|s|m|h|d)").fullmatch
 _Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExpectedResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The expected result of a call; a field left out may be anything.
 
     result: allowed, denied or escalated.
@@ -70,7 +70,7 @@ class EarlierCall(TestedCall, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     times: Annotated[int, Meta(ge=1, le=MAX_CALLS)] = 1
     every: _Text = "0s"
-    want: Wanted | Result = Result.ALLOWED
+    want: ExpectedResult | Result = Result.ALLOWED
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,7 +89,7 @@ class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Name
     call: TestedCall
-    want: Wanted | Result
+    want: ExpectedResult | Result
     before: Annotated[list[EarlierCall], Meta(max_length=100)] = []
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from app.model.policy_sets import settle
 from app.model.text import with_hidden_shown
 from app.model.times import parse_time_ms
 from app.policy_files.policy_file import FileError, ReadFile, find_files, read_policy_file
-from app.policy_files.test_file import PolicyTest, ReadTests, TestedCall, Wanted, span_ms, time_ms
+from app.policy_files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
 from app.replay.room import Room, Timeline
@@ -25,7 +25,7 @@ _AGENT = "the tested agent"
 _encode = msgspec.json.encode
 
 
-class Got(Struct, frozen=True, rename="camel"):
+class ActualResult(Struct, frozen=True, rename="camel"):
     """The result of a call. rule: its place in the policy and its type, None for a default."""
 
     result: Result
@@ -42,7 +42,7 @@ class TestOutcome(Struct, frozen=True):
     line: int
     name: str
     problem: str | None
-    got: Got | None
+    got: ActualResult | None
 
     @property
     def passed(self) -> bool:
@@ -58,7 +58,7 @@ class _Stage:
         self._timeline = Timeline()
         self._ledger = Ledger(self._timeline)
 
-    def judge(self, call: TestedCall, at_ms: int) -> Got:
+    def judge(self, call: TestedCall, at_ms: int) -> ActualResult:
         """Judge the call at this time; it counts if it is allowed."""
         logged = LoggedCall(
             id="",
@@ -84,11 +84,11 @@ class _Stage:
             self._ledger.deny(found, _AGENT)
         return self._shown(outcome)
 
-    def _shown(self, outcome: Outcome) -> Got:
+    def _shown(self, outcome: Outcome) -> ActualResult:
         rule = outcome.rule
         policy = None if outcome.policy_id is None else self._names[outcome.policy_id]
         index, kind = (None, None) if rule is None else (rule.index, rule.type)
-        return Got(outcome.result, policy, index, kind, outcome.reason)
+        return ActualResult(outcome.result, policy, index, kind, outcome.reason)
 
 
 def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
@@ -102,7 +102,7 @@ def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
         yield TestOutcome(str(read.path), read.document.line_of(f"$.tests[{index}]"), test.name, problem, got)
 
 
-def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, Got]:
+def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, ActualResult]:
     now_ms = start_ms
     for number, earlier in enumerate(test.before):
         now_ms = now_ms if earlier.at is UNSET else time_ms(earlier.at, start_ms)
@@ -117,9 +117,9 @@ def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, Go
     return _problem(test.want, got), got
 
 
-def _problem(want: Wanted | Result, got: Got) -> str | None:
+def _problem(want: ExpectedResult | Result, got: ActualResult) -> str | None:
     """The difference from the expectation, as a sentence; None if there is none."""
-    wanted = Wanted(result=want) if isinstance(want, Result) else want
+    wanted = ExpectedResult(result=want) if isinstance(want, Result) else want
     reached = (
         wanted.result is got.result
         and wanted.policy in (UNSET, got.policy)

@@ -15,10 +15,10 @@ from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_of
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
+from app.webhooks.attempts import Attempts, attempts_of
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import Event, event_of_change, event_of_line, event_of_notice, lost_event
 from app.webhooks.records import outbox_keys
-from app.webhooks.tries import Tries, tries_of
 
 WAITING_MAX = 256
 """The most events that may wait for a retry; at that number, the cursors stop."""
@@ -59,8 +59,8 @@ class Outbox:
                 return False
         ids = await self._client.call("ZRANGE", waiting, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _RETRIED_AT_ONCE)
         for event_id in ids:
-            body, tries = await self._client.call("HMGET", unsent, event_id, f"{event_id} tries")
-            if body is not None and not await self._try(event_id, body.encode(), tries_of(tries)):
+            body, attempts = await self._client.call("HMGET", unsent, event_id, f"{event_id} tries")
+            if body is not None and not await self._try(event_id, body.encode(), attempts_of(attempts)):
                 return False
         return True
 
@@ -129,22 +129,22 @@ class Outbox:
         elif await self._client.call("ZCARD", self._keyspace.webhook_waiting(self._webhook.id)) >= WAITING_MAX:
             return False
         else:
-            passed = await self._try(event.id, event.body, Tries(0, 0, ""), source, place)
+            passed = await self._try(event.id, event.body, Attempts(0, 0, ""), source, place)
         self._cursors[source] = place
         return passed
 
-    async def _try(self, event_id: str, body: bytes, tries: Tries, source: str = "", place: str = "") -> bool:
+    async def _try(self, event_id: str, body: bytes, attempts: Attempts, source: str = "", place: str = "") -> bool:
         """Try to send the event; True if it was delivered. If not, it waits or is parked, and is passed either way."""
         attempt = await self._delivery.send(self._workspace_id, self._webhook, event_id, body)
         now_ms = await store_time_ms(self._client)
-        tries = tries.failed(now_ms, attempt.error)
+        attempts = attempts.failed(now_ms, attempt.error)
         quiet_until_ms = now_ms + (attempt.retry_after_seconds or 0) * 1000
-        next_ms = tries.next_ms(now_ms, quiet_until_ms)
+        next_ms = attempts.next_ms(now_ms, quiet_until_ms)
         outcome = "delivered" if attempt.delivered else "parked" if next_ms is None else "waits"
-        kept: list[Value] = [next_ms or now_ms, body, tries.written] if not attempt.delivered else [0, b"", ""]
+        kept: list[Value] = [next_ms or now_ms, body, attempts.written] if not attempt.delivered else [0, b"", ""]
         await self._count(outcome, attempt)
         asked = "" if attempt.retry_after_seconds is None else quiet_until_ms
-        passed = await self._advance(source, place, [event_id, outcome, *kept, tries.error, asked])
+        passed = await self._advance(source, place, [event_id, outcome, *kept, attempts.error, asked])
         return passed and attempt.delivered
 
     async def _advance(self, source: str, place: str, event: list[Value] | None = None) -> bool:

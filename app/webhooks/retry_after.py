@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
 
-from app.webhooks.tries import LONGEST_MS
+from app.webhooks.attempts import LONGEST_MS
 
 MOST_S = LONGEST_MS // 1000
 """The longest wait, whatever the receiver asks for: by mistake, it could ask for years."""

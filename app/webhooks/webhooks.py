@@ -20,11 +20,11 @@ from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, require_room, require_version
+from app.webhooks.attempts import Unsent, attempts_of
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import TEST, Event
 from app.webhooks.records import fields_of, outbox_keys, webhook_of
 from app.webhooks.secrets import Secrets
-from app.webhooks.tries import Unsent, tries_of
 
 _LISTED = 1000
 
@@ -195,8 +195,8 @@ class Webhooks:
         )
         with reading("The unsent events of the webhook"):
             return [
-                Unsent(event_id, body, is_parked, at_ms, tries_of(tries))
-                for (event_id, is_parked, at_ms), (body, tries) in zip(rows, held, strict=True)
+                Unsent(event_id, body, is_parked, at_ms, attempts_of(attempts))
+                for (event_id, is_parked, at_ms), (body, attempts) in zip(rows, held, strict=True)
                 if body is not None
             ]
 

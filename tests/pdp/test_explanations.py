@@ -18,7 +18,7 @@ from test_differential import STARTS, TOOLS, calls, circumstances, edit_one, par
 from test_on_stores import Workspace
 
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated import EscalatedCalls
+from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.explainer import Explainer
 from app.authorize.store_clock import StoreClock
 from app.model.decisions import AuthorizeRequest, Result

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.policy_files.documents import MAX_BYTES, MAX_DEPTH, DocumentError, read_document
-from app.policy_files.written import as_json, as_yaml
+from app.policy_files.rendering import as_json, as_yaml
 
 YAML = b"""\
 # a comment

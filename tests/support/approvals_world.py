@@ -12,7 +12,7 @@ from app.approvals.endings import Endings
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated import Bounds, EscalatedCalls
+from app.authorize.escalated_calls import Bounds, EscalatedCalls
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AppError
 from app.metrics import Metrics

@@ -11,8 +11,8 @@ from receivers import subscribe
 from app.model.times import parse_time_ms
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
+from app.webhooks.attempts import FIRST_MS, LONGEST_MS, PARK_AFTER_MS, Attempts
 from app.webhooks.retry_after import MOST_S, wait_asked_for
-from app.webhooks.tries import FIRST_MS, LONGEST_MS, PARK_AFTER_MS, Tries
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 DENY = {"type": "tool_denylist", "tools": ["rm"]}
@@ -49,10 +49,10 @@ def test_whatever_the_header_holds_the_wait_is_bounded(text):
 
 def test_a_wait_asked_for_is_never_cut_short_and_brings_nothing_forward():
     """The later of the two holds, and a day of failures is a day."""
-    tries = Tries(1, 1_000, "no")
-    assert tries.next_ms(1_000) == tries.next_ms(1_000, 2_000) == 1_000 + FIRST_MS
-    assert tries.next_ms(1_000, 1_000 + LONGEST_MS) == 1_000 + LONGEST_MS
-    assert tries.next_ms(1_000 + PARK_AFTER_MS, 1 << 50) is None
+    attempts = Attempts(1, 1_000, "no")
+    assert attempts.next_ms(1_000) == attempts.next_ms(1_000, 2_000) == 1_000 + FIRST_MS
+    assert attempts.next_ms(1_000, 1_000 + LONGEST_MS) == 1_000 + LONGEST_MS
+    assert attempts.next_ms(1_000 + PARK_AFTER_MS, 1 << 50) is None
 
 
 def as_date(seconds):

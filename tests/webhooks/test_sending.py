@@ -16,8 +16,8 @@ from app.audit.sealer import Sealer
 from app.model.ids import Ids
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.keyspace import Keyspace
+from app.webhooks.attempts import PARK_AFTER_MS
 from app.webhooks.records import outbox_keys
-from app.webhooks.tries import PARK_AFTER_MS
 from app.webhooks.webhooks import Webhooks
 
 DENY = {"type": "tool_denylist", "tools": ["rm"]}

@@ -19,9 +19,9 @@ from app.model.versions import Versions
 from app.model.webhooks import URL_MAX, DeniedFilter, Webhook, WebhookEvent, WebhookFormat, require_secret
 from app.replica import Services
 from app.views.webhooks import WebhookView
+from app.webhooks.attempts import UnsentView
 from app.webhooks.delivery import Attempt
 from app.webhooks.destinations import Refused
-from app.webhooks.tries import UnsentView
 
 OVERLAP_S = 24 * 3600
 _LONGEST_OVERLAP_S = 30 * 24 * 3600

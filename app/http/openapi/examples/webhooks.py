@@ -5,8 +5,8 @@ from typing import Any
 from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.http.openapi.examples.subjects import CHANGED, CREATED, KEY
 from app.views.webhooks import WebhookView
+from app.webhooks.attempts import UnsentView
 from app.webhooks.delivery import Attempt
-from app.webhooks.tries import UnsentView
 
 BODIES: dict[type, dict[str, Any]] = {
     CreateWebhook: {

@@ -7,8 +7,8 @@ from app.http.api.webhooks import CreateWebhook, Retried, RetryEvents, RotateSec
 from app.http.openapi.operation import ADMIN, Operation
 from app.http.openapi.parameters import ETAG, IF_MATCH
 from app.views.webhooks import WebhookView
+from app.webhooks.attempts import UnsentView
 from app.webhooks.delivery import Attempt
-from app.webhooks.tries import UnsentView
 
 
 def _of_one(

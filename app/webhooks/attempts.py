@@ -14,17 +14,17 @@ PARK_AFTER_MS = 24 * 3600 * 1000
 _ERROR_MAX = 200
 
 
-class Tries(Struct, frozen=True):
+class Attempts(Struct, frozen=True):
     """How often an event was tried, since when, and the error of the last attempt."""
 
     attempts: int
     since_ms: int
     error: str
 
-    def failed(self, now_ms: int, error: str) -> "Tries":
+    def failed(self, now_ms: int, error: str) -> "Attempts":
         """The record after one more failed attempt."""
         said = " ".join(error.split())[:_ERROR_MAX]
-        return Tries(self.attempts + 1, self.since_ms or now_ms, said)
+        return Attempts(self.attempts + 1, self.since_ms or now_ms, said)
 
     @property
     def written(self) -> str:
@@ -37,10 +37,10 @@ class Tries(Struct, frozen=True):
         return max(quiet_until_ms, now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS)))
 
 
-def tries_of(written: str | None) -> Tries:
-    """The tries from their stored form."""
+def attempts_of(written: str | None) -> Attempts:
+    """The attempts from their stored form."""
     attempts, since_ms, error = (written or "0 0 ").split(" ", 2)
-    return Tries(int(attempts), int(since_ms), error)
+    return Attempts(int(attempts), int(since_ms), error)
 
 
 class Unsent(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Unsent(Struct, frozen=True):
     body: str
     is_parked: bool
     at_ms: int
-    tries: Tries
+    attempts: Attempts
 
 
 class UnsentView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -75,13 +75,13 @@ class UnsentView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, unsent: Unsent) -> "UnsentView":
-        tries = unsent.tries
+        attempts = unsent.attempts
         return cls(
             id=unsent.id,
             type=msgspec.json.decode(unsent.body)["type"],
             status="parked" if unsent.is_parked else "waiting",
-            attempts=tries.attempts,
-            error=tries.error,
-            since=rfc3339(tries.since_ms) if tries.since_ms else None,
+            attempts=attempts.attempts,
+            error=attempts.error,
+            since=rfc3339(attempts.since_ms) if attempts.since_ms else None,
             next_attempt_at=None if unsent.is_parked else rfc3339(unsent.at_ms),
         )

@@ -3,7 +3,7 @@
 from app.model.checkpoints import Fault, Finding, Part
 
 
-class Broken(Exception):
+class FaultFound(Exception):
     """Something in the log is not what was written; the finding says where and what is wrong."""
 
     def __init__(self, fault: Fault, segment: int, message: str, part: Part = Part.SEGMENTS) -> None:

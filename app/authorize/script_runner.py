@@ -8,7 +8,7 @@ from app.redis_client.packed_call import ScriptCall
 from app.redis_client.scripts import Script
 
 
-class Runner(Protocol):
+class ScriptRunner(Protocol):
     """Runs a script or a command and gives its reply. Raises StoreUnavailable if there is no reply.
 
     prepare: returns a function that calls the script with `varying` arguments, followed by the `settled` ones.

@@ -8,7 +8,7 @@ from app.model.decisions import DenialCount, HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
 from app.model.quotas import MICRO
 from app.model.rules import Sequenced
-from app.pdp.explained import Place, Standing
+from app.pdp.explained import Place, RuleState
 from app.pdp.trace import RuleTrace, Trace
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.foreign import reading
@@ -26,9 +26,9 @@ class Level(NamedTuple):
     leaves_us: int
 
 
-async def read_standings(
+async def read_rule_states(
     client: Client, workspace_id: str, agent_id: str, traced: Trace, now_us: int | None
-) -> Mapping[Place, Standing]:
+) -> Mapping[Place, RuleState]:
     """What the store holds for each rule that counts something, by policy and index of the rule.
 
     now_us: None = the store's clock; a time before the last decision = the time of that decision.
@@ -41,15 +41,15 @@ async def read_standings(
     keyspace = keyspace_of(workspace_id)
     quotas = [check for rule in rules.values() for check in rule.checks if not isinstance(check, HistoryCheck)]
     quota_us, levels = await read_levels(client, keyspace, quotas, now_us, agent_id)
-    found: dict[Place, Standing] = {}
+    found: dict[Place, RuleState] = {}
     for place, rule in rules.items():
         if isinstance(rule.rule.rule, Sequenced):
-            found[place] = await _session(client, keyspace, agent_id, rule, quota_us)
+            found[place] = await _session_state(client, keyspace, agent_id, rule, quota_us)
         for check in rule.checks:
             if isinstance(check, DenialCount):
-                found[place] = _denials(check, levels[check])
+                found[place] = _denial_state(check, levels[check])
             elif isinstance(check, Quota):
-                found[place] = _standing(check, levels[check])
+                found[place] = _quota_state(check, levels[check])
     return found
 
 
@@ -79,13 +79,13 @@ def level_shown(quota: Quota, level: Level) -> QuotaLevel:
     )
 
 
-def _standing(quota: Quota, level: Level) -> Standing:
+def _quota_state(quota: Quota, level: Level) -> RuleState:
     takes = 1 if quota.amount is None else quota.amount
     is_full = level.taken + takes > quota.max_calls
-    return Standing(level_shown(quota, level), (), quota.when_full.reason if is_full else None)
+    return RuleState(level_shown(quota, level), (), quota.when_full.reason if is_full else None)
 
 
-def _denials(breaker: DenialCount, held: Level) -> Standing:
+def _denial_state(breaker: DenialCount, held: Level) -> RuleState:
     level = QuotaLevel(
         most=breaker.max_denials,
         taken=held.taken,
@@ -93,10 +93,12 @@ def _denials(breaker: DenialCount, held: Level) -> Standing:
         window_seconds=breaker.window_us // _US,
         frees_in_seconds=-(-held.leaves_us // 1000) / 1000 if held.leaves_us > 0 else None,
     )
-    return Standing(level, (), breaker.when_full.reason if level.left == 0 else None)
+    return RuleState(level, (), breaker.when_full.reason if level.left == 0 else None)
 
 
-async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int) -> Standing:
+async def _session_state(
+    client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int
+) -> RuleState:
     """The session's marks that a sequence rule looks up, and why the rule fails, if it does."""
     marks: list[SeenMark] = []
     failed = None
@@ -117,4 +119,4 @@ async def _session(client: Client, keyspace: Keyspace, agent_id: str, traced: Ru
             marks.append(SeenMark(tool=pattern, forbids=check.forbids, allowed_seconds_ago=ago))
         if is_there is check.forbids:
             failed = failed or check.when_full.reason
-    return Standing(None, tuple(marks), failed)
+    return RuleState(None, tuple(marks), failed)

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.authorize.approval_request import ApprovalRequest, HeldApproval
 from app.authorize.approval_step import ApprovalStep
-from app.authorize.asked_call import Asked, Held
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
 from app.errors import ApprovalMismatch, StoreUnavailable
@@ -97,7 +97,9 @@ class EscalatedCalls:
             parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
-        asked = Asked(workspace_id, request, agent, plan, now_ms, decision_id, key_id, tuple(bound), digest, parameters)
+        asked = ApprovalRequest(
+            workspace_id, request, agent, plan, now_ms, decision_id, key_id, tuple(bound), digest, parameters
+        )
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
@@ -107,12 +109,12 @@ class EscalatedCalls:
         return bound, self._signer.mac(Purpose.CALL, form)
 
     async def _settle(
-        self, asked: Asked, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit, run: _Run
+        self, asked: ApprovalRequest, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit, run: _Run
     ) -> Decision | Stale:
         """Do what the call's approval requires, and retry while others change it or the quotas."""
         beyond: tuple[Escalation, ...] = ()
         ended = ""
-        held: Held | None = await self._recalled(asked)
+        held: HeldApproval | None = await self._recalled(asked)
         for _ in range(ATTEMPTS):
             if held is None:
                 held = await self._held(asked)
@@ -144,7 +146,12 @@ class EscalatedCalls:
         raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
 
     def _step(
-        self, asked: Asked, held: Held, asking: tuple[Escalation, ...], full: tuple[int, ...], ended: str
+        self,
+        asked: ApprovalRequest,
+        held: HeldApproval,
+        asking: tuple[Escalation, ...],
+        full: tuple[int, ...],
+        ended: str,
     ) -> ApprovalStep:
         """What the commit is to do about the call's approval. ended: an approval that it has reported as ended.
 
@@ -178,7 +185,7 @@ class EscalatedCalls:
             workspace_max=self._bounds.workspace,
         )
 
-    async def _recalled(self, asked: Asked) -> Held | None:
+    async def _recalled(self, asked: ApprovalRequest) -> HeldApproval | None:
         """The call's approval as this replica remembers it; None = ask the store. Only the commit can be sure.
 
         A call that is new here is nearly always new everywhere, so its commit is sent without asking the store first. A
@@ -188,7 +195,7 @@ class EscalatedCalls:
             return None
         known = self._last_known.get(asked.digest)
         if known is None:
-            return Held("", {})
+            return HeldApproval("", {})
         held = await self._read_held(asked.workspace_id, known)
         return held if held.record.get("status") in OPEN else None
 
@@ -200,16 +207,16 @@ class EscalatedCalls:
             if len(self._last_known) > _KNOWN_MAX:
                 self._last_known.popitem(last=False)
 
-    async def _held(self, asked: Asked) -> Held:
+    async def _held(self, asked: ApprovalRequest) -> HeldApproval:
         held_id = await self._read("GET", Keyspace(asked.workspace_id).approval_call(asked.digest)) or ""
-        return await self._read_held(asked.workspace_id, held_id) if held_id else Held("", {})
+        return await self._read_held(asked.workspace_id, held_id) if held_id else HeldApproval("", {})
 
-    async def _read_held(self, workspace_id: str, held_id: str) -> Held:
+    async def _read_held(self, workspace_id: str, held_id: str) -> HeldApproval:
         with reading("The current approval of the call"):
             record = await self._read("HGETALL", Keyspace(workspace_id).approval(held_id))
             held = whole_record(as_record(record))
             "".join(held.values()).encode()  # bytes that are not UTF-8 were read as surrogates
-            return Held(held_id, held)
+            return HeldApproval(held_id, held)
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

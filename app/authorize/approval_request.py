@@ -11,7 +11,7 @@ from app.pdp import CompiledAgent
 from app.redis_client.foreign import number_of, reading
 
 
-class Asked(Struct, frozen=True):
+class ApprovalRequest(Struct, frozen=True):
     """A call as people are asked about it.
 
     now_ms: the store's time, estimated; 0 = unknown. bound: the part of its context that the approval binds.
@@ -30,7 +30,7 @@ class Asked(Struct, frozen=True):
     parameters: bytes
 
 
-class Held(Struct, frozen=True):
+class HeldApproval(Struct, frozen=True):
     """The approval that a call is known to have, and its record; empty if none is known."""
 
     id: str
