@@ -41,7 +41,7 @@ class _Work:
         self.workspace_id, self.call, self.result = workspace_id, call, result
 
     def do(self) -> Any:
-        """Run the call, in the thread; end with Cancelled once its caller has gone."""
+        """Make the call, in the thread; end with Cancelled once its caller has gone."""
         with cancelled_when(self.result.done):
             return self.call()
 
@@ -50,7 +50,7 @@ class Pool(Protocol):
     """Where work of more than a moment is done."""
 
     async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
-        """What the function gives, or raises."""
+        """Return what the function returns, or raise what it raises."""
 
 
 class FairThreadPool:

@@ -15,8 +15,7 @@ from app.settings import Settings
 def create_app(settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None) -> Litestar:
     """The ASGI application of one replica; it connects to the store when it starts.
 
-    metrics: where it counts; None = private memory. lane: which of the replica's processes serves it; None = the only
-    one.
+    metrics: where it counts; None = private memory. lane: the lane that serves it; None = the replica's only process.
     """
     # Every replica uses the packaged time zone data; the system's may be older.
     zoneinfo.reset_tzpath(())

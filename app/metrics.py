@@ -220,7 +220,7 @@ class Metrics:
         self._own[_CROWDED.start + CROWDS.index(what)] += 1
 
     def moved(self, to_fast: bool) -> None:
-        """Count a connection that the other lane has been sent."""
+        """Count a connection sent to the other lane."""
         self._own[_MOVES.start + (not to_fast)] += 1
 
     def answered(self, round_trip_us: int) -> None:

@@ -105,7 +105,7 @@ def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: floa
 
 
 def calm(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
-    """A fixed number of calls a second, whether earlier ones have been answered or not."""
+    """A fixed number of calls a second, whether or not earlier ones have been answered."""
     job = Job(
         port=replica.port,
         calls=[hot_call(place)],

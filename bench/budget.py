@@ -146,7 +146,7 @@ class _Ignoring:
 
 
 def _us(act: Callable[[], object]) -> float:
-    """CPU time of one call: the best of five runs, which other processes disturbed least."""
+    """CPU time of one call: the best of five runs, the one least disturbed by other processes."""
     best = float("inf")
     for _ in range(5):
         began = time.process_time()

@@ -26,7 +26,7 @@ _PATTERNS = (".{1000}$", "(.{100}){10}z", ".{700}$|bN$", "((a?){30}){30}$")
 _SCHEMA = {"properties": {"a": {"items": {"anyOf": [{"const": f"v{number}"} for number in range(250)]}}}}
 _SEARCHING = {"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}
 _EDGE = {"type": "parameter_constraint", "tools": ["edge"], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
-"""A few milliseconds for 3,000 letters, which is estimated at just less than what is too much for the loop."""
+"""A pattern that takes a few milliseconds for 3,000 letters: estimated just below what the loop may take."""
 
 _RULES = [
     {"type": "parameter_constraint", "tools": ["search"], "parameters": {"text": {"regex": each}}} for each in _PATTERNS

@@ -104,7 +104,9 @@ def instructions_of(folder: Path, pid: int) -> int:
 
 
 async def _ask(port: int, call: Call, expected: str, times: int) -> None:
-    """Ask this often, over as many connections as a busy replica has. Raises RuntimeError at any other answer."""
+    """Send this many calls over as many connections as a busy replica has. Raises RuntimeError at an unexpected
+    answer.
+    """
     head = f"POST {call.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {call.raw_key}\r\n"
     request = f"{head}Content-Length: {len(call.body)}\r\n\r\n".encode() + call.body
 

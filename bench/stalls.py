@@ -192,7 +192,7 @@ def _get(place: Place, path: str) -> Request:
 
 
 def _with_secrets(call: dict[str, Any]) -> Iterable[tuple[str, bytes]]:
-    """Strings that take longest to redact, in the sizes that the loop, a thread and the log process."""
+    """Strings that take the longest to redact, in the sizes handled by the loop, by a thread and by the log."""
     for part in ("token=a ", "curl -u a ", "name: token\nvalue: x\n", "' password: "):
         for texts in (1, 7, 500):
             parameters = {"a": [(part * 2_000)[:1_900]] * texts}

@@ -64,7 +64,7 @@ def measure(bench: Bench) -> list[Table]:
 
 
 def _inside(bench: Bench, whole: Row) -> Table:
-    """The commands that the script calls; what is left of it is the script itself and the way into each command."""
+    """The commands that the script calls; the rest is the script itself and its calls into them."""
     names = sorted({name for sample in whole.samples for name in sample if name.startswith(INSIDE)})
     rows = [Row(label=ONE, samples=[{"us": sample["script us"]} for sample in whole.samples])]
     for name in names:

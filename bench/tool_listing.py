@@ -49,7 +49,7 @@ def measure(bench: Bench) -> Table:
 
 
 def rules_of_server(number: int) -> list[dict[str, Any]]:
-    """What a policy asks of one server's tools, beside an allowlist of all."""
+    """A policy's rules about one server's tools, next to an allowlist of all tools."""
     tools = [f"server{number}.*"]
     named = {"amount": {"min": 1, "max": 500}, "to": {"regex": "^[a-z]+@corp$"}}
     some = [f"server{number}.tool{tool}" for tool in range(0, TOOLS // SERVERS, 2)]

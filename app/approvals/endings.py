@@ -80,7 +80,7 @@ class Endings:
                 await self._end_after(workspace_id, _text(mark or b"0-0"))
 
     async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:
-        """The same for a change just made, before it is acknowledged; never raises, because the change was made.
+        """End what a change just made has ended, before it is acknowledged; never raises, because the change was made.
 
         agent_id: only approvals of this agent can be affected.
         """

@@ -108,7 +108,7 @@ def line_of(fields: Mapping[bytes, bytes] | list[bytes]) -> bytes:
 
 
 def line_from(columns: Sequence[bytes]) -> bytes:
-    """The same, from the result of `columns_of`."""
+    """The entry's line, from the result of `columns_of`."""
     try:
         entry_id, time_ms, agent_id, key_id, action, tool_name, parameters, result, policy_id, *rest = columns
         rule, reason, latency_us, *others = rest

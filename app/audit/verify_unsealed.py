@@ -94,7 +94,7 @@ class Digest:
                 raise FaultFound(Fault.REWRITTEN, 0, message, Part.STREAM)
 
     def take_all(self, sequence: int, lines: Sequence[bytes]) -> None:
-        """The same for lines from a sequence on."""
+        """Add the lines from a sequence on, as `take` does."""
         if sequence <= self.newest:
             for place, line in enumerate(lines, sequence):
                 self.take(place, line)

@@ -25,7 +25,7 @@ class Stale(Struct, frozen=True):
 
 
 class Escalates(Struct, frozen=True):
-    """A person must approve, which the step did not expect; nothing was written. full: numbers of the full quotas."""
+    """Unexpectedly, a person must approve; nothing was written. full: numbers of the full quotas."""
 
     full: tuple[int, ...]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from app.lane import Lane
 
 NOTICED_S = 0.00025
-"""A step that takes longer delays the calls of others noticeably, in seconds."""
+"""Seconds; a step that takes longer delays the calls of others noticeably."""
 
 _REFILL = 0.25
 """The share of the time that a workspace may take."""
@@ -18,16 +18,16 @@ _MOST_S = 0.25
 """What a workspace may take at once if it has taken nothing for a second, in seconds."""
 
 _ALONE_AFTER_S = 60.0
-"""A workspace that has been the only one for this long delays nobody."""
+"""Seconds; a workspace that has been the only one for this long delays nobody."""
 
 _MANY = 1_000
-"""Workspaces, beyond which those that have taken nothing lately are forgotten."""
+"""The most workspaces remembered; those that have taken nothing lately are forgotten first."""
 
 
 class LoopBudget:
-    """What each workspace may still take for loading agents, and for decisions of which one has taken long.
+    """What each workspace may still take of the loop, for loading agents and for decisions once one has taken long.
 
-    A step may overdraw it. Until that is paid back, the slow lane answers what would need more. So a workspace delays
+    A step may overdraw it. Until the workspace has paid back, the slow lane answers such calls. So a workspace delays
     no other, although its agents change all the time, do not fit into the cache, or have patterns that are just quick
     enough.
     """
@@ -40,16 +40,16 @@ class LoopBudget:
         self.latest = ""
         """The workspace of the latest call."""
         self.watched: set[str] = set()
-        """Workspaces with a decision that took longer than NOTICED_S; all of theirs are measured."""
+        """Workspaces with a decision that took longer than NOTICED_S; all their decisions are measured."""
 
     def switch(self, workspace_id: str) -> None:
-        """A call of another workspace than the latest one has come."""
+        """Note that a call of another workspace has come."""
         if self.latest:
             self._others_until = self._clock() + _ALONE_AFTER_S
         self.latest = workspace_id
 
     def begin(self, workspace_id: str) -> None:
-        """Set aside what a short step takes. Raises TakesLong if nothing is left and the slow lane can answer."""
+        """Reserve the time of a short step. Raises TakesLong if nothing is left and the slow lane can answer."""
         now = self._clock()
         if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
             self._lane.require_short()

@@ -1,4 +1,4 @@
-"""Whether a replica can make decisions: each lane tries its own connections, and tells the other when asked."""
+"""Whether a replica can make decisions: each lane tries its own connections, and answers the other's questions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ OTHER_SECONDS: Final = 1.0
 
 
 class Readiness:
-    """Finds out, whenever asked, whether both lanes can make decisions.
+    """Checks, when asked, whether both lanes can make decisions.
 
     client: the one with which everything is checked. runners: what decisions of this lane use, each with connections of
     its own.
@@ -29,7 +29,7 @@ class Readiness:
         lane.hear(Note.TELLS_READINESS, self._hear)
 
     async def require(self) -> None:
-        """Return if the store is ready and both lanes reach it. Raises StoreUnavailable with what is in the way."""
+        """Return if the store is ready and both lanes reach it. Raises StoreUnavailable with the reason otherwise."""
         other = asyncio.ensure_future(self._ask())
         try:
             await require_ready(self._client)
@@ -43,7 +43,7 @@ class Readiness:
             )
 
     async def _ask(self) -> str:
-        """What the other lane says is in its way; "" = nothing. All who ask meanwhile share its answer."""
+        """The other lane's obstacle; "" = none. Concurrent callers share its answer."""
         if self._lane.is_alone:
             return ""
         if self._told is None or self._told.done():
@@ -60,7 +60,7 @@ class Readiness:
             self._told.set_result(obstacle.decode())
 
     def _answer(self) -> None:
-        """Tell the other lane what is in the way of this one, once that is known."""
+        """Tell the other lane this one's obstacle, once it is known."""
         if self._trying is None or self._trying.done():
             self._trying = asyncio.get_running_loop().create_task(self._try())
 

@@ -30,7 +30,7 @@ async def find_agent(services: "Services", workspace_id: str, called: str) -> Ag
 
 
 async def find_agent_id(services: "Services", workspace_id: str, called: str) -> str:
-    """The same agent's id; an id is returned as it is, whether or not the agent exists."""
+    """The id of the agent that `find_agent` finds; an id is returned unchanged, whether or not the agent exists."""
     return canonical_uuid(called) or (await find_agent(services, workspace_id, called)).id
 
 

@@ -55,7 +55,7 @@ def flips_as_text(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
 
 
 def flips_as_markdown(reports: "Mapping[str, ReplayReport]") -> Iterator[str]:
-    """The same for a pull request."""
+    """The flips as Markdown, for a pull request."""
     if reports:
         yield ""
         yield "### Replay"

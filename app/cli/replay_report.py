@@ -36,7 +36,7 @@ def terminal_lines(report: ReplayReport) -> Iterator[str]:
 
 
 def markdown_lines(report: ReplayReport, most: int = COMMENT_LENGTH) -> Iterator[str]:
-    """The same for a pull request, in about `most` characters.
+    """The report as Markdown for a pull request, in about `most` characters.
 
     Callers' strings appear as plain text: they cannot produce markup or mention anybody.
     """

@@ -172,7 +172,7 @@ def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Po
 
 
 def _match_names(left: dict[str, Policy], entries: Sequence[PolicyEntry], found: list[Policy | None]) -> None:
-    """The same by name, for entries matched neither by id nor by key."""
+    """The policies that the remaining entries mean, by name."""
     named: dict[str, list[Policy]] = {}
     for policy in left.values():
         named.setdefault(policy.name, []).append(policy)

@@ -134,7 +134,7 @@ _token = re.compile(
 
 
 def portable_pattern(regex: str) -> str | None:
-    r"""The pattern in a form that every engine of JSON Schema validators reads alike; None if there may be none.
+    r"""The pattern in a form that the engines of all JSON Schema validators read alike; None if that may be impossible.
 
     Their `\d`, `\w` and `\s` may include Unicode, their `.` may exclude other line ends, and in some `$` matches before
     a final line feed. In RE2 they mean ASCII, and the end. Some engines accept neither needless escapes nor repeated

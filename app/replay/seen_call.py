@@ -28,7 +28,7 @@ _NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, ""))
 class SeenCall:
     """A logged call under the policies of one side.
 
-    is_unclear: a rule reads what the log hides. is_denied: it is denied whatever that is.
+    is_unclear: a rule reads what the log hides. is_denied: it is denied whatever the hidden values are.
     plan: its outcome and open quotas; if it is unclear, only a denial in it is certain.
     marks, session: what the call leaves if it is allowed, and where; "" = in an unknown session.
     """

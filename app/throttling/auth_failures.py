@@ -29,7 +29,7 @@ class AuthFailures:
     """A bucket of failures for each address: `per_minute` at once, and as many again in every minute.
 
     per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is trusted. tell: called with each failure,
-    so that the replica's other process can `hear` of it.
+    so that the replica's other lane can `hear` of it.
     locked: the addresses refused now, and until when; while it is empty, the hot path checks nothing else.
     """
 
@@ -60,7 +60,7 @@ class AuthFailures:
             self._tell(origin.encode())
 
     def hear(self, told: bytes) -> None:
-        """Count a failed authentication that the other process has counted."""
+        """Count a failed authentication that the other lane has counted."""
         if self._per_minute:
             self._count(told.decode())
 

@@ -26,7 +26,7 @@ class LargeCalls:
 
     @property
     def held(self) -> int:
-        """The bytes that all of them have or may have together."""
+        """The announced bytes of all of them together."""
         return self._held.total()
 
     def enter(self, workspace_id: str, size: int) -> bool:

@@ -1,7 +1,7 @@
-"""When requests were to be sent, were sent and were answered: open-loop latency counts from the first.
+"""Open-loop requests: when each was due, sent and answered. Latency counts from the moment it was due.
 
 A generator that waits for an answer before it sends the next request measures less the slower the service gets.
-Here every request has its moment, whatever became of those before it; time it spends waiting for a connection is
+Here every request has its own moment, whatever happens to the others; time it spends waiting for a connection is
 part of its latency.
 """
 
@@ -15,16 +15,16 @@ from bench.harness.histogram import Histogram
 
 
 class Phase(Struct, frozen=True):
-    """A steady rate, requests a second, for so many seconds."""
+    """A steady rate, in requests a second, for some seconds."""
 
     rate: float
     seconds: float
 
 
 class Slice(Struct, frozen=True, kw_only=True):
-    """What became of the requests that were to be sent in one stretch of time; times in us.
+    """The requests due in one stretch of time; times in us.
 
-    answered_within: answers that came in this stretch, whenever their requests were to be sent.
+    answered_within: answers that came in this stretch, whenever their requests were due.
     """
 
     begins_us: int
@@ -41,7 +41,7 @@ class Slice(Struct, frozen=True, kw_only=True):
 
 
 class Arrivals:
-    """The requests of one run, by number, in the order of their moments. All times are us since the start."""
+    """The requests of one run, numbered in the order in which they are due. All times are us since the start."""
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         self.intended_us = array("q", intended_times(phases))
@@ -52,10 +52,10 @@ class Arrivals:
         self.open = len(self.intended_us)
 
     def take(self, now_us: int, free_since_us: int) -> int | None:
-        """The next request whose moment has come, None if there is none.
+        """The next request that is due; None if none is.
 
-        free_since_us: since when there has been a connection for it. What passed since the moment and the
-        connection were both there is the generator's own lag.
+        free_since_us: since when a connection has been free for it. The time since the request was due and a connection
+        free is the generator's own lag.
         """
         number = self._next
         if number == len(self.intended_us) or self.intended_us[number] > now_us:
@@ -65,17 +65,17 @@ class Arrivals:
         return number
 
     def next_moment_us(self) -> int | None:
-        """When the next request is to be sent, None if all were."""
+        """When the next request is due; None if all have been sent."""
         return self.intended_us[self._next] if self._next < len(self.intended_us) else None
 
     def answered(self, number: int, now_us: int, *, shed: bool = False) -> None:
-        """The request has its answer; shed: the service said that it would not serve it."""
+        """The request has its answer; shed: the service refused it with 503."""
         self._answered_us[number] = now_us
         self._shed[number] = shed
         self.open -= 1
 
     def slice(self, from_us: int, until_us: int) -> Slice:
-        """The requests whose moments lie in [from_us, until_us)."""
+        """The requests due in [from_us, until_us)."""
         numbers = range(bisect_left(self.intended_us, from_us), bisect_left(self.intended_us, until_us))
         done = [n for n in numbers if self._answered_us[n]]
         latency = Histogram(self._answered_us[n] - self.intended_us[n] for n in done)
@@ -95,7 +95,7 @@ class Arrivals:
 
 
 def intended_times(phases: Sequence[Phase]) -> list[int]:
-    """The moment of every request, evenly spaced within each phase, us since the start."""
+    """When every request is due, evenly spaced within each phase, us since the start."""
     moments: list[int] = []
     begins_us = 0.0
     for phase in phases:

@@ -1,4 +1,4 @@
-"""Audit entries in number, written to the service's own log and to the plain layout that it is compared with."""
+"""Many audit entries, written to the service's log and to the plain layout that it is compared with."""
 
 import asyncio
 import random
@@ -58,7 +58,7 @@ def json_of(fields: Fields) -> bytes:
 
 
 async def append(client: Client, workspace_id: str, some: Iterator[Fields]) -> int:
-    """How many entries now lie in the workspace's stream."""
+    """Append entries to the workspace's stream; return how many it now holds."""
     keyspace = Keyspace(workspace_id)
     sequence = 0
     commands: list[tuple[Any, ...]] = []
@@ -74,7 +74,7 @@ async def append(client: Client, workspace_id: str, some: Iterator[Fields]) -> i
 
 
 async def append_and_seal(client: Client, workspace_id: str, count: int) -> None:
-    """The workspace's log holds `count` sealed entries, and its stream was never long."""
+    """Write and seal `count` entries; the stream stays short all the time."""
     sealer, keyspace = Sealer(client, 512, 4096), Keyspace(workspace_id)
     source, sequence = entries(count), 0
     while True:
@@ -100,7 +100,7 @@ class PlainLog:
         self._name = name
 
     async def append(self, some: Iterator[Fields]) -> None:
-        """Every entry is in the hash and in five sorted sets."""
+        """Put every entry into the hash and into five sorted sets."""
         pipeline = self._redis.pipeline(transaction=False)
         for number, fields in enumerate(some, 1):
             entry_id, time_ms = fields["id"], int(fields["timeMs"])
@@ -120,7 +120,7 @@ class PlainLog:
     async def query(
         self, keys: Sequence[tuple[str, ...]], *, offset: int = 0, from_ms: int | None = None, to_ms: int | None = None
     ) -> list[bytes]:
-        """The newest 100 that are in every one of these sets, as JSON."""
+        """The newest 100 entries that are in all of these sets, as JSON."""
         if len(keys) == 1:
             low = "-inf" if from_ms is None else from_ms
             high = "+inf" if to_ms is None else to_ms
@@ -145,7 +145,7 @@ async def used_memory(client: Client) -> int:
 
 
 def run_on(url: str, work: Any) -> Any:
-    """What the coroutine function gives, called with a client of the store."""
+    """The result of the coroutine function, called with a client of the store."""
 
     async def act() -> Any:
         client = open_client(url, 10_000)
@@ -158,12 +158,12 @@ def run_on(url: str, work: Any) -> Any:
 
 
 def mean_json_bytes(count: int = 1_000) -> float:
-    """How long an entry is as JSON, on average."""
+    """The average length of an entry as JSON, in bytes."""
     return sum(len(json_of(fields)) for fields in entries(count)) / count
 
 
 async def write_both(url: str, workspace_id: str, count: int) -> None:
-    """The same entries stand in the service's own log, sealed, and in the plain layout `plain`."""
+    """Write the same entries to the service's log, sealed, and to the plain layout."""
     client = open_client(url, 10_000)
     redis: Redis = Redis.from_url(url)
     await append_and_seal(client, workspace_id, count)

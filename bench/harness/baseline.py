@@ -31,7 +31,7 @@ class Call(Struct):
 
 
 class Rule(Struct, frozen=True):
-    """As in an answer."""
+    """The rule in an answer."""
 
     index: int
     type: str
@@ -88,7 +88,7 @@ async def readyz() -> str:
 
 
 def build_baseline(*_: object) -> Litestar:
-    """The application of the two baselines; whatever a replica's `main` asks of its services is granted."""
+    """The application of the two baselines, with stand-ins for whatever a replica's `main` asks of its services."""
     return Litestar([empty, typed, readyz], openapi_config=None, state=State({"services": Mock()}))
 
 

@@ -1,4 +1,4 @@
-"""What a question gets: cores, a store program, a folder, and how long to measure."""
+"""What a question is given: cores, a store, a folder, and how long to measure."""
 
 import contextlib
 import os
@@ -19,17 +19,15 @@ from bench.harness.table import Sample
 
 Turn = Callable[[], Sample]
 _MANY, _MANY_SECONDS = 64, 5.0
-"""From this many connections on, calls wait while they are opened; shorter rounds would show that as their p99."""
+"""With this many connections, calls wait while they open; in a shorter round, that would set the p99."""
 _SETTLED_SECONDS = 0.3
-"""The server of the round before may still be busy with requests whose callers have gone."""
+"""The previous round's server may still be busy with requests whose callers have gone."""
 ALLOWED, DENIED = '"allowed":true', '"allowed":false'
 
 
 class Bench(Struct, frozen=True, kw_only=True):
-    """One run of some questions.
-
-    seconds, rounds: of every row. store: which of this machine's stores. folder: on a real disk, for the stores' files.
-    base: a commit to compare with, for the question that does; "" = none.
+    """One run of some questions. store: the store program to use. folder: on a real disk, for the stores' files.
+    base: a commit to compare with, for questions that compare; "" = none.
     """
 
     cores: Cores
@@ -81,7 +79,7 @@ def decisions(replica: Replica, store: Store, calls: Iterable[Call], expected: s
 
 
 def forget_entries(store: Store, places: Iterable[Place]) -> Callable[[], None]:
-    """Drop the places' audit entries: no compactor runs here, and a round must not pay for earlier ones."""
+    """Drop the places' audit entries: no compactor runs here, and a round must not pay for earlier rounds."""
 
     def forget() -> None:
         for place in places:

@@ -26,7 +26,7 @@ COLUMNS = {
     "req/s a core": ",.0f",
 }
 """us: CPU time a request, of the service's process and of the store's; busy: the service's share of its core;
-a core: what the service would do with the whole of one, by its CPU time, whoever else had it just now."""
+a core: the rate that the service's CPU time would allow on a whole core."""
 
 
 class Call(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Call(Struct, frozen=True):
 
 
 class WrongAnswer(RuntimeError):
-    """An answer was not as expected, so the run is worthless."""
+    """An answer was not the expected one, so the run is worthless."""
 
 
 class _Report(Struct):
@@ -55,7 +55,7 @@ class _Report(Struct):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """Where a load goes, and what its answers must contain.
+    """Where a load goes, and what the answers must contain.
 
     calls: drawn from at random. service: whose CPU time is the service's (several replicas: all of them).
     """

@@ -29,7 +29,7 @@ def two_cores() -> Cores:
 
 
 def pinned(core: int) -> Callable[[], None]:
-    """For a child before exec: run on this core only, and end with the parent."""
+    """Called in a child before exec: run on this core only, and end with the parent."""
     arrange_end = die_with_parent()
 
     def enter() -> None:
@@ -41,7 +41,7 @@ def pinned(core: int) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def moved_to(core: int) -> Iterator[None]:
-    """Run this process on the core meanwhile."""
+    """Run this process on the core until the end of the block."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:

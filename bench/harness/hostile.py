@@ -1,4 +1,4 @@
-"""Inputs made to block the event loop: JSON bombs, patterns that explode, strings that make them do so.
+"""Inputs made to block the event loop: JSON bombs, costly patterns, and the strings on which they are costly.
 
 All sizes are within what the service reads, or one step beyond. Nothing is random.
 """
@@ -23,7 +23,7 @@ def _fill(unit: bytes, most: int = MOST - 512, joint: bytes = b",") -> bytes:
 
 
 def _numbered(form: str, most: int = MOST - 512) -> bytes:
-    """`form` with 0, 1, 2, … in the place of %d or %x, joined by commas, as many as fit."""
+    """`form` with 0, 1, 2, … in place of %d or %x, joined by commas, as many as fit."""
     made: list[str] = []
     length = 0
     while length < most:
@@ -67,7 +67,7 @@ JSON_BOMBS: Mapping[str, bytes] = {
     "500 large exponents": _call(b'{"a":[' + b",".join([b"1e308"] * 500) + b"]}"),
     "an unknown field, large": b'{"x":[' + _fill(b"[{}]") + b"]}",
 }
-"""Bodies of up to 256 KiB, by what is wrong with them or hard about them."""
+"""Bodies of up to 256 KiB, by what makes them invalid or costly."""
 
 LARGEST = 1024 * 1024
 

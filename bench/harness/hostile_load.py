@@ -1,6 +1,6 @@
 """Hostile load: a separate process that sends the same requests until it is stopped.
 
-`python -m bench.harness.hostile_load` reads a `HostileJob` on its standard input. Answers are read and thrown away.
+`python -m bench.harness.hostile_load` reads a `HostileJob` on its standard input. Answers are discarded.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class HostileJob(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def under(job: HostileJob, core: int) -> Iterator[None]:
-    """Run the load meanwhile. Raises RuntimeError if it ended by itself."""
+    """Run the load until the end of the block. Raises RuntimeError if it ended by itself."""
     command = [sys.executable, "-m", "bench.harness.hostile_load"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, preexec_fn=pinned(core)) as process:
         if process.stdin is None:
@@ -63,7 +63,7 @@ def _send_on(job: HostileJob, first: int) -> None:
 
 
 def main() -> None:
-    """Read a job, and run it until stopped; those measured on this core have it first, as if this ran elsewhere."""
+    """Read a job, and run it until stopped, at a priority that leaves the core to what is measured on it."""
     lower_priority(os.getpid())
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=HostileJob)
     threads = [threading.Thread(target=_send_on, args=(job, number)) for number in range(job.connections)]

@@ -15,7 +15,7 @@ PACKAGES = ("litestar", "uvicorn", "httptools", "uvloop", "msgspec", "redis", "h
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """The place and the versions of one run."""
+    """The machine and the versions of one run."""
 
     taken_at: str
     cpu: str

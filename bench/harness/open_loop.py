@@ -1,7 +1,7 @@
-"""Open-loop load: requests leave at a fixed rate, whether the service keeps up or not.
+"""Open-loop load: requests are sent at a fixed rate, whether or not the service keeps up.
 
-A process of its own (`python -m bench.harness.open_loop`), one thread over epoll: no event loop of a library comes
-between a request's moment and its sending, and select waits in microseconds where others wait in milliseconds.
+A process of its own (`python -m bench.harness.open_loop`), one thread over epoll: no library's event loop delays a
+request that is due, and select waits with microsecond precision.
 Reads a `Job` on its standard input, writes an `Outcome` to its standard output, both as JSON.
 """
 
@@ -26,9 +26,9 @@ _LENGTH = b"content-length: "
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """What to send where. Answers must be 200 and contain `expected`; 503 counts as shed, anything else fails.
+    """What to send, and where. Answers must be 200 and contain `expected`; 503 counts as shed, anything else fails.
 
-    skip_seconds: how much of the first phase is warm-up, in no phase's numbers.
+    skip_seconds: the part of the first phase that is warm-up and counts in no phase.
     """
 
     port: int
@@ -48,7 +48,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def run(job: Job, core: int) -> Outcome:
-    """The outcome of the job, run on `core`. Raises WrongAnswer if an answer was neither right nor a refusal."""
+    """The outcome of the job, run on `core`. Raises WrongAnswer at any answer but the expected one and 503."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.harness.open_loop"],
         input=msgspec.json.encode(job),
@@ -148,7 +148,7 @@ class Generator:
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether an answer is complete: its head, and as much body as its Content-Length says."""
+    """Whether an answer is complete: its head, and all of the body that its Content-Length announces."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
         return False

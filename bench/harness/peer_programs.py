@@ -19,7 +19,7 @@ class PeerMissing(Exception):
 
 
 def install() -> None:
-    """Install what the registries have into bench/.venv, and say what is missing."""
+    """Install the peers into bench/.venv, and say which are missing."""
     subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
     pip = [str(FOLDER / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)

@@ -1,4 +1,4 @@
-"""A line chart as SVG, written by hand: one picture in a README is not worth a plotting library."""
+"""A line chart as SVG; for one picture, a plotting library is not worth it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Workspaces to decide in: keys, agents and policies, made through the store's own classes."""
+"""Workspaces for benchmarks: keys, agents and policies, created through the store's own classes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from bench.harness.closed_loop import Call
 PATH = "/v1/authorize"
 TOOL = "payments.refund"
 ENOUGH = {"maxCalls": 1_000_000, "windowSeconds": 10}
-"""A quota that a benchmark never fills, although every decision takes a call from it."""
+"""A quota so large that no benchmark fills it, although every decision counts in it."""
 HOT_RULES = [
     {
         "type": "parameter_constraint",
@@ -32,7 +32,7 @@ Made = TypeVar("Made")
 
 
 class Place(Struct, frozen=True):
-    """An agent, and the key that asks about it."""
+    """An agent, and the key that asks for its decisions."""
 
     workspace_id: str
     raw_key: str
@@ -96,7 +96,7 @@ def authorize_call(raw_key: str, agent_id: str, tool: str) -> Call:
 async def add_agent(
     services: Services, workspace_id: str, policies: Iterable[PolicySketch]
 ) -> tuple[str, tuple[str, ...]]:
-    """A new agent's id and its policies' ids."""
+    """Create an agent; return its id and its policies' ids."""
     agent = await services.agents.create(workspace_id, "benchmark", None)
     made = [
         await services.policies.create(

@@ -1,4 +1,4 @@
-"""The servers of a run: processes pinned to a core, ready once the context is entered and gone after it."""
+"""The servers of a run: processes pinned to a core, started by a context manager and ended with it."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ STOP_SECONDS = 30.0
 
 
 class Server:
-    """One process on one core, as a context: ready inside, ended outside.
+    """One process on one core: ready inside its context, ended after it.
 
     quiet: hide its standard error. tree: the folder whose code it runs.
     """
@@ -130,8 +130,8 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 class Replica(Server):
     """`remit serve` on a store: its supervisor and `workers` replicas, without a compactor. wrapper: what runs it.
 
-    The store may be silent for 5 s before the replica gives up, so that its slow moments (a sync on a busy disk)
-    show as latency and not as refusals.
+    The replica waits 5 s for the store, so that slow moments (a sync on a busy disk) show as latency and not as
+    refusals.
     """
 
     def __init__(
@@ -158,7 +158,9 @@ class Replica(Server):
         super().__init__(command, core, lambda: answers(f"http://127.0.0.1:{self.port}/readyz"), settings, tree=tree)
 
     def decider_pid(self) -> int:
-        """The first replica's process that answers calls: its fast lane; in a tree without lanes, its only one."""
+        """The process of the first replica that answers calls: its fast lane, or its only process in a tree without
+        lanes.
+        """
         pids = self.worker_pids()
         names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
         return next((pid for pid in pids if names[pid] == "remit-fast"), pids[0])

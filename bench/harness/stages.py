@@ -1,4 +1,4 @@
-"""Where a replica's time goes: py-spy's stacks, each assigned to a stage of a decision."""
+"""A replica's time by stage of a decision, from py-spy's stacks."""
 
 import linecache
 import re
@@ -44,7 +44,7 @@ _FRAME = re.compile(r"^(?P<function>.*) \((?P<file>[^()]*?)(?::(?P<line>\d+))?\)
 
 
 def stage_of(frames: Sequence[str]) -> str:
-    """The stage that a stack (outermost frame first) was caught in."""
+    """The stage of a sampled stack (outermost frame first)."""
     kernel = LOOP
     for frame in reversed(frames):
         match = _FRAME.match(frame)
@@ -63,7 +63,7 @@ def stage_of(frames: Sequence[str]) -> str:
 
 
 def sampled(pid: int, seconds: float, folder: Path) -> Counter[str]:
-    """How often each stage was caught in `seconds` of work. Raises PeerMissing if there is no py-spy.
+    """How often each stage was sampled in `seconds` of work. Raises PeerMissing if there is no py-spy.
 
     Python's frames say which stage; what they leave to the event loop is split by a second run that sees C frames,
     which is slower and so not used for the rest.

@@ -11,12 +11,12 @@ Sample = dict[str, float]
 
 
 KEPT_WAITING = "service kept waiting %"
-"""Column: the share of the service's runnable time in which another process had its core."""
+"""Column: the share of the service's runnable time during which another process had its core."""
 QUIET_BELOW = 10.0
 
 
 class Row(Struct, kw_only=True):
-    """One way to do it, in rounds that took turns with the other rows of its table.
+    """One thing measured, in rounds that alternated with the table's other rows.
 
     group: rows are compared with the baseline of their own group (such as the number of connections).
     """
@@ -79,7 +79,8 @@ class Table(Struct, kw_only=True):
     first_column: str = "Path"
     group_column: str = ""
     shares_core: bool = False
-    """Processes of ours share the service's core on purpose; what they did not get together, others had."""
+    """Processes of ours that share the service's core on purpose; only time that none of them got counts as lost to
+    others."""
 
     @property
     def kept_waiting(self) -> float:
@@ -96,7 +97,7 @@ class Table(Struct, kw_only=True):
 
 
 def take_turns(turns: Mapping[str, Callable[[], Sample]], rounds: int, group: str = "") -> list[Row]:
-    """A row for each entry; the entries take turns in every round (A B A B), so all run under the same load."""
+    """A row for each entry; entries alternate in every round (A B A B), so all run under the same load."""
     rows = [Row(label=label, group=group) for label in turns]
     for _ in range(rounds):
         for row, turn in zip(rows, turns.values(), strict=True):
@@ -105,7 +106,7 @@ def take_turns(turns: Mapping[str, Callable[[], Sample]], rounds: int, group: st
 
 
 def take_turns_by_label(labels: Iterable[str], sample: Callable[[str], Sample], rounds: int) -> list[Row]:
-    """A row for each label, which is all that a sample of it needs; they take turns, too."""
+    """A row for each label; a sample needs only the label. They alternate, too."""
     return take_turns({label: partial(sample, label) for label in labels}, rounds)
 
 

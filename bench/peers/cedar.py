@@ -1,4 +1,4 @@
-"""The assistants' policies in Cedar, by its own engine: `assistants/*.cedar`, evaluated in process by cedarpy.
+"""The assistants' policies in Cedar: `assistants/*.cedar`, evaluated in process by cedarpy.
 
 Each tool is an action, as in AWS's AgentCore, and the context has
     input      the call's parameters; a number is a `decimal`, since Cedar has no floating point
@@ -7,7 +7,7 @@ Each tool is an action, as in AWS's AgentCore, and the context has
 Cedar keeps nothing between two requests, and its answer is allow or deny. Who has said yes to what and what a session
 has done is therefore kept, and bound to the call and the session, by the program that asks. `Around` is that program.
 
-What the policies of Remit say and Cedar cannot, and what stands there instead, always the kinder choice:
+What the policies of Remit say and Cedar cannot, and what stands there instead, always in Cedar's favour:
 - a person is asked: `when { context.approved }`; the program asks again with it to learn whether a yes would help
 - `forbiddenAfter` of a sequence: `context.hasRead`
 - `*` in a tool's name: the names are written out; a scope has no patterns
@@ -43,7 +43,7 @@ class Cedar:
         self._entities = cedarpy.Entities.from_json_str("[]")
 
     def allows(self, tool: str, parameters: dict[str, Any], *, approved: bool, has_read: bool) -> bool:
-        """The engine's answer. A policy that cannot be evaluated grants nothing."""
+        """The engine's answer. A policy that cannot be evaluated permits nothing."""
         try:
             given = {name: value_of(value) for name, value in parameters.items() if value is not None}
         except Inexpressible:
@@ -76,7 +76,7 @@ def value_of(value: Any) -> Any:
 
 @dataclass
 class Around:
-    """The program around Cedar: what it must keep so that the same calls are allowed.
+    """The program around Cedar: the state it must keep for the same calls to be allowed.
 
     asks: whether there is a person to ask. Without one, `approved` is what is said of every call, and of reading the
     worst is said.

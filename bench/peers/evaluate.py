@@ -1,4 +1,4 @@
-"""Evaluation alone, by the peers' own libraries: the same two conditions on one tool, in process, no server.
+"""Evaluation alone by the peers' libraries: the same two conditions on one tool, in process, without a server.
 
 Prints JSON: library and version → [us with this policy alone, us behind 200 policies about other tools].
 """

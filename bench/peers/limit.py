@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def facts(make: Make, client: redis.Redis) -> dict[str, float]:
-    """What it holds for a call, and how many it admits in its worst window; the store is emptied for it."""
+    """The bytes a limiter holds per call, and how many calls it admits in its worst window; empties the store first."""
     client.flushall()
     wide = make(WIDE_LIMIT, WIDE_SECONDS)
     for _ in range(HELD):
@@ -109,7 +109,7 @@ def speed(ask: Ask, client: redis.Redis, pid: int, seconds: float) -> dict[str, 
 
 
 def commands_us(client: redis.Redis) -> float:
-    """What the store has spent in commands, us; those that a script calls are in the script's."""
+    """The store's time in commands, us; a script's time includes the commands it calls."""
     spent = {
         name.removeprefix("cmdstat_"): statistics["usec"]
         for name, statistics in client.info("commandstats").items()

@@ -1,10 +1,10 @@
-"""How many calls a limiter admits in its worst window, for a caller who knows how windows are counted."""
+"""How many calls a limiter admits in its worst window, to a caller that knows how windows are counted."""
 
 import time
 from collections.abc import Callable, Sequence
 
 Admission = tuple[float, float]
-"""When an admitted call was asked for, and when it was answered, in seconds."""
+"""When an admitted call was sent and when it was answered, in seconds."""
 
 
 def open_window(ask: Callable[[], bool], window_seconds: float) -> list[Admission]:
@@ -23,7 +23,7 @@ def open_window(ask: Callable[[], bool], window_seconds: float) -> list[Admissio
 
 
 def most_within(admissions: Sequence[Admission], window_seconds: float) -> int:
-    """How many of them lie within one window for certain: from the first one's question to the last one's answer."""
+    """How many of them certainly lie within one window, measured from the first request to the last answer."""
     most, first = 0, 0
     for last, (_, answered) in enumerate(admissions):
         while answered - admissions[first][0] >= window_seconds:

@@ -105,7 +105,7 @@ async def approve_call(
     services: Handed[Services],
     if_match: Handed[Versions],
 ) -> Response[Approval]:
-    """Approve the call: it is allowed when the agent asks again, or needs one approval fewer."""
+    """Approve the call. Once enough people have, it is allowed when the agent asks again."""
     approval = await services.approvals.decide(
         caller.workspace_id,
         _known(approval_id),

@@ -18,7 +18,7 @@ class Health(Struct, frozen=True):
 
 @get("/livez")
 async def livez() -> Health:
-    """Answer as long as the process does; nothing else is checked. If this fails, restart the process."""
+    """Answer as long as the replica does; nothing else is checked. If this fails, restart the replica."""
     return Health("ok")
 
 

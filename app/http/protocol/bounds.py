@@ -36,7 +36,7 @@ UNREAD_SECONDS: Final = 30.0
 """Seconds in which a client that stopped reading must take what a transport holds of its answer, about 48 KiB."""
 
 MOVING_SECONDS: Final = 5.0
-"""Until the replica's other lane has taken a connection whose request it is to answer; 503 after that."""
+"""Seconds for the other lane to take a connection that moves to it; 503 after that."""
 
 LINGER_SECONDS: Final = 5.0
 """Seconds from the last answer to the close, while arriving data is dropped: closing earlier would reset the answer."""

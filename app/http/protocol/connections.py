@@ -17,7 +17,7 @@ class Stalled(Protocol):
 
 
 class Connections:
-    """One for each process that serves. count: called with the reason each connection ended for. lane: which one it is.
+    """One per lane. count: called with the reason for which each connection ended. lane: which one it is.
 
     buffer: filled by a read, and copied before the loop reads from another connection. stalled: connections whose
     client does not read, with the bytes each holds, longest first.

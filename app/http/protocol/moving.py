@@ -9,7 +9,7 @@ from app.lane import Fate, Lane
 def send_away(transport: asyncio.Transport, lane: Lane, received: bytes, arrived_us: int) -> Fate:
     """Send the connection's socket, with what was received on it. Nothing written may be left in the transport.
 
-    Once it has moved, the transport is to be aborted, which closes this process's descriptor and nothing else.
+    Once it has moved, abort the transport: that closes only this process's descriptor.
     """
     return lane.send(transport.get_extra_info("socket").fileno(), received, arrived_us)
 

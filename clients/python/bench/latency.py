@@ -1,6 +1,7 @@
-"""Question: what does a call wait for the client, beside a bare POST, and for remit-mcp, beside no proxy?
+"""Question: how much time does the client add to a bare POST, and remit-mcp to a connection without a proxy?
 
-Rows take turns call by call, so that a busy machine is as busy for each. Run with the service up and a key that may
+Rows alternate call by call, so that load on the machine affects all of them alike. Run with the service up and a key
+that may
 ask and manage: `REMIT_URL=… REMIT_API_KEY=… .venv-newest/bin/python bench/latency.py [CALLS]`.
 """
 
