@@ -101,7 +101,7 @@ def test_a_store_out_of_reach_is_503_until_it_is_back_and_then_decisions_go_on(w
 
 
 def test_callers_of_a_store_that_comes_back_do_not_all_connect_at_once(witness, agent_id, proxy):
-    """However many wait, a replica's decisions come back over one connection; the compactor has one of its own."""
+    """However many wait, a lane's decisions come back over one connection; the compactor has a few of its own."""
     with witness.load(agent_id, count=CALLERS, idempotent=True) as load:
         load.after(30)
         proxy.break_(Fault.REFUSE)
@@ -110,7 +110,7 @@ def test_callers_of_a_store_that_comes_back_do_not_all_connect_at_once(witness, 
         before = proxy.accepted
         proxy.heal()
         load.after(200)
-    assert proxy.accepted - before <= 3
+    assert proxy.accepted - before < CALLERS / 2
 
 
 def test_sealing_goes_on_when_the_store_is_back(witness, agent_id, proxy):
