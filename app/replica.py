@@ -31,9 +31,9 @@ from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.ids import Ids
 from app.model.keys import Caller
-from app.model.limits import Limits
 from app.model.redaction import Redactor
 from app.model.signer import Signer
+from app.model.workspace_limits import WorkspaceLimits
 from app.past_decisions.agent_history import AgentHistory
 from app.past_decisions.explainer import PastDecisions
 from app.pdp import compile_agent
@@ -55,7 +55,7 @@ from app.store.outcomes import Outcomes
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
-from app.store.watch import Watch
+from app.store.shared_polling import SharedPolling
 from app.store.workspaces import Workspaces
 from app.throttling.auth_failures import AuthFailures
 from app.throttling.large_calls import LargeCalls
@@ -109,9 +109,9 @@ class Services(Struct, frozen=True, kw_only=True):
     """Where calls do what takes long."""
     open_answers: OpenAnswers
     large_calls: LargeCalls
-    newest: Watch[int]
+    newest: SharedPolling[int]
     """The newest entry of each workspace that is being followed."""
-    callers: Watch[Caller]
+    callers: SharedPolling[Caller]
     """The callers, by raw key, of open-ended answers; each is checked about once a second."""
     note_decision: DecisionNoter | None = None
     """Logs a decision and how many us its caller waited; None if that is switched off."""
@@ -147,7 +147,7 @@ async def open_services(
                 handover.open()
             runner = link
         ids, clock = Ids(), StoreClock()
-        limits = Limits(
+        limits = WorkspaceLimits(
             agents=settings.agents_max,
             policies_per_agent=settings.policies_per_agent_max,
             policies=settings.policies_max,
@@ -246,7 +246,7 @@ async def open_services(
             open_answers=OpenAnswers(settings.streams_per_key),
             large_calls=LargeCalls(),
             newest=watch_newest(client, stopping),
-            callers=Watch(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
+            callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
             stopping=stopping,
             note_decision=decision_noter(settings.log_decisions, cache.agent),
         )

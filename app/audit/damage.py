@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from app.errors import AuditLogDamaged
-from app.redis_client.foreign import ForeignData
+from app.redis_client.foreign_data import ForeignData
 
 
 @contextmanager

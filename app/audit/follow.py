@@ -9,7 +9,7 @@ from app.audit.scan import EntryChunk, Scan
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
-from app.store.watch import Watch, Watched
+from app.store.shared_polling import Polled, SharedPolling
 
 POLL_S = 0.25
 
@@ -28,7 +28,7 @@ async def follow(
     query: AuditQuery,
     after: int | None,
     stopping: asyncio.Event,
-    newest: Watched[int] | None = None,
+    newest: Polled[int] | None = None,
 ) -> AsyncIterator[EntryChunk | None]:
     """Yield every matching entry after a sequence, including those appended from now on; None while there is nothing
     new.
@@ -56,6 +56,6 @@ async def follow(
                 await asyncio.wait_for(stopping.wait(), POLL_S)
 
 
-def watch_newest(client: Client, stopping: asyncio.Event) -> Watch[int]:
+def watch_newest(client: Client, stopping: asyncio.Event) -> SharedPolling[int]:
     """Polls the newest sequence of every followed workspace, by workspace id: once for all followers."""
-    return Watch(lambda workspace_id: Scan(client, workspace_id, AuditQuery()).newest(), POLL_S, stopping)
+    return SharedPolling(lambda workspace_id: Scan(client, workspace_id, AuditQuery()).newest(), POLL_S, stopping)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from app.audit.head import Head, Span, head_of
-from app.audit.index_rows import Row, rows_of, unnamed
+from app.audit.index_rows import Row, missing_from_index, rows_of
 from app.errors import AuditLogDamaged
 from app.loop_turns import take_turn
 from app.model.audit import AuditQuery
@@ -121,7 +121,7 @@ class Lookup:
     async def _require_dropped(self, client: Client, number: int) -> None:
         """Raise AuditLogDamaged unless retention has dropped the segment since the head was read."""
         if number >= head_of(await client.call("HGETALL", self._keyspace.audit_head)).first_segment:
-            raise unnamed(number)
+            raise missing_from_index(number)
 
     def _keys(self, part: int) -> list[str]:
         keys = []

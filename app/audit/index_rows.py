@@ -29,7 +29,7 @@ def row_member(row: Row) -> str:
     return ":".join(map(str, row))
 
 
-def scored(reply: Sequence[Any]) -> list[tuple[str, float]]:
+def members_with_scores(reply: Sequence[Any]) -> list[tuple[str, float]]:
     """The members of a sorted set and their scores, from a reply that redis-py has left as it is."""
     # They come in pairs or, over the older protocol, one after the other.
     pairs = zip(reply[::2], reply[1::2], strict=True) if reply and isinstance(reply[0], str) else reply
@@ -59,7 +59,7 @@ def rows_of(members: Iterable[str], part: int, head: Head, spans: Mapping[int, S
     return PartRows(rows, missing)
 
 
-def unnamed(number: int) -> AuditLogDamaged:
+def missing_from_index(number: int) -> AuditLogDamaged:
     """The error for a segment that the index does not name."""
     return AuditLogDamaged(f"The index of the audit log does not have segment {number}")
 

@@ -29,7 +29,7 @@ from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
-from app.store.watch import Watched
+from app.store.shared_polling import Polled
 
 Progress = Callable[[int, int], None]
 _NEAR_MS = 5_000
@@ -131,7 +131,7 @@ class AuditLog:
         query: AuditQuery,
         after: int | None,
         stopping: asyncio.Event,
-        newest: Watched[int] | None = None,
+        newest: Polled[int] | None = None,
     ) -> AsyncIterator[EntryChunk | None]:
         """Follow the log as `follow.follow` documents."""
         return follow(self._client, workspace_id, query, after, stopping, newest)

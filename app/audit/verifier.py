@@ -23,7 +23,7 @@ from app.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, Finding, Part, Rest, Verification
 from app.model.times import parse_time_ms
 from app.redis_client.client import Client
-from app.redis_client.foreign import ForeignData
+from app.redis_client.foreign_data import ForeignData
 from app.store.keyspace import Keyspace
 
 Progress = Callable[[int, int], None]

@@ -8,7 +8,7 @@ import msgspec
 from app.audit.entry_format import Named, named, placeholder_reason
 from app.audit.head import Head, Span, head_of, read_head, spans_of
 from app.audit.index import ACTION, CAPPED, OTHER, TOOL, name_of, values_of
-from app.audit.index_rows import Row, row_member, scored
+from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
 from app.audit.segments import Frame, part_of, read_segment
 from app.loop_turns import take_turn
@@ -211,7 +211,7 @@ def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tal
 
 def _by_segment(reply: Sequence[Any]) -> _Stored:
     found: dict[int, list[str]] = {}
-    scores = dict(scored(reply))
+    scores = dict(members_with_scores(reply))
     for member in scores:
         number = member.partition(":")[0]
         found.setdefault(int(number) if number.isdecimal() and len(number) <= _DIGITS else -1, []).append(member)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
-from app.audit.index_rows import Row, row_member, scored
+from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segments import Segment, frames_of, genesis, part_of
 from app.errors import AuditLogDamaged
 from app.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, Finding
 from app.redis_client.client import Client
-from app.redis_client.foreign import ForeignData
+from app.redis_client.foreign_data import ForeignData
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
@@ -113,7 +113,7 @@ class LinkCheck:
                 for part in parts[start : start + _AT_ONCE]
             ]
             for reply in await self._client.read_pipelined(commands):
-                for member, score in scored(reply):
+                for member, score in members_with_scores(reply):
                     row = wanted.pop(member, None)
                     if row is None:
                         await self._require_known(member, rows)

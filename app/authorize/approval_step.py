@@ -11,7 +11,7 @@ from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Outcome
 from app.model.keys import Caller
 from app.model.times import rfc3339
 from app.redis_client.client import Value
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.store.keyspace import Keyspace
 
 

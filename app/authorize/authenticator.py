@@ -6,7 +6,7 @@ from collections import OrderedDict
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.keys import Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client, check_reply
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
 

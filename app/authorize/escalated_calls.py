@@ -23,7 +23,7 @@ from app.model.redaction import Redactor
 from app.model.signer import Purpose, Signer
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, distinct, escalations
-from app.redis_client.foreign import reading
+from app.redis_client.foreign_data import reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 

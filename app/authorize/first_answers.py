@@ -8,7 +8,7 @@ from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
 from app.model.keys import Caller
 from app.model.times import rfc3339
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import keyspace_of
 

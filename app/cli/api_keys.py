@@ -11,7 +11,7 @@ from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
-from app.model.keys import ApiKey, Scope, SessionFrom, binds
+from app.model.keys import ApiKey, Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 
@@ -70,9 +70,9 @@ def create_key(
     """Create a key and print it, once."""
     expires_ms = _time_ms(expires_at)
     granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
-    if agents and not binds(granted):
+    if agents and not can_be_bound(granted):
         raise click.UsageError("--agent goes with --scope authorize; keys with read or admin ask for every agent")
-    if session_from and not binds(granted):
+    if session_from and not can_be_bound(granted):
         raise click.UsageError("--session-from goes with --scope authorize; keys with read or admin ask in any session")
 
     async def create(services: "Services") -> tuple[ApiKey, str]:

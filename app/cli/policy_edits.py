@@ -44,7 +44,7 @@ def create_policy(
     from msgspec.structs import asdict, replace
 
     from app.cli.policy_bodies import new_policy, read_file
-    from app.cli.policy_lint import bearable
+    from app.cli.policy_lint import accepted_warnings
     from app.model.policies import PolicyMode
     from app.model.written_policies import WrittenPolicy
 
@@ -57,7 +57,7 @@ def create_policy(
         workspace_id = await services.workspaces.find(workspace)
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
         draft = new_policy(file.name, given, agent_id, group)
-        warnings = await bearable(services, workspace_id, draft, strict=strict)
+        warnings = await accepted_warnings(services, workspace_id, draft, strict=strict)
         policies = services.policies
         return await policies.create(workspace_id, agent_id, group=group, **asdict(given), reason=reason), warnings
 
@@ -96,7 +96,7 @@ def update_policy(
     from msgspec.structs import asdict, replace
 
     from app.cli.policy_bodies import PolicyChanges, read_file
-    from app.cli.policy_lint import bearable
+    from app.cli.policy_lint import accepted_warnings
     from app.model.policies import PolicyMode, with_changes
 
     options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
@@ -106,7 +106,7 @@ def update_policy(
     async def update(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
         held = await find_policy(services, workspace_id, policy, agent, group)
-        warnings = await bearable(services, workspace_id, with_changes(held, asdict(given)), strict=strict)
+        warnings = await accepted_warnings(services, workspace_id, with_changes(held, asdict(given)), strict=strict)
         return await services.policies.update(workspace_id, held.id, **asdict(given), reason=reason), warnings
 
     changed, warnings = with_services(update)
@@ -118,9 +118,9 @@ def update_policy(
 
 
 def _print_warnings(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:
-    from app.cli.policy_lint import told
+    from app.cli.policy_lint import warning_lines
 
-    for line in () if quiet else told(warnings):
+    for line in () if quiet else warning_lines(warnings):
         click.echo(line, err=True)
 
 

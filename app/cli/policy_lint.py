@@ -61,7 +61,9 @@ def lint(
         raise click.exceptions.Exit(NOT_SO)
 
 
-async def bearable(services: "Services", workspace_id: str, draft: "Policy", *, strict: bool) -> "list[PolicyWarning]":
+async def accepted_warnings(
+    services: "Services", workspace_id: str, draft: "Policy", *, strict: bool
+) -> "list[PolicyWarning]":
     """The warnings about the policy as it would be stored.
 
     With `strict`, any warning is printed and ends the command: raises Exit.
@@ -70,13 +72,13 @@ async def bearable(services: "Services", workspace_id: str, draft: "Policy", *, 
 
     [warnings] = await warnings_about(services, workspace_id, [draft], draft.agent_id, draft.group)
     if strict and warnings:
-        for line in (*told(warnings), "Nothing was written"):
+        for line in (*warning_lines(warnings), "Nothing was written"):
             click.echo(line, err=True)
         raise click.exceptions.Exit(NOT_SO)
     return warnings
 
 
-def told(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:
+def warning_lines(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:
     """One line for each warning, free of characters that move the cursor."""
     from app.model.text import with_hidden_shown
 

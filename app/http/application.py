@@ -39,9 +39,9 @@ from app.http.api import (
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES
-from app.http.body_requests import BodyRequest
 from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match
+from app.http.litestar_bodies import BodyRequest
 from app.http.methods import options_handler
 from app.http.open_answers import close_answer
 from app.http.openapi import document, page, policy_schema

@@ -12,7 +12,7 @@ from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.outside_texts import has_more_outside_texts, outside_texts
+from app.http.outside_strings import has_more_outside_strings, outside_strings
 from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
@@ -32,10 +32,10 @@ MAX_SET_NESTED = 50_000
 MAX_LARGE_EXPONENTS = 500
 """The most numbers like 1e300 in a body: msgspec takes 14 us for each, 400 times as long as for 1e30."""
 
-MAX_OUTSIDE_TEXTS = 96 * 1024
+MAX_OUTSIDE_STRINGS = 96 * 1024
 """The most bytes outside strings in a larger body: more than the log keeps of a call, and as quick to read."""
 
-_MAX_TEXTS = MAX_OUTSIDE_TEXTS // 3
+_MAX_STRINGS = MAX_OUTSIDE_STRINGS // 3
 """More strings, including names, than fit into an entry: `"",` is the shortest."""
 
 ANY_LENGTH = 1 << 62
@@ -137,16 +137,16 @@ def require_content(raw: bytes) -> None:
 
 def _require_mostly_texts(raw: bytes) -> None:
     """Raise PayloadTooLarge if a large body's size is not mostly in strings: decoding it could block the loop."""
-    if has_more_outside_texts(raw, MAX_OUTSIDE_TEXTS, _MAX_TEXTS):
+    if has_more_outside_strings(raw, MAX_OUTSIDE_STRINGS, _MAX_STRINGS):
         raise PayloadTooLarge(
-            f"A body of more than {MAX_BODY_BYTES} bytes may have {MAX_OUTSIDE_TEXTS} of them outside of its texts, "
-            f"and {_MAX_TEXTS} texts"
+            f"A body of more than {MAX_BODY_BYTES} bytes may have {MAX_OUTSIDE_STRINGS} of them outside of its texts, "
+            f"and {_MAX_STRINGS} texts"
         )
 
 
 def _require_flat(raw: bytes, max_nested: int) -> None:
     """Raise Invalid if brackets outside strings nest too deep or are too many; linear time, in C."""
-    steps = memoryview(outside_texts(raw, _but_brackets).translate(_signs)).cast("b")
+    steps = memoryview(outside_strings(raw, _but_brackets).translate(_signs)).cast("b")
     if max(accumulate(steps[: 2 * max_nested]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
     if len(steps) > 2 * max_nested:
@@ -156,7 +156,7 @@ def _require_flat(raw: bytes, max_nested: int) -> None:
 def _require_small_exponents(raw: bytes) -> None:
     # Bodies that are mostly strings are not searched for these: there can only be a few, and decoding them is quicker.
     is_large = len(raw) > MAX_BODY_BYTES
-    if (is_large or _has_many_large_exponents(raw)) and _has_many_large_exponents(outside_texts(raw)):
+    if (is_large or _has_many_large_exponents(raw)) and _has_many_large_exponents(outside_strings(raw)):
         raise Invalid.at("$", f"holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
 
 
@@ -180,7 +180,7 @@ def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
 
 def keys_written(raw: bytes) -> int:
     """The number of keys in the objects of a JSON document, repeated ones included."""
-    return len(outside_texts(raw, _but_colons))
+    return len(outside_strings(raw, _but_colons))
 
 
 def count_keys(value: Any) -> int:

@@ -17,7 +17,7 @@ _SHOWN = 20
 """The most details in one error."""
 
 
-async def warnings_to_bear(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
+async def accepted_warnings(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
     """The warnings about a policy as it would be stored. In strict mode, raises Invalid if there are any."""
     [warnings] = await warnings_about(services, caller.workspace_id, [draft], draft.agent_id, draft.group)
     if strict:
@@ -38,7 +38,7 @@ def require_none(warnings: Sequence[PolicyWarning]) -> None:
         raise Invalid(f"{details[0].path}: {details[0].message}{more}", details)
 
 
-def in_set(warnings: Sequence[Sequence[PolicyWarning]]) -> list[PolicyWarning]:
+def with_set_paths(warnings: Sequence[Sequence[PolicyWarning]]) -> list[PolicyWarning]:
     """The warnings about the policies of one body, with paths starting at the body."""
     return [
         replace(each, path=f"$.policies[{index}]{each.path.removeprefix('$')}")

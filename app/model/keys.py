@@ -40,7 +40,7 @@ ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 """The scopes with which a key may ask for decisions."""
 
 
-def binds(scopes: Collection[Scope]) -> bool:
+def can_be_bound(scopes: Collection[Scope]) -> bool:
     """Whether a key with these scopes can be bound to agents or a session: `authorize` without a wider scope."""
     return Scope.AUTHORIZE in scopes and {Scope.READ, Scope.ADMIN}.isdisjoint(scopes)
 

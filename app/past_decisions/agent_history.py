@@ -14,7 +14,7 @@ from app.errors import AgentNotFound, VersionNotKept
 from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.changes import Change, ChangeKind, ResourceType
-from app.model.past import Past
+from app.model.past_states import Past
 from app.model.policies import Policy
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record

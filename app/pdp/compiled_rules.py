@@ -27,11 +27,11 @@ from app.model.rules import (
 from app.model.schemas import compile_schema
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint, schema_check
 from app.pdp.costs import Cost, cost_of, cost_of_schema
-from app.pdp.limits import VaryingQuota, varying_quota
 from app.pdp.quotas import OpenQuota
 from app.pdp.sequences import no_session, session_checks
 from app.pdp.time_windows import TimeCheck, compile_time_window
 from app.pdp.tools import covers
+from app.pdp.varying_quotas import VaryingQuota, varying_quota
 
 _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 

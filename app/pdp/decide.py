@@ -10,7 +10,7 @@ from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, plan_of, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.sequences import with_marks
-from app.pdp.shadow import beside
+from app.pdp.shadow import with_shadow
 from app.pdp.time_windows import MINUTE_US
 
 
@@ -70,7 +70,7 @@ def _with_shadow(plan: Plan, combined: CompiledAgent, request: AuthorizeRequest,
     usual = view.when_all_pass
     is_usual = together.outcome is usual.outcome and together.quotas is usual.quotas
     shadow = view.shadow if is_usual and view.shadow is not None else combined.shadow.plan(view.asked, together)
-    return beside(plan, together, shadow)
+    return with_shadow(plan, together, shadow)
 
 
 def failure_of(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute: int) -> tuple[Outcome, int] | None:

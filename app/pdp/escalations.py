@@ -13,7 +13,7 @@ from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.sequences import with_marks
-from app.pdp.shadow import beside
+from app.pdp.shadow import with_shadow
 from app.pdp.time_windows import MINUTE_US
 
 _NEVER_FULL = 1 << 31
@@ -75,7 +75,7 @@ def _with_approved_shadow(
     together = Plan(outcome, _left(combined, quotas, covered))
     if failure is None:
         together = with_marks(together, view.marks, request)
-    return beside(plan, together, combined.shadow.plan(asked, together))
+    return with_shadow(plan, together, combined.shadow.plan(asked, together))
 
 
 def _without_covered(agent: CompiledAgent, policy: PolicyView, covered: Collection[str]) -> PolicyView:

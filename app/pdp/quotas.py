@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Outcome, Plan, Quota, Result
-from app.pdp.limits import VaryingQuota
 from app.pdp.sequences import SessionCheck
+from app.pdp.varying_quotas import VaryingQuota
 
 OpenQuota = Quota | VaryingQuota | SessionCheck | DenialCount
 """A question that only the store can answer: whether a limit has room, what a session was allowed, what was denied."""

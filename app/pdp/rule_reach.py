@@ -20,9 +20,9 @@ from app.model.rules import (
 from app.pdp.call_schemas import rule_schema
 from app.pdp.compiled_rules import CompiledRule
 from app.pdp.constraints import IsSecret
-from app.pdp.limits import VaryingQuota
 from app.pdp.rule_descriptions import NOT_LISTED, rule_in_words
 from app.pdp.value_schemas import SchemaPart
+from app.pdp.varying_quotas import VaryingQuota
 
 PASS, FAIL, ABSTAIN = 1, 2, 4
 """A possible effect of a rule; effects are combined into sets."""

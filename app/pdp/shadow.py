@@ -82,7 +82,7 @@ class ShadowPolicies:
         return ShadowPlan((*quotas, *rooms), outcomes, own)
 
 
-def beside(plan: Plan, together: Plan, shadow: ShadowPlan | None) -> Plan:
+def with_shadow(plan: Plan, together: Plan, shadow: ShadowPlan | None) -> Plan:
     """The plan of the enforced policies. The shadow plan is attached, unless both always give the same result."""
     if together.holds_until_us < plan.holds_until_us:
         plan = replace(plan, holds_from_us=together.holds_from_us, holds_until_us=together.holds_until_us)

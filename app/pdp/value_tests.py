@@ -9,8 +9,8 @@ from msgspec import UNSET
 from app.cancellation import raise_if_cancelled
 from app.model.constraints import Constraint, JsonType, Scalar
 from app.model.patterns import compile_regex
+from app.pdp.canonical_tests import canonical_tests
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
-from app.pdp.meaning_tests import meaning_tests
 
 _encode = msgspec.json.encode
 
@@ -45,7 +45,7 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
     if constraint.type is not UNSET:
         yield _type_test(constraint.type if isinstance(constraint.type, list) else [constraint.type])
     yield from _size_tests(constraint)
-    yield from meaning_tests(constraint, secret=secret)
+    yield from canonical_tests(constraint, secret=secret)
 
 
 def _regex_test(pattern: str, *, secret: bool) -> Test:

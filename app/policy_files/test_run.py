@@ -17,9 +17,9 @@ from app.policy_files.policy_file import FileError, ReadFile, find_files, read_p
 from app.policy_files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
-from app.replay.room import Room, Timeline
 from app.replay.seen_call import SeenCall
 from app.replay.sides import Side
+from app.replay.timeline import Room, Timeline
 
 _AGENT = "the tested agent"
 _encode = msgspec.json.encode

@@ -15,7 +15,7 @@ from redis.client import NEVER_DECODE
 from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
 from app.redis_client.faults import describe_fault, is_foreign
-from app.redis_client.foreign import ForeignData
+from app.redis_client.foreign_data import ForeignData
 from app.redis_client.scripts import READ_SNAPSHOT, Script
 from app.redis_client.urls import StoreUrl, open_cluster, open_redis
 

@@ -7,7 +7,7 @@ import hiredis
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
-from app.redis_client.foreign import ForeignData
+from app.redis_client.foreign_data import ForeignData
 from app.redis_client.scripts import Script
 
 Send = Callable[[bytes], Awaitable[Any]]

@@ -1,6 +1,6 @@
 """Replies of the store in the form that callers use."""
 
-from app.redis_client.foreign import number_of
+from app.redis_client.foreign_data import number_of
 
 _DIGITS = 18
 """More digits than any counter or time in ms has."""

@@ -7,7 +7,7 @@ from itertools import islice, takewhile
 
 from app.model.breakers import MAX_DENIALS
 from app.model.decisions import DenialCount
-from app.replay.room import Room, Timeline
+from app.replay.timeline import Room, Timeline
 
 _US_PER_MS = 1000
 _Breaker = tuple[str, str]

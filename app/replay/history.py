@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import Change, ResourceType
 from app.model.marks import shared_marks
-from app.model.past import Past, PastState
+from app.model.past_states import Past, PastState
 from app.model.policies import Policy, off_in_shadow
 from app.replay.counted import counting_rules
 from app.replay.spans import EVER, Place, Since, Span, order_of, since_of

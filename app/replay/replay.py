@@ -19,10 +19,10 @@ from app.replay.counted import Limit, breakers_of, limits_of, mark_names
 from app.replay.flips import Findings, Recorded
 from app.replay.history import History, owner_of
 from app.replay.ledger import Ledger
-from app.replay.room import Room, Timeline
 from app.replay.seen_call import SeenCall
 from app.replay.sides import Governed, Side, Sides
 from app.replay.spans import Place
+from app.replay.timeline import Room, Timeline
 
 
 class _Entry(NamedTuple):

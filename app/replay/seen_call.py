@@ -7,9 +7,9 @@ from msgspec import UNSET
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
 from app.pdp import decide
 from app.pdp.compiled_rules import CompiledRule
-from app.pdp.limits import VaryingQuota
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.sequences import with_marks
+from app.pdp.varying_quotas import VaryingQuota
 from app.replay.calls import (
     LoggedCall,
     Place,

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from app.replica import open_services
 from app.serve.children import Children
+from app.serve.embedded_secret import embedded_secret
 from app.serve.embedded_store import EmbeddedStore
-from app.serve.kept_secret import kept_secret
 from app.serve.tracing import require_tracing
 from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.doctor import Severity, check_up
@@ -76,7 +76,7 @@ def serve(settings: Settings, say: Say) -> None:
         store = None
         if settings.redis_url is None:
             store = stack.enter_context(EmbeddedStore(settings.data_path, signals.pause))
-            settings = replace(settings, redis_url=store.url, secret=settings.secret or kept_secret(store.folder))
+            settings = replace(settings, redis_url=store.url, secret=settings.secret or embedded_secret(store.folder))
             look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))

@@ -18,9 +18,9 @@ def traced(app: Any, settings: Settings) -> Any:
 
 def _spans() -> Any:
     try:
-        from app.serve import spans  # noqa: PLC0415 - it and all that it needs is an extra
+        from app.serve import otel_spans  # noqa: PLC0415 - it and all that it needs is an extra
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("opentelemetry"):
             raise
         raise SettingsError("REMIT_TRACING needs the extra `otel`: pip install -e '.[otel]' in a checkout") from None
-    return spans
+    return otel_spans

@@ -11,9 +11,9 @@ from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids, canonical_uuid
-from app.model.limits import Limits
 from app.model.marks import shared_marks
 from app.model.versions import Versions
+from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
@@ -31,11 +31,11 @@ class Agents:
     """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
 
     def __init__(
-        self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairThreadPool | None = None
+        self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None, pool: FairThreadPool | None = None
     ) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or Limits()
+        self._limits = limits or WorkspaceLimits()
         self._pool = pool or FairThreadPool()
 
     async def create(

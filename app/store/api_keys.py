@@ -8,9 +8,9 @@ from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
-from app.model.limits import NO_LIMIT, Limits
+from app.model.workspace_limits import NO_LIMIT, WorkspaceLimits
 from app.redis_client.client import Client, Value, check_reply
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record, number_or_none
 from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
 from app.redis_client.store_time import store_time_ms
@@ -23,10 +23,10 @@ from app.store.paging import read_page, read_records
 class ApiKeys:
     """The API keys of a workspace. Only the SHA-256 of a raw key is kept."""
 
-    def __init__(self, client: Client, ids: Ids, limits: Limits | None = None) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or Limits()
+        self._limits = limits or WorkspaceLimits()
 
     async def create(
         self,

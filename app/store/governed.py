@@ -11,7 +11,7 @@ from app.model.decisions import Tokens
 from app.model.marks import longest_shared
 from app.model.policies import Policy
 from app.redis_client.client import Client
-from app.redis_client.foreign import ForeignData, reading
+from app.redis_client.foreign_data import ForeignData, reading
 from app.redis_client.replies import as_record
 from app.store.agent_records import agent_of
 from app.store.keyspace import Keyspace

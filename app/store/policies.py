@@ -11,12 +11,12 @@ from app.fair_thread_pool import FairThreadPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
-from app.model.limits import Limits
 from app.model.marks import shared_marks
 from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner, with_changes
 from app.model.rules import PolicyRule
 from app.model.text import FieldError
 from app.model.versions import Versions
+from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_POLICY
@@ -35,11 +35,11 @@ class Policies:
     """The policies of a workspace. Every change replaces its owner's version token in the same script."""
 
     def __init__(
-        self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairThreadPool | None = None
+        self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None, pool: FairThreadPool | None = None
     ) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or Limits()
+        self._limits = limits or WorkspaceLimits()
         self._pool = pool or FairThreadPool()
 
     async def create(

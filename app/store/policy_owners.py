@@ -4,9 +4,9 @@ from msgspec import Struct
 
 from app.errors import AgentNotFound, LimitReached
 from app.model.agents import group_digest
-from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS
 from app.model.policies import Policy
+from app.model.workspace_limits import WorkspaceLimits
 from app.store.keyspace import Keyspace
 from app.store.optimistic import require_room
 
@@ -54,12 +54,12 @@ class Owner(Struct, frozen=True):
             raise AgentNotFound("No agent has this id or alias")
 
 
-def owner_of(policy: Policy, keyspace: Keyspace, limits: Limits) -> Owner:
+def owner_of(policy: Policy, keyspace: Keyspace, limits: WorkspaceLimits) -> Owner:
     """The owner of the policy."""
     return owner_called(policy.agent_id, policy.group, keyspace, limits)
 
 
-def owner_called(agent_id: str | None, group: str | None, keyspace: Keyspace, limits: Limits) -> Owner:
+def owner_called(agent_id: str | None, group: str | None, keyspace: Keyspace, limits: WorkspaceLimits) -> Owner:
     """The agent, the group or, if neither is given, the workspace."""
     if agent_id is not None:
         record = keyspace.agent(agent_id)

@@ -10,7 +10,7 @@ from app.loop_turns import take_turn
 from app.model.counting import limit_fingerprints
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule, compiles_much
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.store.keyspace import Keyspace
 
 _STEP_BYTES = 64 * 1024

@@ -14,7 +14,6 @@ from app.fair_thread_pool import FairThreadPool
 from app.model.changes import CONSOLE, snapshots
 from app.model.counting import rate_limit_count
 from app.model.ids import Ids
-from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import Policy, evaluation_order
 from app.model.policy_sets import (
@@ -27,6 +26,7 @@ from app.model.policy_sets import (
     UnknownPolicy,
     settle,
 )
+from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import PUT_POLICIES
@@ -57,11 +57,11 @@ class PolicySets:
     """Whole sets of policies. Each decision sees either the previous set or the new one, never a mixture."""
 
     def __init__(
-        self, client: Client, ids: Ids, limits: Limits | None = None, pool: FairThreadPool | None = None
+        self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None, pool: FairThreadPool | None = None
     ) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or Limits()
+        self._limits = limits or WorkspaceLimits()
         self._pool = pool or FairThreadPool()
 
     async def get(self, workspace_id: str, agent_id: str | None = None, group: str | None = None) -> PolicySet:

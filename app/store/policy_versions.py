@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
 from app.fair_thread_pool import FairThreadPool
 from app.model.changes import CONSOLE, Change, ChangeKind, PolicyVersion
-from app.model.past import PastState, past_policy
+from app.model.past_states import PastState, past_policy
 from app.model.policies import Policy
 from app.model.versions import Versions
 from app.redis_client.client import Client

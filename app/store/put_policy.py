@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
-from app.model.limits import Limits
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import Policy
+from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.scripts import PUT_POLICY
 from app.store.changes import change_keys, require_actor
@@ -39,7 +39,7 @@ def script_keys(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str)
 async def put_policy(
     client: Client,
     workspace_id: str,
-    limits: Limits,
+    limits: WorkspaceLimits,
     held: Policy | None,
     policy: Policy,
     dropped: Sequence[str],

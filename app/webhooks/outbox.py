@@ -9,7 +9,7 @@ from app.errors import ApprovalNotFound
 from app.loop_turns import take_turn
 from app.model.webhooks import OF_LOG, Webhook
 from app.redis_client.client import Client, Value, check_reply
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms

@@ -4,7 +4,7 @@ import msgspec
 
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret
 from app.redis_client.client import Value
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.store.keyspace import Keyspace
 
 _secrets = msgspec.json.Decoder(tuple[WebhookSecret, ...])

@@ -13,7 +13,7 @@ from app.model.times import rfc3339
 from app.model.versions import Versions
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value, check_reply
-from app.redis_client.foreign import number_of, reading
+from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
 from app.redis_client.store_time import store_time_ms

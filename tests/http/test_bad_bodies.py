@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.http.called_agents import WANTED
+from app.http.agent_references import WANTED
 
 HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\n", "unassigned": "\u0378"}
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}

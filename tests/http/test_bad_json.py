@@ -17,7 +17,7 @@ from app.http.bodies import (
     require_readable,
     require_unique_keys,
 )
-from app.http.outside_texts import outside_texts
+from app.http.outside_strings import outside_strings
 
 BOTH = pytest.mark.parametrize("endpoint", ["/v1/agents", "/v1/authorize"])
 FILLER = b'{"name": "%s"}'
@@ -278,7 +278,7 @@ def test_brackets_in_strings_are_not_counted(value, indent):
             return "{" + "".join(map(brackets, inner.values())) + "}"
         return "[" + "".join(map(brackets, inner)) + "]" if isinstance(inner, list) else ""
 
-    assert outside_texts(json.dumps(value, indent=indent).encode(), _but_brackets).decode() == brackets(value)
+    assert outside_strings(json.dumps(value, indent=indent).encode(), _but_brackets).decode() == brackets(value)
 
 
 def test_the_first_duplicate_name_is_the_one_reported():

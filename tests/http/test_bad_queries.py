@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.http.agent_references import WANTED
 from app.http.api.audit_log import FILTERS
-from app.http.called_agents import WANTED
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 NUMBER = "must be a whole number from"

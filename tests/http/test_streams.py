@@ -12,7 +12,7 @@ from tenants import tenant_on
 
 from app.errors import Unauthorized
 from app.http.open_answers import while_valid
-from app.store.watch import Watched
+from app.store.shared_polling import Polled
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_key_has_a_limited_number_of_approval_streams(tenant):
 
 async def test_an_export_ends_without_its_end_when_its_key_is_revoked():
     """What has been sent is all that is sent; it does not look whole."""
-    known = Watched("caller")
+    known = Polled("caller")
 
     @asynccontextmanager
     async def on(_raw_key, _wake):
@@ -115,7 +115,7 @@ async def test_an_export_ends_without_its_end_when_the_replica_stops():
 
     @asynccontextmanager
     async def on(_raw_key, _wake):
-        yield Watched("caller")
+        yield Polled("caller")
 
     async def pieces():
         for each in (b"one", b"two", b"end"):

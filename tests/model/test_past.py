@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import Change, ChangeKind, ResourceType, snapshots
-from app.model.past import Past
+from app.model.past_states import Past
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import ToolAllowlist, ToolDenylist
 

@@ -17,7 +17,7 @@ from calls import TOOL, Callers, decide, entries, make_agent
 from servers import clean_env
 from serving import COMPACTOR, REPLICA, STORE, Service, all_gone, kill
 
-from app.serve.kept_secret import kept_secret
+from app.serve.embedded_secret import embedded_secret
 from app.settings import SettingsError
 
 pytestmark = pytest.mark.slow
@@ -159,16 +159,16 @@ def test_a_killed_compactor_is_replaced(service):
 
 def test_the_secret_is_made_once_and_kept_for_its_user_alone(tmp_path):
     """Beside the store's files, in none of them; half of one is nobody's secret."""
-    made = kept_secret(tmp_path)
+    made = embedded_secret(tmp_path)
     path = tmp_path / "secret"
     assert len(made) >= 64
     assert (path.stat().st_mode & 0o777, path.read_text().strip()) == (0o600, made)
-    assert kept_secret(tmp_path) == made
+    assert embedded_secret(tmp_path) == made
     assert {each.name for each in tmp_path.iterdir()} == {"secret"}
 
     path.write_text("short")
     with pytest.raises(SettingsError, match="holds no secret of 32 bytes"):
-        kept_secret(tmp_path)
+        embedded_secret(tmp_path)
 
 
 def test_a_signal_during_the_start_ends_it(service):

@@ -17,7 +17,7 @@ from servers import Replica, clean_env, free_port
 from tenants import tenant_on
 
 from app.main import create_app
-from app.serve.spans import Traced, route_of
+from app.serve.otel_spans import Traced, route_of
 from app.serve.tracing import traced
 from app.settings import Settings
 
@@ -73,7 +73,7 @@ def test_without_tracing_nothing_of_it_is_imported():
     script = (
         "import sys\nimport app.serve.supervisor, app.serve.worker\nfrom app.settings import Settings\n"
         "from app.serve.tracing import traced\nit = object()\nassert traced(it, Settings()) is it\n"
-        "print([it for it in sys.modules if it == 'app.serve.spans' or it.startswith('opentelemetry.sdk.trace')])"
+        "print([it for it in sys.modules if it == 'app.serve.otel_spans' or it.startswith('opentelemetry.sdk.trace')])"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
 
@@ -244,5 +244,5 @@ def test_without_a_collector_a_replica_answers_and_stops_as_ever(store, tenant):
 
 def test_the_application_is_traced_if_the_settings_say_so(memory, monkeypatch):
     """Whatever the provider is."""
-    monkeypatch.setattr("app.serve.spans.open_provider", TracerProvider)
+    monkeypatch.setattr("app.serve.otel_spans.open_provider", TracerProvider)
     assert isinstance(traced(create_app(Settings()), Settings(tracing=True)), Traced)

@@ -6,8 +6,8 @@ import pytest
 
 from app.errors import LimitReached
 from app.model.keys import Scope, new_raw_key
-from app.model.limits import Limits
 from app.model.rules import ToolAllowlist
+from app.model.workspace_limits import WorkspaceLimits
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
@@ -27,7 +27,7 @@ async def outcomes(creations):
 
 @pytest.fixture
 def agents(client, ids):
-    return Agents(client, ids, Limits(agents=5))
+    return Agents(client, ids, WorkspaceLimits(agents=5))
 
 
 async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, workspace_id):
@@ -38,7 +38,7 @@ async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, wo
 
 async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client, ids, workspace_id):
     """Neither that of each agent nor that of the workspace."""
-    agents, policies = Agents(client, ids), Policies(client, ids, Limits(policies_per_agent=3, policies=5))
+    agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies_per_agent=3, policies=5))
     one, other = [await agents.create(workspace_id, name, None) for name in "ab"]
 
     async def fill(agent):
@@ -54,7 +54,7 @@ async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client,
 
 async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_keys(client, ids, workspace_id):
     """A successor is a key as well. What was refused leaves no way to it."""
-    keys = ApiKeys(client, ids, Limits(keys=5))
+    keys = ApiKeys(client, ids, WorkspaceLimits(keys=5))
     first, _ = await keys.create(workspace_id, "first", READ)
     creations = [keys.create(workspace_id, "k", READ) for _ in range(10)]
     rotations = [keys.rotate(workspace_id, first.id, 0) for _ in range(10)]
@@ -88,7 +88,7 @@ async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(clien
     agents = Agents(client, ids)
     made = [await agents.create(workspace_id, "a", None) for _ in range(3)]
     policy = await Policies(client, ids).create(workspace_id, made[0].id, name="p", rules=RULES)
-    low = Limits(agents=1, policies=1, policies_per_agent=1)
+    low = WorkspaceLimits(agents=1, policies=1, policies_per_agent=1)
 
     assert (await Agents(client, ids, low).update(workspace_id, made[2].id, name="b")).name == "b"
     assert (await Policies(client, ids, low).update(workspace_id, policy.id, priority=7)).priority == 7
@@ -98,7 +98,7 @@ async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(clien
 
 async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id):
     """Above all not the agent's version token and not the trail."""
-    agents, policies = Agents(client, ids), Policies(client, ids, Limits(policies=1))
+    agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies=1))
     agent = await agents.create(workspace_id, "a", None)
     await policies.create(workspace_id, agent.id, name="p", rules=RULES)
     held = await agents.get(workspace_id, agent.id)
@@ -112,7 +112,7 @@ async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id)
 
 async def test_the_bootstrap_key_is_exempt_from_limits(client, ids):
     """A service that cannot start because somebody made too many keys would be no protection."""
-    keys = ApiKeys(client, ids, Limits(keys=1))
+    keys = ApiKeys(client, ids, WorkspaceLimits(keys=1))
     workspaces = Workspaces(client, ids, keys)
     for _ in range(2):
         await workspaces.ensure_default(new_raw_key())

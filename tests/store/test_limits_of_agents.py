@@ -10,9 +10,9 @@ from fake_store import FakeClient
 from app.errors import AppError, LimitReached
 from app.model.agents import AgentStatus
 from app.model.counting import rate_limit_count
-from app.model.limits import Limits
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
+from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import open_client
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace
@@ -21,7 +21,7 @@ from app.store.policies import Policies
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 OTHER = ToolAllowlist(tools=["*"])
 MAX = 10
-LOW = Limits(rate_limits_per_agent=MAX)
+LOW = WorkspaceLimits(rate_limits_per_agent=MAX)
 
 
 def rules(limits):
@@ -148,7 +148,7 @@ async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, wor
 async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
     """Whatever is in them; replacing and deleting makes room, and changing the agent forgets nothing."""
     size = len(msgspec.json.encode(rules(0)))
-    policies = Policies(client, ids, Limits(rules_bytes_per_agent=3 * size))
+    policies = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=3 * size))
     one, other, _ = [await policies.create(workspace_id, agent_id, name="p", rules=rules(0)) for _ in range(3)]
     longer = [ToolAllowlist(tools=["file.*"])]
     with pytest.raises(LimitReached, match=f"The rules of all the agent's policies may have {3 * size} bytes"):
@@ -172,7 +172,7 @@ async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), keyspace.policy(policy.id)):
         await client.call("HDEL", name, "rules_bytes")
-    low = Policies(client, ids, Limits(rules_bytes_per_agent=1))
+    low = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=1))
     await low.update(workspace_id, policy.id, name="q")
     await low.update(workspace_id, policy.id, rules=rules(4))
     with pytest.raises(LimitReached):

@@ -5,7 +5,7 @@ import threading
 
 from app.fair_thread_pool import FairThreadPool
 from app.model.catalog import ToolEntry
-from app.model.past import PastState
+from app.model.past_states import PastState
 from app.store import catalog, policy_records
 from app.store.catalog import Catalog
 

@@ -10,11 +10,11 @@ from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavail
 from app.model.changes import ChangeKind, ChangeQuery
 from app.model.constraints import Constraint
 from app.model.keys import Scope
-from app.model.limits import Limits
 from app.model.policies import PolicyKind, evaluation_order
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
+from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.replies import as_record
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
@@ -242,7 +242,7 @@ async def _drop(policies, workspace_id):
 
 async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agents, agent, workspace_id, owner):
     """Bounds of the owner and of the workspace, another owner's policy, a revoked key, an agent that is gone."""
-    limits = Limits(
+    limits = WorkspaceLimits(
         policies_per_agent=2,
         policies_per_group=2,
         rate_limits_per_agent=1,

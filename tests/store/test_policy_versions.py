@@ -6,10 +6,10 @@ from msgspec.structs import replace
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionConflict, VersionNotKept
 from app.model.changes import CONSOLE
 from app.model.keys import Scope
-from app.model.limits import Limits
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
+from app.model.workspace_limits import WorkspaceLimits
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
@@ -26,7 +26,7 @@ CHANGES |= {"key": "k", "agent_message": "m", "mode": PolicyMode.SHADOW}
 
 @pytest.fixture
 def policies(client, ids):
-    return Policies(client, ids, Limits(policy_versions=5))
+    return Policies(client, ids, WorkspaceLimits(policy_versions=5))
 
 
 @pytest.fixture

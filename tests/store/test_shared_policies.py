@@ -7,10 +7,10 @@ from app.authorize.commit_answers import Stale
 from app.errors import Invalid, LimitReached
 from app.model.agents import group_digest
 from app.model.decisions import Decision, Tokens
-from app.model.limits import Limits
 from app.model.policies import PolicyKind
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist
+from app.model.workspace_limits import WorkspaceLimits
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 
@@ -142,7 +142,7 @@ async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace
 @pytest.mark.parametrize("owner", [{"group": "crew"}, {}], ids=["group", "workspace"])
 async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_id, owner):
     """Policies, rate limits and bytes of rules, for each group and for the workspace, whatever agents may have."""
-    limits = Limits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
+    limits = WorkspaceLimits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
     policies = Policies(client, ids, limits)
     limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
     first = await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})

@@ -10,8 +10,8 @@ from litestar.params import FromPath
 from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.authorize.tool_listings import ToolListing
 from app.errors import AgentNotFound, InsufficientScope
+from app.http.agent_references import agent_in_path
 from app.http.authentication import requires
-from app.http.called_agents import agent_in_path
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
 from app.model.text import require_tool_name

@@ -7,12 +7,12 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
+from app.http.agent_references import agent_in_path
 from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import agent_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list
+from app.http.litestar_bodies import BodyDTO
 from app.http.queries import Query
 from app.model.agents import MAX_ALIAS, Agent, AgentStatus, Alias, Groups, require_alias, require_groups
 from app.model.fields import AgentDescription, DisplayName

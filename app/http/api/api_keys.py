@@ -8,16 +8,16 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta, field
 
 from app.errors import ApiKeyNotFound
+from app.http.agent_references import REFERENCE_RULES, agent_reference
 from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import WANTED, called_agent
 from app.http.json_array import answer_list
+from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.agents import AgentRef
 from app.model.fields import DisplayName, Timestamp
-from app.model.keys import Caller, Scope, SessionFrom, binds
+from app.model.keys import Caller, Scope, SessionFrom, can_be_bound
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
 from app.replica import Services
@@ -47,7 +47,7 @@ class CreateApiKey(Body, frozen=True):
         require_visible("name", self.name)
         if self.agents is not None:
             _require_binding(self.agents, self.scopes)
-        if self.session_from is not None and not binds(self.scopes):
+        if self.session_from is not None and not can_be_bound(self.scopes):
             raise FieldError(
                 "sessionFrom", "needs the scope authorize without read and admin, which ask in any session"
             )
@@ -105,14 +105,14 @@ async def revoke_key(
 
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:
     """Raise FieldError unless the agents are ids and the scopes allow binding the key to them."""
-    if not binds(scopes):
+    if not can_be_bound(scopes):
         raise FieldError("agents", "needs the scope authorize without read and admin, which ask about every agent")
     for index, given in enumerate(agents):
-        if called_agent(given) is None:
-            raise FieldError(f"agents[{index}]", WANTED)
+        if agent_reference(given) is None:
+            raise FieldError(f"agents[{index}]", REFERENCE_RULES)
 
 
 async def _ids(services: Services, caller: Caller, agents: list[str] | None) -> tuple[str, ...]:
     """The ids of these agents, without duplicates."""
-    called = [called_agent(given) or given for given in agents or ()]
+    called = [agent_reference(given) or given for given in agents or ()]
     return tuple(dict.fromkeys([await services.agents.id_of(caller.workspace_id, each) for each in called]))

@@ -11,11 +11,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from app.approvals.approvals import unknown_approval
 from app.approvals.following import ApprovalEvent
+from app.http.agent_references import agent_in_query
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import agent_in_query
 from app.http.etag import version_header
+from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
 from app.model.approval_terms import Seconds

@@ -8,8 +8,8 @@ from litestar.params import FromPath
 from msgspec.structs import replace
 
 from app.errors import AuditEntryNotFound, Invalid
+from app.http.agent_references import reference_in_query
 from app.http.authentication import requires
-from app.http.called_agents import called_in_query
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
 from app.model.audit import ANY_SHADOW, AuditQuery, Backlog
@@ -111,7 +111,7 @@ def audit_query(query: Query) -> AuditQuery:
     """The filters and the page in a query string, with the agent as named there. Raises Invalid."""
     result = query.choice("result", [each.value for each in Result])
     return AuditQuery(
-        agent_id=called_in_query(query),
+        agent_id=reference_in_query(query),
         action=query.text("action"),
         tool_name=query.text("tool_name"),
         result=None if result is None else Result(result),

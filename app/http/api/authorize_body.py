@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import Detail, Invalid, PayloadTooLarge
+from app.http.agent_references import REFERENCE_RULES, agent_reference
 from app.http.bodies import (
     count_keys,
     decode_json,
@@ -17,7 +18,6 @@ from app.http.bodies import (
     require_unique_keys,
     two_spellings,
 )
-from app.http.called_agents import WANTED, called_agent
 from app.model.agents import AgentRef
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.fields import Uuid
@@ -104,9 +104,9 @@ def decode_tool_call(
     tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
     action = DEFAULT_ACTION if body.action is UNSET else body.action
     _require_names(tool_name, action)
-    called = called_agent(agent_id)
+    called = agent_reference(agent_id)
     if called is None:
-        raise Invalid.at("$.agent_id", WANTED)
+        raise Invalid.at("$.agent_id", REFERENCE_RULES)
     approval_id = "" if body.approval_id is UNSET and body.approvalId is UNSET else _approval_named(body)
 
     is_large = len(raw) > MAX_RECORDED_BYTES

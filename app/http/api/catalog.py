@@ -10,9 +10,9 @@ from msgspec import UNSET, Struct, UnsetType, field
 from app.errors import Invalid
 from app.http.authentication import requires
 from app.http.bodies import Body, decode_body, read_body
-from app.http.body_requests import BodyDTO
 from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match_tags, version_header
+from app.http.litestar_bodies import BodyDTO
 from app.http.paths import name_in_path
 from app.http.queries import Query
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct

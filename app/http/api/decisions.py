@@ -7,7 +7,7 @@ from litestar.params import FromPath, JSONBody
 from app.errors import AuditEntryNotFound, DecisionNotFound, OutcomeConflict
 from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
+from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.model.decisions import Result
 from app.model.keys import Caller, Scope

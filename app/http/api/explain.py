@@ -8,11 +8,11 @@ from litestar.di import NamedDependency as Handed
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from app.http.agent_references import REFERENCE_RULES, agent_reference
 from app.http.api.authorize import AsgiCall
 from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import requires
 from app.http.bodies import Body, decode_body, read_body
-from app.http.called_agents import WANTED, called_agent
 from app.model.agents import Agent, AgentRef
 from app.model.decisions import AuthorizeRequest
 from app.model.drafts import with_drafts
@@ -52,8 +52,8 @@ class ExplainBody(Body, frozen=True):
     policies: Annotated[list[PolicyEntry], Meta(max_length=MAX_DRAFTS)] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        if called_agent(self.agent_id) is None:
-            raise FieldError("agent_id", WANTED)
+        if agent_reference(self.agent_id) is None:
+            raise FieldError("agent_id", REFERENCE_RULES)
         if self.at is not UNSET:
             try:
                 parse_time_ms(self.at)

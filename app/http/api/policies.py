@@ -8,14 +8,14 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
+from app.http.agent_references import agent_in_query, agent_reference, require_references
 from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import agent_in_query, called_agent, require_callable
-from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.etag import version_header
 from app.http.json_array import answer_list
-from app.http.policy_warnings import STRICT, is_strict, warnings_to_bear
+from app.http.litestar_bodies import BodyDTO
+from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
+from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
@@ -57,7 +57,7 @@ class CreatePolicy(Body, frozen=True):
 
     def __post_init__(self) -> None:
         require_written(self, "agent_message")
-        require_callable(self.agent_id, self.group)
+        require_references(self.agent_id, self.group)
         require_owner(self.kind, self.agent_id, self.group)
         require_kind(self.kind, self.mode, self.rules)
 
@@ -97,7 +97,7 @@ async def create_policy(
 ) -> Response[WrittenPolicyView]:
     """Create a policy; it applies from the next decision on."""
     strict = is_strict(Query(request, known=(STRICT,)))
-    called = None if data.agent_id is None else called_agent(data.agent_id)
+    called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     draft = Policy(
         id="",
@@ -113,7 +113,7 @@ async def create_policy(
         updated_ms=0,
         version=0,
     )
-    warnings = await warnings_to_bear(services, caller, draft, strict=strict)
+    warnings = await accepted_warnings(services, caller, draft, strict=strict)
     policy = await services.policies.create(
         caller.workspace_id,
         agent_id,
@@ -179,7 +179,7 @@ async def update_policy(
     draft = with_changes(held, asdict(data))
     warnings = []
     if data != UpdatePolicy():
-        warnings = await warnings_to_bear(services, caller, draft, strict=strict)
+        warnings = await accepted_warnings(services, caller, draft, strict=strict)
     policy = await services.policies.update(
         caller.workspace_id,
         known,

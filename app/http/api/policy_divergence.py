@@ -7,7 +7,7 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath
 
 from app.http.authentication import requires
-from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
+from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
 from app.replica import Services

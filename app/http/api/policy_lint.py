@@ -8,11 +8,11 @@ from litestar.params import JSONBody
 from msgspec import Struct
 
 from app.errors import PolicyKeyTaken, PolicyNotFound
+from app.http.agent_references import agent_reference, require_references
 from app.http.authentication import requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import called_agent, require_callable
-from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
+from app.http.litestar_bodies import BodyDTO
+from app.http.policy_warnings import STRICT, is_strict, require_none, with_set_paths
 from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
@@ -41,7 +41,7 @@ class LintPolicies(Body, frozen=True):
     group: GroupName | None = None
 
     def __post_init__(self) -> None:
-        require_callable(self.agent_id, self.group)
+        require_references(self.agent_id, self.group)
         if self.agent_id is not None and self.group is not None:
             raise FieldError("group", "policies are an agent's or a group's; leave out group or agent_id")
 
@@ -69,7 +69,7 @@ async def lint_policies(
 ) -> PolicyWarnings:
     """The warnings that writing these policies would produce."""
     strict = is_strict(Query(request, known=(STRICT,)))
-    called = None if data.agent_id is None else called_agent(data.agent_id)
+    called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     with refusing_fields():
         require_entries(data.policies, agent_id, data.group)
@@ -81,7 +81,7 @@ async def lint_policies(
     except KeyTaken as error:
         raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
     written = [change.policy for change in changes[: len(data.policies)]]
-    warnings = in_set(await warnings_about(services, caller.workspace_id, written, agent_id, data.group))
+    warnings = with_set_paths(await warnings_about(services, caller.workspace_id, written, agent_id, data.group))
     if strict:
         require_none(warnings)
     return PolicyWarnings(warnings)

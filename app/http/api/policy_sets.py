@@ -9,14 +9,14 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
+from app.http.agent_references import REFERENCE_RULES, agent_in_path, agent_reference
 from app.http.authentication import requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import WANTED, agent_in_path, called_agent
 from app.http.change_reasons import provide_reason
 from app.http.etag import Tags, provide_if_match_tags, version_header
+from app.http.litestar_bodies import BodyDTO
 from app.http.paths import name_in_path
-from app.http.policy_warnings import STRICT, in_set, is_strict, require_none
+from app.http.policy_warnings import STRICT, is_strict, require_none, with_set_paths
 from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
@@ -51,8 +51,8 @@ class PutPolicies(Body, frozen=True):
     group: GroupName | None = None
 
     def __post_init__(self) -> None:
-        if self.agent_id is not None and called_agent(self.agent_id) is None:
-            raise FieldError("agent_id", WANTED)
+        if self.agent_id is not None and agent_reference(self.agent_id) is None:
+            raise FieldError("agent_id", REFERENCE_RULES)
 
     def require_owner(self, named_agent: str | None, agent_id: str | None, group: str | None) -> None:
         """Raise Invalid unless the body's owner is this agent, this group or the workspace.
@@ -143,7 +143,7 @@ async def _applied(
     query = Query(request, known=("prune", STRICT))
     prune, strict = query.choice("prune", ("true", "false")) == "true", is_strict(query)
     agent_id = None if agent is None else await agent_in_path(services, caller, agent)
-    called = None if data.agent_id is None else called_agent(data.agent_id)
+    called = None if data.agent_id is None else agent_reference(data.agent_id)
     named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     data.require_owner(named, agent_id, group)
     warnings = await _warnings(services, caller, data, agent_id, group, prune=prune)
@@ -177,7 +177,7 @@ async def _warnings(
     gone = [change.policy for change in changes if change.kind == "deleted"]
     written = [change.policy for change in changes[: len(data.policies)]]
     found = await warnings_about(services, caller.workspace_id, written, agent_id, group, gone)
-    return in_set(found)
+    return with_set_paths(found)
 
 
 def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:

@@ -10,10 +10,10 @@ from msgspec import Meta
 from app.http.api.policies import answer_written
 from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
-from app.http.called_policies import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.json_array import answer_list
-from app.http.policy_warnings import STRICT, is_strict, warnings_to_bear
+from app.http.litestar_bodies import BodyDTO
+from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
+from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
 from app.model.versions import Versions
@@ -61,7 +61,7 @@ async def roll_back(
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     draft = await services.policy_versions.get(caller.workspace_id, known, data.version)
-    warnings = await warnings_to_bear(services, caller, draft, strict=strict)
+    warnings = await accepted_warnings(services, caller, draft, strict=strict)
     policy = await services.policy_versions.roll_back(
         caller.workspace_id,
         known,

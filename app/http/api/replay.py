@@ -11,10 +11,10 @@ from litestar.response import Stream
 from msgspec import field
 
 from app.errors import Invalid
+from app.http.agent_references import agent_reference, require_references
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.body_requests import BodyDTO
-from app.http.called_agents import called_agent, require_callable
+from app.http.litestar_bodies import BodyDTO
 from app.http.open_answers import while_valid
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import Timestamp
@@ -50,7 +50,7 @@ class ReplayBody(Body, frozen=True):
     policies: Entries | None = None
 
     def __post_init__(self) -> None:
-        require_callable(self.agent_id, self.group)
+        require_references(self.agent_id, self.group)
         if self.agent_id is not None and self.group is not None:
             raise FieldError("group", "give agent_id or group, not both")
 
@@ -78,7 +78,7 @@ async def replay_log(
 ) -> Stream:
     """Yield lines of JSON while the replay runs. The last is the report, or says why there is none."""
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    called = None if data.agent_id is None else called_agent(data.agent_id)
+    called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     task = data.task(caller.workspace_id, agent_id, await services.audit.now_ms())
     await services.replayer.require_possible(task)

@@ -10,8 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from app.errors import Invalid, WebhookNotFound
 from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.body_requests import BodyDTO
 from app.http.etag import version_header
+from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.model.fields import Count
 from app.model.keys import Caller, Scope

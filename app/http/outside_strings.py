@@ -4,7 +4,7 @@ _PIECE = 128 * 1024
 _BLANKS = b" \t\r\n"
 
 
-def outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
+def outside_strings(raw: bytes, dropped: bytes = b"") -> bytes:
     """The bytes of a JSON document outside its strings, without the `dropped` bytes.
 
     It allocates little: for a large body, allocating takes longer than scanning.
@@ -13,10 +13,10 @@ def outside_texts(raw: bytes, dropped: bytes = b"") -> bytes:
     return _between_quotes(_without_escapes(raw).translate(None, dropped).replace(b'""', b""))
 
 
-def has_more_outside_texts(raw: bytes, bytes_max: int, texts_max: int) -> bool:
+def has_more_outside_strings(raw: bytes, bytes_max: int, strings_max: int) -> bool:
     """Whether `raw` has more than so many bytes outside strings, besides white space, or more than so many strings."""
     bare = _without_escapes(raw)
-    return bare.count(b'"') > 2 * texts_max or len(_between_quotes(bare).translate(None, _BLANKS)) > bytes_max
+    return bare.count(b'"') > 2 * strings_max or len(_between_quotes(bare).translate(None, _BLANKS)) > bytes_max
 
 
 def _between_quotes(raw: bytes) -> bytes:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import StoreUnavailable, Unauthorized
-from app.store.watch import Watch
+from app.store.shared_polling import SharedPolling
 
 
 class Looks:
@@ -42,7 +42,7 @@ async def stopping():
 
 async def test_the_store_is_asked_once_however_many_watch(looks, stopping):
     """Once at first, and then once in a while."""
-    watch = Watch(looks, 3600, stopping)
+    watch = SharedPolling(looks, 3600, stopping)
     wakes = [asyncio.Event() for _ in range(800)]
     watching = [watch.on("w", wake) for wake in wakes]
     seen = [await each.__aenter__() for each in watching]
@@ -55,7 +55,7 @@ async def test_the_store_is_asked_once_however_many_watch(looks, stopping):
 
 async def test_a_change_wakes_all_watchers_and_nothing_else_does(looks, stopping):
     """Idle ones are left in peace."""
-    watch, wakes = Watch(looks, 0, stopping), [asyncio.Event(), asyncio.Event()]
+    watch, wakes = SharedPolling(looks, 0, stopping), [asyncio.Event(), asyncio.Event()]
     async with watch.on("w", wakes[0]) as one, watch.on("w", wakes[1]) as other:
         await looks.next()
         await looks.next()
@@ -67,7 +67,7 @@ async def test_a_change_wakes_all_watchers_and_nothing_else_does(looks, stopping
 
 async def test_an_error_ends_watching_only_while_it_lasts(looks, stopping):
     """Watching that begins after an outage is not ended by it."""
-    watch, wake = Watch(looks, 0, stopping), asyncio.Event()
+    watch, wake = SharedPolling(looks, 0, stopping), asyncio.Event()
     async with watch.on("w", wake) as watched:
         looks.value = StoreUnavailable("away")
         await wake.wait()
@@ -81,7 +81,7 @@ async def test_an_error_ends_watching_only_while_it_lasts(looks, stopping):
 async def test_a_failed_first_look_ends_watching(looks, stopping):
     """The first look decides."""
     looks.value = Unauthorized("no")
-    watch = Watch(looks, 3600, stopping)
+    watch = SharedPolling(looks, 3600, stopping)
     with pytest.raises(Unauthorized):
         await watch.on("w", asyncio.Event()).__aenter__()
     assert len(watch) == 0
@@ -89,7 +89,7 @@ async def test_a_failed_first_look_ends_watching(looks, stopping):
 
 async def test_a_replica_that_stops_wakes_everybody(looks, stopping):
     """They see that it stops, and end."""
-    watch, wake = Watch(looks, 3600, stopping), asyncio.Event()
+    watch, wake = SharedPolling(looks, 3600, stopping), asyncio.Event()
     async with watch.on("w", wake):
         await asyncio.sleep(0)
         stopping.set()

@@ -10,7 +10,7 @@ from app.errors import AppError
 T = TypeVar("T")
 
 
-class Watched(Generic[T]):
+class Polled(Generic[T]):
     """What was seen last: a value, or the error raised instead. wakes: events set whenever it has changed."""
 
     def __init__(self, value: T) -> None:
@@ -30,7 +30,7 @@ class Watched(Generic[T]):
             each.set()
 
 
-class Watch(Generic[T]):
+class SharedPolling(Generic[T]):
     """Subjects being watched; one task polls each of them every `every_s` seconds.
 
     stopping: once set, all watchers are woken and polling ends.
@@ -38,16 +38,16 @@ class Watch(Generic[T]):
 
     def __init__(self, look: Callable[[str], Awaitable[T]], every_s: float, stopping: asyncio.Event) -> None:
         self._look, self._every_s, self._stopping = look, every_s, stopping
-        self._watched: dict[str, tuple[Watched[T], asyncio.Task[None]]] = {}
+        self._watched: dict[str, tuple[Polled[T], asyncio.Task[None]]] = {}
 
     def __len__(self) -> int:
         return len(self._watched)
 
     @asynccontextmanager
-    async def on(self, subject: str, wake: asyncio.Event) -> AsyncIterator[Watched[T]]:
+    async def on(self, subject: str, wake: asyncio.Event) -> AsyncIterator[Polled[T]]:
         """The subject's latest value; `wake` is set when it changes. Raises what the first poll raises."""
         if subject not in self._watched:
-            made = Watched(await self._look(subject))
+            made = Polled(await self._look(subject))
             if subject not in self._watched:  # another task may have polled it meanwhile
                 self._watched[subject] = made, asyncio.create_task(self._keep_looking(subject, made))
         watched, task = self._watched[subject]
@@ -60,7 +60,7 @@ class Watch(Generic[T]):
                 del self._watched[subject]
                 task.cancel()
 
-    async def _keep_looking(self, subject: str, watched: Watched[T]) -> None:
+    async def _keep_looking(self, subject: str, watched: Polled[T]) -> None:
         while not self._stopping.is_set():
             try:
                 await asyncio.wait_for(self._stopping.wait(), self._every_s)

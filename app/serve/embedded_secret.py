@@ -10,7 +10,7 @@ from app.settings import MIN_SECRET_BYTES, SettingsError
 _NAME = "secret"
 
 
-def kept_secret(folder: Path) -> str:
+def embedded_secret(folder: Path) -> str:
     """The secret of this data directory, created if there is none. Only its user can read it.
 
     It is written whole or not at all, even in a crash. The caller must hold the folder's lock. Raises SettingsError.

@@ -5,7 +5,7 @@ from msgspec import Struct
 NO_LIMIT = 1 << 53
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class WorkspaceLimits(Struct, frozen=True, kw_only=True):
     """The limits of every workspace; the scripts that write check them, so concurrent creations cannot exceed them.
 
     When a limit is lowered, existing things stay and can be changed.

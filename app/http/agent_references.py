@@ -11,30 +11,30 @@ from app.model.keys import Caller
 from app.model.text import FieldError, require_visible
 from app.replica import Services
 
-WANTED = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
+REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 
 
-def called_agent(given: str) -> str | None:
+def agent_reference(given: str) -> str | None:
     """The agent's id in canonical form, or its alias; None if the string can be neither."""
-    return _called(given) if len(given) <= MAX_ALIAS else None  # longer ones are not worth the memory
+    return _reference(given) if len(given) <= MAX_ALIAS else None  # longer ones are not worth the memory
 
 
 @lru_cache(maxsize=4096)
-def _called(given: str) -> str | None:
+def _reference(given: str) -> str | None:
     return canonical_uuid(given) or (given if is_alias(given) else None)
 
 
-def require_callable(agent_id: str | None, group: str | None) -> None:
+def require_references(agent_id: str | None, group: str | None) -> None:
     """Raise FieldError unless a body may name this agent and this group."""
-    if agent_id is not None and called_agent(agent_id) is None:
-        raise FieldError("agent_id", WANTED)
+    if agent_id is not None and agent_reference(agent_id) is None:
+        raise FieldError("agent_id", REFERENCE_RULES)
     if group is not None:
         require_visible("group", group)
 
 
 async def agent_in_path(services: Services, caller: Caller, given: str) -> str:
     """The id of the agent that a path names. Raises AgentNotFound."""
-    called = called_agent(name_in_path(given))
+    called = agent_reference(name_in_path(given))
     if called is None:
         raise AgentNotFound("No agent has this id or alias")
     return await services.agents.id_of(caller.workspace_id, called)
@@ -42,14 +42,14 @@ async def agent_in_path(services: Services, caller: Caller, given: str) -> str:
 
 async def agent_in_query(services: Services, caller: Caller, query: Query) -> str | None:
     """The id of the agent that the parameter agent_id names; None without it. Raises Invalid, AgentNotFound."""
-    called = called_in_query(query)
+    called = reference_in_query(query)
     return None if called is None else await services.agents.id_of(caller.workspace_id, called)
 
 
-def called_in_query(query: Query) -> str | None:
+def reference_in_query(query: Query) -> str | None:
     """The id or alias in the parameter agent_id; None without it. Raises Invalid."""
     given = query.given("agent_id")
-    called = None if given is None else called_agent(given)
+    called = None if given is None else agent_reference(given)
     if given is not None and called is None:
-        raise Invalid.at("agent_id", WANTED)
+        raise Invalid.at("agent_id", REFERENCE_RULES)
     return called

@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request
 
 from app.errors import PolicyNotFound
-from app.http.called_agents import agent_in_query
+from app.http.agent_references import agent_in_query
 from app.http.queries import Query
 from app.model.ids import canonical_uuid
 from app.model.keys import Caller

@@ -14,7 +14,7 @@ from app.model.constraints import Constraint
 from app.pdp.clauses import Test, Unjudged, clipped
 
 
-def meaning_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
+def canonical_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
     """The tests of what a string means to the tools that act on it."""
     if constraint.path is not UNSET:
         roots = constraint.path.under
