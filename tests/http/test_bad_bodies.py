@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.http.agent_references import WANTED
+from app.http.agent_references import REFERENCE_RULES
 
 HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\n", "unassigned": "\u0378"}
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}
@@ -297,7 +297,7 @@ OTHERS = {
         "/v1/policies",
         {"agent_id": "4 2", "name": "p", "rules": [DENY]},
         "$.agent_id",
-        WANTED,
+        REFERENCE_RULES,
     ),
     "policy of two agents": (
         "/v1/policies",
@@ -310,7 +310,7 @@ OTHERS = {
         "/v1/authorize",
         {"agent_id": "4 2", "tool_name": "t"},
         "$.agent_id",
-        WANTED,
+        REFERENCE_RULES,
     ),
     "call of an agent of another type": (
         "/v1/authorize",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.http.agent_references import WANTED
+from app.http.agent_references import REFERENCE_RULES
 from app.http.api.audit_log import FILTERS
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
@@ -33,9 +33,9 @@ WRONG = {
     "&".join(f"a{n}=1" for n in range(51)): ("?", "the query string has more than 50 parameters"),
 }
 AUDIT_WRONG = {
-    "agent_id=4+2": ("agent_id", WANTED),
-    "agentId=": ("agent_id", WANTED),
-    f"agent_id={UNKNOWN_ID}%00": ("agent_id", WANTED),
+    "agent_id=4+2": ("agent_id", REFERENCE_RULES),
+    "agentId=": ("agent_id", REFERENCE_RULES),
+    f"agent_id={UNKNOWN_ID}%00": ("agent_id", REFERENCE_RULES),
     f"agent_id={UNKNOWN_ID}&agentId={UNKNOWN_ID[:-1]}1": (
         "agent_id",
         "is given in two spellings that differ; leave agentId out",
@@ -83,7 +83,7 @@ def test_a_wrong_filter_is_refused(tenant, query, wrong):
 @pytest.mark.parametrize("value", ["4 2", "", "x" * 129])
 def test_a_malformed_agent_of_a_policy_list_is_refused(tenant, value):
     """An empty list would say that the agent has no policies."""
-    refused(tenant.reader.get("/v1/policies", params={"agent_id": value}), "agent_id", WANTED)
+    refused(tenant.reader.get("/v1/policies", params={"agent_id": value}), "agent_id", REFERENCE_RULES)
 
 
 @pytest.mark.parametrize(
