@@ -43,6 +43,7 @@ class Note(IntEnum):
     FAILED_AUTHENTICATION = -1
     ASKS_READINESS = -2
     TELLS_READINESS = -3
+    KEY_HAS_WORKED = -4
 
 
 class Fate(StrEnum):

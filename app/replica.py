@@ -174,7 +174,10 @@ async def open_services(
             pool=pool,
             budget=budget,
         )
-        authenticator = Authenticator(client, settings.caller_cache_size, prompt)
+        authenticator = Authenticator(
+            client, settings.caller_cache_size, prompt, tell=partial(lane.tell, Note.KEY_HAS_WORKED)
+        )
+        lane.hear(Note.KEY_HAS_WORKED, authenticator.hear)
         metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
         metrics.watch("remit_agent_cache_entries", lambda: len(cache))
         metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.keys import Caller, Scope, SessionFrom, digest_of
@@ -18,14 +19,23 @@ class Authenticator:
     wrong in one way only: the key may be gone or have expired. `commit_decision` checks that again; every other
     endpoint uses `authenticate`. Unknown keys are never cached.
 
-    prompt: a client with the shorter timeout of decisions; without it, `client` serves them too.
+    prompt: a client with the shorter timeout of decisions; without it, `client` serves them too. tell: called with the
+    digest of each key that has worked here, so that the replica's other process can `hear` of it.
     """
 
-    def __init__(self, client: Client, cache_size: int, prompt: Client | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        cache_size: int,
+        prompt: Client | None = None,
+        tell: Callable[[bytes], None] = lambda _: None,
+    ) -> None:
         self._client = client
         self._prompt = prompt or client
         self._cache_size = cache_size
+        self._tell = tell
         self._remembered: OrderedDict[str, Caller] = OrderedDict()
+        self._heard_of: OrderedDict[str, None] = OrderedDict()
         self._looked_up: dict[str, asyncio.Task[Caller]] = {}
 
     def __len__(self) -> int:
@@ -42,9 +52,20 @@ class Authenticator:
             self._remembered.move_to_end(digest)
         return caller
 
+    def has_worked(self, raw_key: str) -> bool:
+        """Whether the key has worked on this replica, in this process or in its other one, and not failed since."""
+        digest = digest_of(raw_key)
+        return digest in self._remembered or digest in self._heard_of
+
+    def hear(self, told: bytes) -> None:
+        """A key with this digest has worked in the other process."""
+        self._heard_of[told.decode()] = None
+        while len(self._heard_of) > self._cache_size:
+            self._heard_of.popitem(last=False)
+
     def forget(self, raw_key: str) -> None:
         """Remove a key from the cache because it has been revoked or has expired."""
-        self._remembered.pop(digest_of(raw_key), None)
+        self._drop(digest_of(raw_key))
 
     async def authenticate_once(self, raw_key: str) -> Caller:
         """The caller, as the store had it at some moment of this call; concurrent calls share one read of the store.
@@ -93,12 +114,18 @@ class Authenticator:
                 self._remember(digest, caller)
                 return caller, left_s
             if status == "expired":
-                self._remembered.pop(digest, None)
+                self._drop(digest)
                 raise ApiKeyExpired("The API key has expired")
-        self._remembered.pop(digest, None)
+        self._drop(digest)
         raise Unauthorized("The API key is unknown or has been revoked")
 
+    def _drop(self, digest: str) -> None:
+        self._remembered.pop(digest, None)
+        self._heard_of.pop(digest, None)
+
     def _remember(self, digest: str, caller: Caller) -> None:
+        if digest not in self._remembered:
+            self._tell(digest.encode())
         self._remembered[digest] = caller
         self._remembered.move_to_end(digest)
         while len(self._remembered) > self._cache_size:

@@ -108,17 +108,24 @@ def note_failure(services: Services, peer: str | None, headers: Iterable[Header]
 def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
     """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica."""
     wait_s = services.auth_failures.wait_s(peer, _forwarded(headers)) if services.auth_failures.locked else 0
-    if wait_s and known_caller(services, headers) is None:
-        raise LockedOut(math.ceil(wait_s))
+    if wait_s:
+        raw_key = _raw_key_in(headers)
+        if raw_key is None or not services.authenticator.has_worked(raw_key):
+            raise LockedOut(math.ceil(wait_s))
 
 
 def known_caller(services: Services, headers: Iterable[Header]) -> Caller | None:
-    """The caller with the request's key, if the key has worked on this replica; the store is not asked."""
+    """The caller with the request's key, if the key has worked in this process; the store is not asked."""
+    raw_key = _raw_key_in(headers)
+    return None if raw_key is None else services.authenticator.cached(raw_key)
+
+
+def _raw_key_in(headers: Iterable[Header]) -> str | None:
+    """The API key of a request, known or not; None if it has none that could be one."""
     try:
-        raw_key = raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
+        return raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
     except Unauthorized:
         return None
-    return services.authenticator.cached(raw_key)
 
 
 def peer_of(scope: Any) -> str | None:

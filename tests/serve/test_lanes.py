@@ -145,6 +145,23 @@ def test_a_call_that_takes_long_is_decided_in_the_slow_lane_and_once(service, ta
         assert len(entries(client, agent_id)) == 2
 
 
+def test_a_key_that_has_worked_in_one_lane_is_not_locked_out_in_the_other(service):
+    """Although every caller has the same address here, and one of them guesses keys."""
+    with service.client(ADMIN_KEY) as admin:
+        agent_id = make_agent(admin)
+        short, large = call_of(agent_id), call_of(agent_id, x=["y" * 1000] * 30)
+        raw_keys = [admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()["key"] for _ in range(2)]
+    with service.client(raw_keys[0]) as asks, service.client(raw_keys[1]) as reads:
+        assert asks.post("/v1/authorize", content=short).status_code == 200
+        assert reads.get("/v1/agents").status_code == 200
+        with service.client("svc_" + "0" * 32) as stranger:
+            answers = [stranger.get("/v1/agents").status_code for _ in range(70)]
+        assert (answers[0], answers[-1]) == (401, 429)
+        assert asks.post("/v1/authorize", content=large).status_code == 200
+        assert asks.get("/v1/agents").status_code == 200
+        assert reads.post("/v1/authorize", content=short).status_code == 200
+
+
 def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_others(service, store):
     """Each takes milliseconds of the loop. As long as its workspace is the only one, they stay; then few of them do."""
     rule = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}

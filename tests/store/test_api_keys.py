@@ -113,6 +113,32 @@ async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client,
         await keys.revoke(workspace_id, made.id, force=True)
 
 
+async def test_the_other_process_hears_that_a_key_has_worked(keys, client, workspace_id):
+    """Once; not after the key has failed in it; and of no more keys than it remembers callers."""
+    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+    _, another = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+    told: list[bytes] = []
+    one, other = Authenticator(client, 10, tell=told.append), Authenticator(client, 1)
+    await one.authenticate(raw_key)
+    await one.authenticate(raw_key)
+    assert not other.has_worked(raw_key)
+    [note] = told
+    other.hear(note)
+    assert one.has_worked(raw_key)
+    assert other.has_worked(raw_key)
+    assert other.cached(raw_key) is None
+
+    await keys.revoke(workspace_id, made.id, force=True)
+    with pytest.raises(Unauthorized):
+        await other.authenticate(raw_key)
+    assert not other.has_worked(raw_key)
+
+    await one.authenticate(another)
+    other.hear(note)
+    other.hear(told[-1])
+    assert (other.has_worked(raw_key), other.has_worked(another)) == (False, True)
+
+
 async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
     """The others get 404; nobody gets anything else."""
     made, _ = await keys.create(workspace_id, "k", (Scope.ADMIN,))
