@@ -1,11 +1,13 @@
 """The body of a request, taken from a connection's bytes: of an announced length, or in chunks."""
 
 import re
+from itertools import repeat
 
 from app.errors import HeadTooLarge, Invalid
 from app.http.protocol.bounds import HEAD_BYTES, LINE_BYTES
 from app.http.protocol.head import require_fields
 
+ANY_LINES = 1 << 62
 _size_line = re.compile(rb"([0-9A-Fa-f]{1,15}+)((?:[ \t]*+;[\t\x20-\x7e\x80-\xff]*+)?+)\r\n").match
 
 
@@ -43,11 +45,16 @@ class ChunkedBody:
         self._in_chunk = self._in_trailers = False
         self._held = b""
 
-    def feed(self, data: bytes, into: bytearray) -> bytes:
-        """Take the bytes of the body; return those that follow the message. Raises Invalid or HeadTooLarge."""
+    def feed(self, data: bytes, into: bytearray, most_lines: int = ANY_LINES) -> bytes:
+        """Take the bytes of the body; return those that follow the message. Raises Invalid or HeadTooLarge.
+
+        most_lines: read no more than this many lines; the body is then not complete, and what follows them is returned.
+        """
         data, self._held = self._held + data, b""
         at = 0
-        while not self.is_complete:
+        for _ in repeat(None, most_lines):
+            if self.is_complete:
+                break
             if self._chunk:
                 piece = data[at : at + self._chunk]
                 into += piece

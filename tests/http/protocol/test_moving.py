@@ -62,12 +62,17 @@ def make_pair():
 HIDDEN = b'POST /v1/authorize HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{"a": 0\r\n\r\n'
 """A chunk that is not complete, and ends as a body does."""
 
+BITS = CHUNKED.replace(b"4\r\nbody", b"1\r\nb\r\n" * 60 + b"4\r\nbody")
+"""A short body in many chunks, which take long to put together."""
+
+TRAILERS = CHUNKED[:-2] + b"a:\r\n" * 200 + b"\r\n"
 LONG = b"x" * (IN_THE_LOOP_BYTES + 1)
 LONG_CHUNK = CHUNKED.replace(b"4\r\nbody", b"%x\r\n%b" % (len(LONG), LONG))
 
 
 @pytest.mark.parametrize(
-    "request_", [GET, LARGE, CHUNKED[:-1], HIDDEN, LONG_CHUNK, CALL.replace(b"authorize ", b"authorize?a ")]
+    "request_",
+    [GET, LARGE, CHUNKED[:-1], HIDDEN, LONG_CHUNK, BITS, TRAILERS, CALL.replace(b"authorize ", b"authorize?a ")],
 )
 async def test_the_fast_lane_passes_on_everything_but_short_calls(make_pair, request_):
     pair = make_pair(is_fast=True)
