@@ -20,9 +20,9 @@ KEPT_CHARACTERS = 256
 _LOOKED_AT = 4 * 1024
 _MARK, _SPACE, _AT, _A_RUN = *map(ord, "! @"), b"x" * RUN  # searching for a single byte takes a quarter of the time
 _seen = bytes(ord("x" if chr(code) in SIGNS else "!" if chr(code) in "\\=<" else chr(code)) for code in range(256))
-"""Substrings that hint at a credential, or at a string that names a secret itself: `name=value`, embedded JSON."""
+"""`!` may belong to a credential, or to a string that names a secret itself: `name=value`, embedded JSON."""
 
-_before_host = re.compile(rb"://|@(?:tcp|unix)|jdbc:").search
+_before_host = re.compile(rb"://|@(?:tcp|unix)|jdbc:", re.IGNORECASE).search
 _KEY_TYPE = KEY_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
 
@@ -43,7 +43,7 @@ def recorded(
     during which no other thread runs.
     """
     made = _encode(redactor.redacted(value, partial(_without_long, long_bytes=long_bytes) if is_large else None))
-    if not is_large and len(made) <= long_bytes and _is_plain(made):
+    if not is_large and len(made) <= long_bytes and _is_plain(made, redactor):
         return made
     names_secrets = may_name_secrets(made, redactor)
 
@@ -64,32 +64,15 @@ def takes_long(raw: bytes, redactor: Redactor) -> bool:
     return len(raw) > QUICK_BYTES and (b"\\u" in raw or b'"-' in raw or may_name_secrets(raw, redactor))
 
 
-def _is_plain(made: bytes) -> bool:
-    """Whether this JSON certainly holds no credential and no string that names a secret; takes half a microsecond."""
+def _is_plain(made: bytes, redactor: Redactor) -> bool:
+    """Whether this JSON certainly holds no credential and no string that names a secret; mostly half a microsecond."""
     seen = made.translate(_seen)
-    return not (
-        _MARK in seen
-        or seen.find(_A_RUN) >= 0
-        or (_SPACE in seen and _says_more(made))
-        or (_AT in seen and _before_host(made) is not None)
-    )
-
-
-def _says_more(made: bytes) -> bool:
-    """A second look, at strings with spaces: whether they may name a secret in a way that `_seen` does not show."""
-    # Faster than a regular expression, and than searching bytes, which first tries to read the substring as a number.
-    text = made.decode()
-    return (
-        ": " in text
-        or "--" in text
-        or " -" in text
-        or " '" in text
-        or "word:" in text
-        or "word " in text
-        or "wd:" in text
-        or " set " in text
-        or "asic " in text
-    )
+    if _MARK in seen or seen.find(_A_RUN) >= 0 or (_AT in seen and _before_host(made) is not None):
+        return False
+    # Otherwise a string names a secret only with a space, or a colon that does not follow the string.
+    if _SPACE not in seen and made.count(b":") == made.count(b'":'):
+        return True
+    return not may_name_secrets(made, redactor) and "basic " not in made.decode().lower()
 
 
 def _is_long(text: str, long_bytes: int) -> bool:

@@ -1,11 +1,17 @@
 """What the log keeps of a call's values: secrets are removed, then long strings are shortened."""
 
+from functools import partial
+
 import msgspec
 import pytest
 from both_sides import REDACTOR
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.model.credentials import without_credentials
 from app.model.recording import KEPT_CHARACTERS, LONG_TEXT_BYTES, recorded
 from app.model.signer import UNSIGNED, Purpose, Signer
+from app.model.text_redaction import redacted_text
 
 SIGNER = Signer([b"n" * 32])
 RAW_KEY = "svc_" + "0123456789abcdef" * 2
@@ -71,11 +77,59 @@ def test_a_short_call_is_kept_whole():
         "use token 'HUNTER2a'",
         "config set token HUNTER2a",
         "login ann password HUNTER2a",
+        "password:HUNTER2a",
+        "/password:HUNTER2a",
+        "X-Api-Key:HUNTER2a",
+        "{'token':'HUNTER2a'}",
+        "{token:'HUNTER2a'}",
+        "-token HUNTER2a",
+        "CONFIG SET token HUNTER2a",
+        "IDENTIFIED BY HUNTER2a",
+        "use PASSPHRASE:HUNTER2a",
+        "BASIC HUNTER2a",
+        "JDBC:ORACLE:THIN:ANN/HUNTER2a@db",
     ],
 )
 def test_a_secret_with_a_single_hint_is_not_kept(text):
     """In an otherwise plain call, which is searched only if a quick scan finds such a hint."""
     assert "HUNTER2a" not in kept({"a": text})["a"]
+
+
+JOINTS = [
+    ":",
+    ": ",
+    " : ",
+    "=",
+    " = ",
+    "=>",
+    " ",
+    "\t",
+    "\n",
+    "\\\n",
+    "'",
+    '"',
+    "{",
+    "[",
+    ",",
+    ";",
+    "/",
+    "-",
+    "--",
+    "<",
+    ">",
+]
+NAMES = ["password", "PASSWORD", "token", "apiKey", "Authorization", "passphrase", "pass", "pwd", "name", "value"]
+PHRASES = ["CONFIG SET ", "login a ", "export ", "identified by ", "IDENTIFIED BY ", "BASIC ", "Basic ", "bearer "]
+COMMANDS = ["curl ", "redis-cli ", "mysql ", "sshpass ", "-u", "-u ", "-a ", "-p"]
+VALUES = ["x", "\u00e9", "dTpwVw", "a/b@c", "redis://:p@h", "JDBC:oracle:thin:"]
+PIECES = st.sampled_from(JOINTS + NAMES + PHRASES + COMMANDS + VALUES)
+
+
+@given(text=st.lists(PIECES, min_size=1, max_size=8).map("".join))
+def test_no_shortcut_misses_what_a_thorough_search_finds(text):
+    """Most calls are searched for hints only: in doubt, there must be one."""
+    thorough = msgspec.json.encode(REDACTOR.redacted({"a": text}, partial(redacted_text, REDACTOR))).decode()
+    assert recorded({"a": text}, REDACTOR, UNSIGNED).decode() == without_credentials(thorough)
 
 
 def test_a_large_call_is_recorded_like_any_other():
