@@ -20,8 +20,8 @@ from app.replica import Services
 
 _PATH = PATH.encode()
 _MOST_LINES = 100
-"""Of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes; each takes about 3 us,
-and nothing is known yet of who sends them.
+"""Of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes. Each takes 3 us, and
+nothing is known yet of who sends them.
 """
 
 
