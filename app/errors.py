@@ -195,7 +195,9 @@ class IdempotencyConflict(AppError):
 
 
 class IdempotencyStale(AppError):
-    """The first answer to this Idempotency-Key no longer holds: the agent or its policies have changed since."""
+    """The first answer to this Idempotency-Key no longer holds: the agent or its policies have changed since, or a time
+    window has closed.
+    """
 
     status = 409
     code = "IDEMPOTENCY_STALE"

@@ -64,8 +64,8 @@ def without_decision(status: str, time_us: int, full: str) -> Stale | Escalates 
             raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
         case "outdated":
             raise IdempotencyStale(
-                "The agent or its policies have changed since this Idempotency-Key was answered, and nothing was "
-                "decided now; ask again with a new one"
+                "The agent or its policies have changed since this Idempotency-Key was answered, or a time window has "
+                "closed, and nothing was decided now; ask again with a new one"
             )
         case "crowded":
             raise LimitReached(

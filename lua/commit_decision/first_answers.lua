@@ -12,7 +12,7 @@ RETURNS
   repeated    first_answer holds the answer to the same request; nothing written
   conflict    first_answer holds the answer to a different request; nothing written
   crowded     the API key has as many first answers as it may have; nothing written
-  outdated    first_answer was decided under other version tokens; nothing written
+  outdated    first_answer was decided under other version tokens, or allows what the plan does not; nothing written
 WRITES        first_answer for 24 hours, answer_counts
 HOLDS         I8 an acknowledged change binds
 ]]
@@ -26,7 +26,7 @@ end
 local slot, answers_in_slot, shared_version
 if first_answer and not refusal then
   shared_version = (last[4] or '') .. group_tokens
-  local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version')
+  local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version', 'result', 'approvalId')
   if not first[1] then
     local answers = 0
     slot, answers_in_slot = math.floor(time_ms / 14400000), 0
@@ -41,6 +41,10 @@ if first_answer and not refusal then
     refusal = 'conflict'
   elseif first[2] ~= version or first[3] ~= shared_version then
     -- What was allowed then may be forbidden now, and deciding again would take the quotas twice: refuse.
+    refusal = 'outdated'
+  elseif first[4] == 'allowed' and result ~= 'allowed' and not (result == 'escalated' and first[5]) then
+    -- Nothing but the time has changed, and with it the plan: a time window has closed. (A call that a person has
+    -- approved is still planned as escalated.)
     refusal = 'outdated'
   else
     refusal = 'repeated'

@@ -9,7 +9,7 @@ from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Stale
 from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
-from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Plan, Result, Tokens
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, Tokens
 from app.model.keys import Caller, Scope
 from app.model.policies import PolicyKind
 from app.model.rules import ToolDenylist
@@ -31,11 +31,11 @@ async def commit(scene, plan, idempotency=ASKED, *, at=START, tokens=None):
 
 
 async def test_a_retry_gets_the_first_answer_and_takes_nothing(scene):
-    """I4: same entry, no second call in the quota, whatever the second plan says."""
+    """I4: same entry, no second call in the quota, whatever the second plan's quotas say."""
     one = quota("one", 1, 60 * SECOND)
     first = await commit(scene, Plan(ALLOWED, (one,)))
 
-    again = await commit(scene, Plan(DENIED), at=START + SECOND)
+    again = await commit(scene, Plan(ALLOWED, (one,)), at=START + SECOND)
 
     assert isinstance(first, Decision)
     assert isinstance(again, Decision)
@@ -82,7 +82,7 @@ async def test_a_retry_is_known_while_secrets_are_replaced(scene):
     first = await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "0" * 64))
     replaced = Idempotency("a" * 64, "1" * 64, ("0" * 64,))
 
-    assert (await commit(scene, Plan(DENIED), replaced)).id == first.id
+    assert (await commit(scene, Plan(ALLOWED), replaced)).id == first.id
     with pytest.raises(IdempotencyConflict):
         await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "1" * 64, ("2" * 64,)))
 
@@ -136,6 +136,26 @@ async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, out
 
     assert await scene.everything() == before
     assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), ANOTHER_KEY, tokens=tokens), Decision)
+
+
+@pytest.mark.parametrize("now", [DENIED, Outcome(Result.ESCALATED, None, None, "ask")], ids=["denied", "escalated"])
+async def test_what_the_clock_no_longer_permits_is_not_repeated(scene, now):
+    """I8: a time window that has closed changes no policy, and forbids what was allowed in it all the same."""
+    one, closes = quota("one", 10, 60 * SECOND), START + SECOND
+    await commit(scene, Plan(ALLOWED, (one,), START, closes), at=START)
+    assert (await commit(scene, Plan(ALLOWED, (one,), START, closes), at=closes - 1)).repeated
+    assert await commit(scene, Plan(ALLOWED, (one,), START, closes), at=closes) == Stale(closes, version_moved=False)
+    before = await scene.everything()
+
+    with pytest.raises(IdempotencyStale):
+        await commit(scene, Plan(now, holds_from_us=closes), at=closes)
+
+    assert await scene.everything() == before
+
+
+async def test_a_no_is_repeated_although_the_clock_would_permit_it_now(scene):
+    """Who wants to know whether it does asks with another key."""
+    assert (await commit(scene, Plan(DENIED))).outcome == (await commit(scene, Plan(ALLOWED))).outcome == DENIED
 
 
 async def test_an_outdated_replica_learns_of_a_change_before_an_answer_is_repeated(scene):
