@@ -1,4 +1,7 @@
-"""The parts of a running replica; `main` builds them and gives each what it needs."""
+"""The parts of a running replica; `main` builds them and gives each what it needs.
+
+Long because every part is made and connected here, where one can see what depends on what.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
