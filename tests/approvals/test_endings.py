@@ -79,7 +79,7 @@ def test_an_old_approval_is_void_from_the_moment_of_the_change(scene, person, wh
 
 @each_change
 def test_an_old_request_cannot_be_decided_any_more(scene, person, why, change):
-    """The same call does not join it, either."""
+    """Nor does the same call join it."""
     first = scene.ask()["approval"]["id"]
 
     scene.tenant.in_store(lambda client: change(client, scene))

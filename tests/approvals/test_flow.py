@@ -220,7 +220,7 @@ def test_a_read_key_decides_nothing(tenant, agent_id):
 
 
 def test_another_workspaces_approval_is_unknown(tenant, agent_id, store):
-    """Like everything of another workspace."""
+    """Like anything in another workspace."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     stranger = Tenant(store.url, tenant.replica)
     for path in (approval_id, str(uuid.uuid4()), "nonsense"):
@@ -272,7 +272,7 @@ def test_an_approved_call_goes_past_a_budget_that_asks_and_is_counted(tenant, pe
 
 
 def test_a_key_that_the_asking_key_made_never_decides(tenant, agent_id):
-    """Nor does a key created by such a key: an agent that may create keys is still one person."""
+    """Nor can a key created by such a key: an agent that may create keys is still one person."""
     maker = tenant.new_key(["admin"], name="maker")["key"]
     with tenant.replica.client(maker) as asking:
         asked = asking.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "refund.create"}).json()

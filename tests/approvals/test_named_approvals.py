@@ -25,7 +25,7 @@ def require_mismatch(answer):
 
 
 def test_the_approval_that_is_named_is_joined_and_then_used(tenant, agent_id, person):
-    """As the call would find it by itself."""
+    """Just as the call would have found it by itself."""
     first = ask(tenant, agent_id)
     approval_id = first["approval"]["id"]
     again = named(tenant, agent_id, approval_id).json()
@@ -41,7 +41,7 @@ def test_the_approval_that_is_named_is_joined_and_then_used(tenant, agent_id, pe
 
 
 def test_an_id_in_capitals_is_the_same_id(tenant, agent_id):
-    """As everywhere."""
+    """As in every other place."""
     asked = ask(tenant, agent_id)
     assert named(tenant, agent_id, asked["approval"]["id"].upper()).json()["approval"] == asked["approval"]
 
@@ -63,7 +63,7 @@ def test_a_finished_approval_is_not_requested_again(tenant, agent_id, person, en
 
 
 def test_unknown_approvals_and_those_of_others_are_answered_alike(tenant, agent_id, person, store):
-    """Another call's, agent's or workspace's approval, or none: a client that tries ids learns nothing."""
+    """Whether it belongs to another call, agent or workspace, or to none: a client that tries ids learns nothing."""
     ask(tenant, agent_id)
     other = tenant.new_agent()["id"]
     tenant.new_policy(other, ALLOW, ASK)
@@ -94,7 +94,7 @@ def test_a_rule_that_was_not_asked_about_is_not_covered(tenant, agent_id, person
 
 
 def test_a_denial_wins_and_is_logged_whatever_is_named(tenant, agent_id):
-    """The named approval is not even looked at."""
+    """The named approval is not even read."""
     tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, kind="guardrail", name="stop")
     answer = named(tenant, agent_id, str(uuid.uuid4()))
     assert answer.json()["result"] == "denied"

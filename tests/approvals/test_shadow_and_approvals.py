@@ -38,7 +38,7 @@ def test_what_people_approved_would_have_been_allowed_too(tenant, agent_id, pers
 
 
 def test_a_shadow_rule_would_have_asked_once_more(tenant, agent_id, person):
-    """Nobody has approved it."""
+    """Because nobody has approved that rule."""
     first = ask(tenant, agent_id)
     approve(person, first["approval"]["id"])
     tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["*"]}, **IN_SHADOW)

@@ -34,7 +34,7 @@ def test_two_concurrent_approvals_both_count_only_if_two_are_needed(tenant, pers
 
 
 def test_parameters_too_long_to_show_must_be_accepted_and_are_bound(tenant, agent_id, person):
-    """Up to 16 KiB a person sees all of it."""
+    """A person sees parameters of up to 16 KiB in full."""
     whole, cut = (
         tenant.authorize(agent_id, "refund.create", parameters={"text": "x" * length})["approval"]["id"]
         for length in (SHOWN_WHOLE, CUT)

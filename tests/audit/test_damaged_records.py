@@ -93,7 +93,7 @@ ROWS = [(key, field) for key, fields in HASHES.items() for field in fields if fi
 
 @pytest.mark.parametrize(("key", "field"), ROWS, ids=[f"{key}-{field!r}" for key, field in ROWS])
 async def test_garbage_in_a_field_is_reported_as_damage_or_changes_no_answer(client, log, workspace_id, key, field):
-    """Every field that a reader parses, and some that none does."""
+    """Every field that a reader parses, and some that no reader does."""
     name = log.keyspace.audit_segment(4) if key == "segment" else getattr(log.keyspace, key)
     kept = await client.call("HGET", name, field)
     before = await answers(client, workspace_id)
@@ -119,7 +119,7 @@ SETS = {
 
 @pytest.mark.parametrize("index", SETS)
 async def test_garbage_in_the_index_is_reported_as_damage_or_changes_no_answer(client, log, workspace_id, index):
-    """Members that cannot be read, that name segments which do not exist, that count wrongly; and other scores."""
+    """Unreadable members, names of missing segments, wrong counts and wrong scores."""
     dimension, value = SETS[index]
     key = log.keyspace.audit_by(dimension, value, 1) if dimension else log.keyspace.audit_by_all(1)
     members = await client.call("ZRANGE", key, 0, -1, "WITHSCORES")
@@ -181,7 +181,7 @@ async def test_a_missing_key_or_one_of_another_type_is_reported_as_damage(client
 
 @pytest.mark.parametrize("sequence", [113, 116, 120])
 async def test_an_entry_missing_from_the_stream_never_shortens_an_answer(client, log, workspace_id, sequence):
-    """The oldest, one in the middle and the newest; once sealed, a line in its place says so."""
+    """Whether the oldest, one in the middle or the newest; once sealed, a line in its place says that it is missing."""
     await client.call("XDEL", log.keyspace.audit_stream, f"{sequence}-0")
     with pytest.raises(AuditLogDamaged, match=f"Entry {sequence} of the audit log is gone from the stream"):
         await AuditLog(client).query(workspace_id, AuditQuery(limit=1000))

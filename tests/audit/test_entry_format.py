@@ -33,7 +33,7 @@ def test_an_entry_without_further_fields_has_the_bytes_it_always_had():
 
 
 def test_further_fields_stand_after_the_timestamp_as_they_were_written():
-    """Text, a number, JSON on one line; one that this release does not know is a string."""
+    """A string, a number, or JSON on one line; a field unknown to this release becomes a string."""
     further = {"session": 's"1', "policyVersion": 3, "context": '{"a":\n[1, "\\n"]}', "later": "7"}
     line = line_of(stored(**further))
     assert line == LINE[:-1] + b',"session":"s\\"1","policyVersion":3,"context":{"a": [1, "\\n"]},"later":"7"}'
@@ -41,7 +41,7 @@ def test_further_fields_stand_after_the_timestamp_as_they_were_written():
 
 
 def test_a_mapping_and_a_list_of_fields_give_the_same_line():
-    """The two ways in which the store's replies arrive."""
+    """The two forms of the store's replies."""
     fields = stored(session="s", later="x")
     assert line_from(columns_of(fields)) == line_of(dict(zip(fields[::2], fields[1::2], strict=True)))
 
@@ -57,20 +57,20 @@ def test_a_mapping_and_a_list_of_fields_give_the_same_line():
     ids=str,
 )
 def test_a_field_that_would_break_a_line_makes_the_entry_unreadable(further):
-    """No line is broken JSON or has a field twice."""
+    """No line is invalid JSON or has a field twice."""
     with pytest.raises(Unreadable):
         line_of(stored(**further))
 
 
 def test_only_an_entry_of_another_type_may_have_no_result():
-    """A decision has one."""
+    """A decision always has one."""
     assert b'"result":null' in line_of(stored(result="", type="approval"))
     with pytest.raises(Unreadable, match="result"):
         line_of(stored(result=""))
 
 
 async def test_entries_other_than_decisions_are_found_sealed_or_not(client, workspace_id):
-    """By agent and by tool, but not by a result; the index includes them, and verifies."""
+    """By agent and by tool, but not by result; the index includes them and verifies."""
     writer = Writer(client, workspace_id)
     for number in range(12):
         further = {"type": "outcome", "result": ""} if number % 3 == 0 else {}
@@ -87,7 +87,7 @@ async def test_entries_other_than_decisions_are_found_sealed_or_not(client, work
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["unsealed", "sealed"])
 async def test_an_entry_is_found_by_its_id_even_if_the_clock_has_stepped(client, workspace_id, sealed):
-    """An id gives the time of the call; a wrong one only makes the search longer."""
+    """The id encodes the call's time; a wrong time only makes the search longer."""
     writer, ids = Writer(client, workspace_id), Ids()
     honest, stepped = ids.new(START_MS + 7), ids.new(START_MS - 7_200_000)
     await writer.append(6)

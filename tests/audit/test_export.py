@@ -49,7 +49,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("query", QUERIES, ids=["all", "agent", "agent and result", "nothing", "times"])
 async def test_a_file_holds_every_match_once_oldest_first_and_ends_with_its_count(client, writer, workspace_id, query):
-    """Over segments and stream, with the same filters as a query."""
+    """Across segments and stream, with the same filters as a query."""
     *records, end = [msgspec.json.decode(line) for line in (await exported(client, workspace_id, query)).splitlines()]
     everything = AuditQuery(**{name: getattr(query, name) for name in query.__struct_fields__} | {"limit": 1000})
     assert records == list(reversed(writer.expected(everything)))
@@ -91,7 +91,7 @@ async def test_a_row_says_by_which_version_and_with_which_code_it_was_decided(cl
 
 @pytest.mark.parametrize("code", ["approval_approved", "executed"])
 async def test_entries_other_than_decisions_are_exported_too(client, workspace_id, code):
-    """What became of an approval or a call has a code of its own."""
+    """Entries about approvals and outcomes have codes of their own."""
     writer = Writer(client, workspace_id)
     await writer.append(type="outcome", code=code, decisionId=AGENTS[0])
     _, row, _ = csv.reader(io.StringIO((await exported(client, workspace_id, kind=Format.CSV)).decode(), newline=""))
@@ -124,7 +124,7 @@ async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, wo
 
 
 async def test_an_interrupted_export_does_not_look_complete(client, writer, workspace_id):
-    """Without the last piece there is no end record, and gzip has no trailer."""
+    """Without the last chunk there is no end record, and no gzip trailer."""
     pieces = [piece async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON)]
     cut = b"".join(pieces[:-1])
     assert b'"end"' not in cut.splitlines()[-1]
@@ -144,5 +144,5 @@ async def test_an_interrupted_export_does_not_look_complete(client, writer, work
     [("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("", False), ("br", False), ("gzip;q=0", False)],
 )
 def test_gzip_is_used_only_for_those_who_accept_it(header, wanted):
-    """Accept-Encoding decides."""
+    """As Accept-Encoding says."""
     assert accepts_gzip(header) is wanted

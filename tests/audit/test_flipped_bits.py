@@ -36,7 +36,7 @@ async def exported(client, workspace_id):
 
 
 async def test_a_flipped_bit_of_a_segment_is_never_an_answer(client, writer, workspace_id):
-    """Any bit of its data: in queries and in an export, the error names the segment."""
+    """Whichever bit of its data: queries and exports fail with an error that names the segment."""
     log, chance = AuditLog(client), random.Random(7)
     whole = await exported(client, workspace_id)
     key = writer.keyspace.audit_data(2)
@@ -92,7 +92,7 @@ async def test_a_missing_segment_is_a_damaged_log_and_names_itself(client, write
 
 
 async def test_an_export_is_not_complete_without_a_segment_that_the_index_has_lost(client, writer, workspace_id):
-    """Nor without an entry that is gone from the stream."""
+    """Nor without an entry that is missing from the stream."""
     members = await client.call("ZRANGE", writer.keyspace.audit_by_all(0), 0, -1)
     await client.call("ZREM", writer.keyspace.audit_by_all(0), members[1])
     with pytest.raises(AuditLogDamaged, match="does not have segment 2"):
@@ -106,7 +106,7 @@ async def test_an_export_is_not_complete_without_a_segment_that_the_index_has_lo
 
 
 async def test_an_export_is_written_in_pieces_so_others_are_not_delayed(client, writer, workspace_id):
-    """Lines stay whole."""
+    """No line is split."""
     pieces = [each async for each in export(client, workspace_id, AuditQuery(), Format.NDJSON)]
     assert max(map(len, pieces)) < 40_000
     assert all(each.endswith(b"\n") for each in pieces if each)

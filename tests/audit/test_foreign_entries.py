@@ -40,7 +40,7 @@ async def add(client, writer, entry_id, **fields):
 async def test_an_entry_that_blocks_commits_is_quarantined_and_commits_go_on(
     client, writer, workspace_id, entry_id, is_there, caplog
 ):
-    """Whatever its id, and even if the stream only remembers the id. It is logged and kept, but never sealed."""
+    """Whatever its id, even if only the id remains in the stream. It is logged and kept, but never sealed."""
     given = await add(client, writer, entry_id, **dict.fromkeys((name.decode() for name in FIELDS), "1"))
     if not is_there:
         await client.call("XDEL", writer.keyspace.audit_stream, given)

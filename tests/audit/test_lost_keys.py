@@ -40,7 +40,7 @@ async def segments(client, keyspace):
 @pytest.mark.parametrize("loss", ["gone", "set back"])
 @pytest.mark.parametrize("knows_it", [True, False], ids=["the same sealer", "another sealer"])
 async def test_without_its_head_no_segment_is_written_over(client, writer, workspace_id, loss, knows_it, caplog):
-    """Sealing stops and says why; with the head of before, it goes on, and nothing is missing."""
+    """Sealing stops and says why; once the head is restored, it continues, and nothing is missing."""
     keyspace, sealer = writer.keyspace, Sealer(client, 5, 100)
     before = await segments(client, keyspace)
     if knows_it:
@@ -83,7 +83,7 @@ async def test_a_half_written_segment_is_written_again(client, writer, workspace
 async def test_commits_go_on_after_the_last_entry_if_their_number_is_lost(
     client, writer, workspace_id, unsealed, caplog
 ):
-    """No entry that was answered is set aside, and none of the next ones gets a number that was used."""
+    """No answered entry is quarantined, and no number is used twice."""
     keyspace = writer.keyspace
     await writer.append(unsealed - 2)
     await client.call("DEL", keyspace.commits)

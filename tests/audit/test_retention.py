@@ -58,14 +58,14 @@ async def index_keys(client, workspace_id):
 
 
 async def test_nothing_is_dropped_before_it_is_archived(client, writer, workspace_id, archive):
-    """Unless told otherwise; and what was archived goes up to the newest segment, which stays."""
+    """Unless configured otherwise; the newest segment is archived too, but stays."""
     assert await drop(client, workspace_id, 99, unarchived=False) == []
     assert await archive.write(client) == 8
     assert await drop(client, workspace_id, 99, unarchived=False) == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_the_script_itself_refuses_what_is_not_archived_or_not_the_oldest(client, writer, workspace_id):
-    """What was looked up before it may have changed since; the script decides."""
+    """What was read before the script may have changed since, so the script checks again."""
     keyspace = writer.keyspace
     sha256 = [await client.call("HGET", keyspace.audit_segment(number), "sha256") for number in (1, 2)]
 
@@ -81,7 +81,7 @@ async def test_the_script_itself_refuses_what_is_not_archived_or_not_the_oldest(
 
 
 async def test_only_segments_without_a_young_entry_are_dropped(client, writer, workspace_id):
-    """Whole segments, oldest first: 40 entries are too old, two segments of 16 have no other."""
+    """Whole segments, oldest first: of 40 old entries, 32 fill two segments that hold no others."""
     assert await drop(client, workspace_id, 99, before_ms=START_MS + 41) == [1, 2]
 
 
@@ -124,7 +124,7 @@ async def test_queries_of_what_is_left_are_as_before(client, writer, workspace_i
 
 
 async def test_the_chain_verifies_across_the_cut(client, writer, workspace_id, archive):
-    """From the floor on; from a checkpoint of before the cut; and from the archive into the store."""
+    """From the floor, from a checkpoint made before the cut, and from the archive into the store."""
     early = (await Verifier(client, workspace_id).verify(segments_max=5)).checkpoint
     await archive.write(client)
     await drop(client, workspace_id, 5, unarchived=False)
@@ -165,7 +165,7 @@ async def test_a_gap_between_archive_and_log_is_found(client, writer, workspace_
 
 
 async def test_a_floor_that_was_moved_is_found_out(client, writer, workspace_id):
-    """Dropping by hand breaks the chain, because the floor's hash is the dropped segment's."""
+    """Deleting segments by hand breaks the chain, because the floor holds the dropped segment's hash."""
     await drop(client, workspace_id, 2)
     await client.call("HSET", writer.keyspace.audit_head, "floor_segment", 4, "floor_sequence", 49)
     await client.call("DEL", writer.keyspace.audit_segment(3))
@@ -214,7 +214,7 @@ async def test_of_two_runs_at_once_one_writes_the_archive(client, writer, worksp
 
 @pytest.mark.parametrize("harm", ["change", "delete", "swap"])
 async def test_an_archive_that_was_tampered_with_is_found_out(client, writer, workspace_id, archive, harm):
-    """The first file that is not what was sealed is named."""
+    """The first file that differs from what was sealed is named."""
     await archive.write(client)
     third, fourth = archive.folder / "3.jsonl.zst", archive.folder / "4.jsonl.zst"
     if harm == "change":
@@ -230,7 +230,7 @@ async def test_an_archive_that_was_tampered_with_is_found_out(client, writer, wo
 
 
 async def test_a_damaged_segment_is_not_archived(client, writer, workspace_id, archive):
-    """It stays in the store for somebody to look at, and so does everything after it."""
+    """It stays in the store for inspection, and so does everything after it."""
     await client.call("HSET", writer.keyspace.audit_segment(4), "sha256", "0" * 64)
     with pytest.raises(AuditLogDamaged, match="Segment 4"):
         await archive.write(client)
@@ -238,7 +238,7 @@ async def test_a_damaged_segment_is_not_archived(client, writer, workspace_id, a
 
 
 async def test_an_export_after_a_drop_says_where_it_begins(client, writer, workspace_id):
-    """The end record has the first sequence that there was."""
+    """The end record has the first sequence that the log still had."""
     await drop(client, workspace_id, 5)
     pieces = b"".join([piece async for piece in export(client, workspace_id, AuditQuery(), Format.NDJSON)])
     assert msgspec.json.decode(pieces.splitlines()[-1]) == {
@@ -257,7 +257,9 @@ OVERTAKEN = [
 @pytest.mark.parametrize("ahead", [0, 1, 3])
 @pytest.mark.parametrize("query", OVERTAKEN, ids=["all", "agent", "tool", "times"])
 async def test_an_export_that_retention_overtakes_fails(client, writer, workspace_id, query, ahead):
-    """After any number of pieces: what is missing from the index by then is not taken for what never was."""
+    """After any number of chunks: segments dropped from the index meanwhile are not mistaken for segments without
+    matches.
+    """
     pieces = []
 
     async def overtaken():
@@ -281,7 +283,7 @@ async def test_an_export_continues_if_retention_drops_only_entries_outside_its_s
 
 
 async def test_a_follower_is_told_when_retention_overtakes_it(client, writer, workspace_id):
-    """It fails instead of passing over entries; who comes back goes on at the floor, and learns of it."""
+    """It fails instead of skipping entries; a follower that reconnects continues at the floor and is told so."""
     stopping, seen = asyncio.Event(), []
 
     async def overtaken():
@@ -305,7 +307,7 @@ async def test_a_follower_is_told_when_retention_overtakes_it(client, writer, wo
 
 
 async def test_the_compactor_drops_what_is_older_than_the_setting(client, writer, workspace_id):
-    """By the store's clock, and only with a setting. These entries are from the future, so none is old."""
+    """By the store's clock, and only if a retention is set. These entries are from the future, so none is old."""
     name = f"name of {workspace_id}"
     await client.call("HSET", WORKSPACES, name, workspace_id)
     settings = Settings(audit_retention_days=1, audit_drop_unarchived=True)

@@ -117,7 +117,7 @@ def happens_before(client, script, command):
 
 
 async def test_a_stream_that_starts_elsewhere_refuses_the_segment(client, writer, workspace_id):
-    """I9: what was read is sealed only while it is still what the stream begins with."""
+    """I9: entries that were read are sealed only while the stream still begins with them."""
     await writer.append(20)
     happens_before(client, SEAL_SEGMENT, ("XDEL", writer.keyspace.audit_stream, "1-0"))
     assert await Sealer(client, 16, 100).seal_next(workspace_id) is None
@@ -125,7 +125,7 @@ async def test_a_stream_that_starts_elsewhere_refuses_the_segment(client, writer
 
 
 async def test_nothing_is_quarantined_once_the_head_has_moved(client, writer, workspace_id):
-    """I9: what looked foreign may be an answered decision that has come back, or be in the log already."""
+    """I9: an entry that looked foreign may be an answered decision restored meanwhile, or be sealed already."""
     await writer.append(4)
     await client.call("XADD", writer.keyspace.audit_stream, "4-5", "hello", "there")
     happens_before(client, QUARANTINE_ENTRIES, ("HSET", writer.keyspace.audit_head, "sequence", "2"))
@@ -135,7 +135,7 @@ async def test_nothing_is_quarantined_once_the_head_has_moved(client, writer, wo
 
 
 async def test_a_store_set_back_to_before_a_segment_seals_its_entries_again(client, writer, sealer, workspace_id):
-    """I9: a crash, a failover or a backup takes the store back; a compactor that remembers better must not insist."""
+    """I9: a crash, a failover or a backup sets the store back; the compactor follows the store, not its memory."""
     await writer.append(20)
     keys = writer.keyspace
     for entry_id, fields in await client.call("XRANGE", keys.audit_stream, "-", "+"):
@@ -198,7 +198,7 @@ async def test_large_entries_make_short_segments(client, writer, sealer, workspa
 async def test_an_unreadable_entry_is_quarantined_and_keeps_its_place(
     client, writer, sealer, workspace_id, poison, caplog
 ):
-    """It blocks nothing and does not disappear: a line names it, its fields are kept, a log line reports it."""
+    """It blocks nothing and is not lost: a line stands for it, its fields are kept, and a log line reports it."""
     await writer.append(3)
     await writer.append(1, **poison)
     await writer.append(3)
@@ -247,13 +247,13 @@ async def test_an_entry_that_no_commit_wrote_is_quarantined_and_never_logged(cli
 
 
 async def test_an_empty_stream_seals_nothing(client, sealer, workspace_id):
-    """There is no empty segment."""
+    """A segment is never empty."""
     assert await sealer.seal_next(workspace_id) is None
 
 
 @pytest.mark.parametrize("sealers", [1, 2, 4])
 async def test_a_sealer_that_takes_over_within_a_part_counts_its_names_alike(client, writer, workspace_id, sealers):
-    """However many take turns, a name has one key, and there are no more of them than may be."""
+    """However many sealers alternate, each name has one key, and there are at most as many keys as allowed."""
     await writer.append_each({"toolName": f"tool.{number // 8 % 5}"} for number in range(64))
     taking_turns = [Sealer(client, 8, 4) for _ in range(sealers)]
     for number in range(8 + 8 * sealers):
@@ -266,7 +266,7 @@ async def test_a_sealer_that_takes_over_within_a_part_counts_its_names_alike(cli
 
 
 def test_an_entry_with_fields_in_another_order_is_the_same_line():
-    """The stream's order is a fast way, not a promise."""
+    """The usual order of fields is an optimisation, not a requirement."""
     flat = [str(part).encode() for pair in fields_of(1).items() for part in pair]
     pairs = list(zip(flat[::2], flat[1::2], strict=True))
     turned = [part for pair in reversed(pairs) for part in pair]
@@ -276,7 +276,7 @@ def test_an_entry_with_fields_in_another_order_is_the_same_line():
 
 @pytest.mark.parametrize("time_ms", [0, 1, 999, 1_000, 253_402_300_799_999])
 def test_a_line_shows_any_time(time_ms):
-    """Also one with fewer digits than a second has milliseconds, or with zeros before it."""
+    """Also a time with few digits, or with leading zeros."""
     for text in (str(time_ms), f"00{time_ms}"):
         fields = {name.encode(): str(value).encode() for name, value in fields_of(1, timeMs=text).items()}
         assert msgspec.json.decode(line_of(fields))["timestamp"] == rfc3339(time_ms)

@@ -433,13 +433,13 @@ async def test_each_tampering_is_found_by_what_the_page_says(log, tamper, plain,
 
 
 def test_the_page_has_a_row_for_each_tampering():
-    """With what finds it; the row's name is the test's."""
+    """It says what finds the tampering; row and test have the same name."""
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w-]+) \| ([\w-]+) \|$", PAGE, re.MULTILINE)
     assert rows == [(act.__name__, plain or "-", kept or "-") for act, plain, kept in TAMPERINGS]
 
 
 async def test_a_verification_without_new_entries_repeats_the_checkpoint(log):
-    """Nothing new: the same line, and nothing found."""
+    """The same line as before, and no finding."""
     kept = (await log.verify()).checkpoint
     for _ in range(2):
         found = await log.verify(Checkpoint.parse(kept.line))
@@ -447,7 +447,7 @@ async def test_a_verification_without_new_entries_repeats_the_checkpoint(log):
 
 
 async def test_entries_unsealed_at_a_checkpoint_are_compared_after_sealing(log):
-    """Entries and changes go on into segments and links; the checkpoint still speaks of them."""
+    """Its entries and changes have moved into segments and links meanwhile."""
     kept = (await log.verify()).checkpoint
     await log.writer.append(4)
     for entries in (2, 16):
@@ -460,7 +460,7 @@ async def test_entries_unsealed_at_a_checkpoint_are_compared_after_sealing(log):
 
 
 async def test_a_checkpoint_of_an_earlier_release_still_counts(log):
-    """Five words: the segment, and nothing of stream and changes."""
+    """It has five words: the segment, but neither stream nor changes."""
     line = " ".join((await log.verify()).checkpoint.line.split()[:5])
     assert (await log.verify(Checkpoint.parse(line))).complete
     await log.drop(2)
@@ -468,7 +468,7 @@ async def test_a_checkpoint_of_an_earlier_release_still_counts(log):
 
 
 async def test_a_floor_set_by_retention_is_not_a_finding(log):
-    """Archived or not: the head says how it came to be."""
+    """Whether archived or not: the head says why it is there."""
     await Retention(log.client, unarchived=True).drop_next(log.workspace_id, 2**50)
     found = await log.verify()
     assert (found.finding, found.first_segment) == (None, 2)
@@ -490,7 +490,7 @@ async def test_a_partial_verification_says_what_it_did_not_check(log):
 
 
 async def test_concurrent_writers_never_fork_the_chain_of_changes(log):
-    """The script takes only what is built upon the newest link."""
+    """The script accepts only a link that builds on the newest one."""
     genesis = trail_genesis(log.workspace_id)
     assert genesis.sha256 != trail_genesis(log.workspace_id[::-1]).sha256
     assert sorted([await seal_changes(log.client, log.workspace_id) for _ in range(2)]) == [0, 2]
@@ -498,7 +498,7 @@ async def test_concurrent_writers_never_fork_the_chain_of_changes(log):
 
 
 async def test_the_compactor_chains_changes_within_a_sweep(log):
-    """Whoever has nothing new is left alone, and what was deleted stops nobody."""
+    """Trails without changes are not touched, and a deleted one does not stop the others."""
     await log.call("HSET", WORKSPACES, log.workspace_id, log.workspace_id)
     for _ in range(2):
         await Compactor(log.client, Settings()).sweep()

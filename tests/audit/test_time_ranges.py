@@ -25,7 +25,7 @@ async def written():
 
 @pytest.mark.parametrize(("first", "last"), [(1, 40), (7, 7), (12, 33), (38, 40), (40, 90), (0, 3)])
 async def test_every_entry_of_the_span_is_among_them_in_order(written, first, last):
-    """Up to a segment of others may come before and after; none comes twice."""
+    """Up to a segment of other entries may come before and after; none comes twice."""
     client, workspace_id, _ = written
     found = []
     async for chunk in AuditLog(client).entries(workspace_id, None, START_MS + first, START_MS + last):

@@ -71,7 +71,7 @@ async def test_a_log_is_read_as_a_whole_when_its_round_is_due_and_not_before(wat
 
 @pytest.mark.parametrize(("segment", "fault"), [(1, "removed"), (3, "removed"), (5, "truncated")])
 async def test_a_finding_is_reported_and_the_log_not_noted_as_intact(watched, segment, fault):
-    """Whichever step meets it; the next round is an interval later all the same."""
+    """In whichever step it is found; the next round comes an interval later as usual."""
     await watched.client.call("DEL", watched.keys.audit_data(segment))
     verified_ms, intact_ms = await watched.go_round()
     assert (verified_ms is not None, intact_ms) == (True, None)
@@ -88,7 +88,7 @@ async def test_only_one_of_two_processes_verifies_a_log(watched):
 
 
 async def test_entries_dropped_by_retention_meanwhile_are_not_a_finding(watched, monkeypatch):
-    """The round goes on at the floor."""
+    """The round continues at the floor."""
     begun_from = []
 
     async def drop_and_verify(self, since, segments_max, _verify=Verifier.verify):

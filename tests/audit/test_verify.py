@@ -77,7 +77,7 @@ async def log(client, workspace_id):
 
 
 async def test_an_untouched_log_is_intact(log):
-    """It says how much it checked, and where the chain stands."""
+    """The result says how much was checked, and where the chain ends."""
     found = await log.verify()
     assert found.finding is None
     assert found.complete
@@ -89,7 +89,7 @@ async def test_an_untouched_log_is_intact(log):
 
 
 async def test_an_empty_log_is_intact(client, workspace_id):
-    """There is nothing to be wrong."""
+    """Nothing in it can be wrong."""
     found = await Verifier(client, workspace_id).verify()
     assert (found.finding, found.complete, found.checkpoint.segment) == (None, True, 0)
     again = await Verifier(client, workspace_id).verify(Checkpoint.parse(found.checkpoint.line))
@@ -206,7 +206,7 @@ async def test_the_first_segment_that_was_tampered_with_is_named(log, tamper, fa
 
 
 async def test_a_checkpoint_kept_elsewhere_exposes_a_log_rewritten_as_a_whole(log):
-    """Without one, a chain that is consistent in itself is all that there is."""
+    """Without a checkpoint, only the chain's own consistency can be checked."""
     kept = Checkpoint.parse((await log.verify()).checkpoint.line)
     body = await log.forge(2)
     previous = (await log.segment(1)).sha256
@@ -266,20 +266,20 @@ async def test_a_log_rewritten_after_a_checkpoint_is_detected(log):
 
 
 async def test_a_checkpoint_of_another_workspace_is_refused(log, ids):
-    """It would prove nothing."""
+    """Comparing with it would prove nothing."""
     with pytest.raises(Invalid, match="another workspace"):
         await log.verify(since=Checkpoint(ids.new(0), 0, 0, "0" * 64, 0))
 
 
 @pytest.mark.parametrize("line", ["", "a b c d e", "018bcfe5-6800-7000-8000-000000000001 1 1 abc 2026-11-20T12:34:56Z"])
 def test_a_line_that_is_no_checkpoint_is_refused(line):
-    """With a sentence that says what one is."""
+    """The sentence says what a checkpoint looks like."""
     with pytest.raises(ValueError, match="is not a checkpoint"):
         Checkpoint.parse(line)
 
 
 async def test_segments_sealed_during_the_verification_are_verified_too(log, client, workspace_id):
-    """It ends at the head as it is when it gets there."""
+    """Verification ends at the head as it is when it gets there."""
     await log.writer.append(13)
     sealer = Sealer(client, 16, 100)
 
@@ -304,5 +304,5 @@ def test_a_genesis_belongs_to_one_workspace(ids):
 
 
 def test_a_finding_in_the_index_names_its_part():
-    """What the index holds of a segment is made in one place."""
+    """So a finding can be looked up."""
     assert (row_member(Row(130, 2, 3, 4, 5)), part_of(130)) == ("130:2:3:4:5", 1)

@@ -97,7 +97,7 @@ async def test_an_untouched_index_is_intact(log):
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("dimension", INDEXES)
 async def test_an_index_that_contradicts_the_entries_is_detected(log, dimension, harm):
-    """The first segment of which it is wrong is named, and the checkpoint is of the one before."""
+    """The first wrong segment is named, and the checkpoint covers the one before."""
     key = log.keyspace.audit_by(dimension, INDEXES[dimension], 1)
     if not await log.client.call("EXISTS", key):
         key = log.keyspace.audit_by(dimension, "other", 1)
@@ -112,7 +112,7 @@ async def test_an_index_that_contradicts_the_entries_is_detected(log, dimension,
 
 
 async def test_an_index_row_without_entries_is_detected(log):
-    """It would make an offset skip what is not there."""
+    """An offset would skip entries that do not exist."""
     await log.client.call("ZADD", log.keyspace.audit_by("result", "escalated", 1), 1, "4:1:1")
     assert (await log.verify()).finding is None  # nobody asks for it and misses anything
     await log.client.call("ZADD", log.keyspace.audit_by("agent", "other", 1), 1, "5:1:1")
@@ -130,7 +130,7 @@ async def test_a_second_index_row_for_a_segment_is_detected(log):
 
 @pytest.mark.parametrize("entries", [16, 250], ids=["as it is", "with a false count"])
 async def test_an_index_row_in_the_wrong_part_is_detected_and_ignored_by_queries(log, entries):
-    """It would show the segment's entries twice, and make an offset skip others."""
+    """It would show the segment's entries twice, and an offset would skip others."""
     client, keyspace, workspace_id = log.client, log.keyspace, log.workspace_id
     queries = AuditQuery(limit=1000), AuditQuery(limit=1000, offset=30), AuditQuery(limit=9, agent_id=AGENTS[1])
     before = [await AuditLog(client).query(workspace_id, query) for query in queries]
@@ -150,7 +150,7 @@ async def test_an_index_row_in_the_wrong_part_is_detected_and_ignored_by_queries
 @pytest.mark.parametrize("member", ["1:1:1", "7:1:1", "x:1:1", "\u00b2:1:1"])
 @pytest.mark.parametrize("dimension", INDEXES)
 async def test_a_segment_in_the_index_of_another_part_is_found_out(log, dimension, member):
-    """Or something that is no segment at all."""
+    """Or a member that is not a segment at all."""
     key = log.keyspace.audit_by(dimension, INDEXES[dimension], 1)
     if not await log.client.call("EXISTS", key):
         key = log.keyspace.audit_by(dimension, "other", 1)
@@ -162,7 +162,7 @@ async def test_a_segment_in_the_index_of_another_part_is_found_out(log, dimensio
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["first sequence", "first ms", "last ms"])
 async def test_a_part_whose_times_do_not_span_its_segments_is_detected(log, place):
-    """Queries with times, a cursor or an offset would pass over it."""
+    """Queries with times, a cursor or an offset would skip it."""
     span = (await log.client.call("HGET", log.keyspace.audit_parts, "1")).split(" ")
     span[place] = str(int(span[place]) + (1 if place < 2 else -1))
     await log.client.call("HSET", log.keyspace.audit_parts, "1", " ".join(span))
@@ -172,7 +172,7 @@ async def test_a_part_whose_times_do_not_span_its_segments_is_detected(log, plac
 
 
 async def test_a_wrong_list_of_frames_is_detected(log):
-    """Sequences of entries are counted by it."""
+    """Readers derive the entries' sequences from it."""
     key = log.keyspace.audit_segment(5)
     frames = await log.client.call("HGET", key, "frames")
     await log.client.call("HSET", key, "frames", frames.replace("3:", "2:", 1))
@@ -213,7 +213,7 @@ async def test_segments_dropped_by_retention_meanwhile_are_not_a_fault(log):
 
 @pytest.mark.parametrize("lost", ["tool.1", "tool.3"])
 async def test_a_tool_whose_index_was_deleted_is_named(log, lost):
-    """As the entries have it: not its hash, and not `other`, where tools without an index of their own are."""
+    """By the name in the entries: not by its hash, nor by `other`, the index of tools without one of their own."""
     key = log.keyspace.audit_by("tool", name_of(lost), 1)
     had_its_own = await log.client.call("DEL", key)
     found = await log.verify()

@@ -66,7 +66,7 @@ def cache(shelf):
 
 
 async def test_a_loaded_agent_is_served_from_the_cache(cache, shelf):
-    """The same object, without asking again; by workspace and by agent."""
+    """The same object, without another read; by workspace and by agent."""
     shelf.put("a")
     assert cache.recall(W, "a") is None
 
@@ -79,7 +79,7 @@ async def test_a_loaded_agent_is_served_from_the_cache(cache, shelf):
 
 
 async def test_concurrent_misses_load_an_agent_once(cache, shelf):
-    """They all get the same object; another agent is loaded meanwhile."""
+    """All get the same object; another agent can be loaded meanwhile."""
     shelf.put("a")
     shelf.put("b")
     shelf.open.clear()
@@ -95,7 +95,7 @@ async def test_concurrent_misses_load_an_agent_once(cache, shelf):
 
 
 async def test_an_agent_is_recalled_by_the_alias_that_it_was_loaded_with(cache, shelf):
-    """Whichever it was loaded by, it is kept once."""
+    """Whether loaded by id or by alias, it is cached once."""
     shelf.put("a", alias="x")
     loaded = await cache.load(W, "x")
     assert cache.recall(W, "x") is cache.recall(W, "a") is loaded
@@ -107,7 +107,7 @@ async def test_an_agent_is_recalled_by_the_alias_that_it_was_loaded_with(cache, 
 
 
 async def test_an_alias_leads_to_the_agent_that_was_loaded_with_it_last(cache, shelf):
-    """Until that leaves; the one that had it before takes nothing of it away."""
+    """Until that one is evicted; evicting the former holder changes nothing."""
     shelf.put("a", alias="x")
     before = await cache.load(W, "a")
     shelf.put("b", alias="x")
@@ -123,7 +123,7 @@ async def test_an_alias_leads_to_the_agent_that_was_loaded_with_it_last(cache, s
 
 
 async def test_a_caller_that_gives_up_does_not_cancel_the_load_for_others(cache, shelf):
-    """A client that disconnects cancels its own request, not that of whoever waits beside it."""
+    """A client that disconnects cancels only its own request."""
     shelf.put("a")
     shelf.open.clear()
     first, second = (asyncio.create_task(cache.load(W, "a")) for _ in range(2))
@@ -140,7 +140,7 @@ async def test_a_caller_that_gives_up_does_not_cancel_the_load_for_others(cache,
 
 @pytest.mark.parametrize("failure", [AgentNotFound("none"), StoreUnavailable("away")])
 async def test_a_failed_load_fails_all_its_callers_and_is_not_cached(cache, shelf, failure):
-    """Who asks afterwards gets what is there then."""
+    """The next caller loads again."""
     shelf.held["a"] = failure
     outcomes = await asyncio.gather(*(cache.load(W, "a") for _ in range(3)), return_exceptions=True)
     assert [type(each) for each in outcomes] == [type(failure)] * 3
@@ -151,7 +151,7 @@ async def test_a_failed_load_fails_all_its_callers_and_is_not_cached(cache, shel
 
 
 async def test_a_load_that_fails_after_everybody_gave_up_is_not_logged(cache, shelf, caplog):
-    """Its error has nobody to go to."""
+    """Nobody is left to hear of its error."""
     shelf.held["a"] = StoreUnavailable("away")
     shelf.open.clear()
     waiting = asyncio.create_task(cache.load(W, "a"))
@@ -183,7 +183,7 @@ async def test_only_what_is_stale_is_dropped(cache, shelf):
 
 
 async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(shelf):
-    """What is asked for stays."""
+    """Agents in use stay."""
     cache = AgentCache(shelf, Compiled, 3 * 2_100)
     for name in "abc":
         shelf.put(name)
@@ -199,7 +199,7 @@ async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(s
 
 
 async def test_large_policies_take_the_place_of_many(shelf):
-    """The JSON of the rules counts, so memory is bounded whatever agents look like."""
+    """The JSON of the rules counts, so memory is bounded whatever the policies."""
     cache = AgentCache(shelf, Compiled, 20_000)
     for name in "abcde":
         shelf.put(name)
@@ -226,7 +226,7 @@ async def test_an_agent_larger_than_the_cache_is_not_kept_and_costs_nobody_a_pla
 
 
 async def test_a_version_that_was_kept_goes_when_the_next_is_too_large(shelf):
-    """The old one would only be found stale again and again."""
+    """The old one would be found stale at every call."""
     cache = AgentCache(shelf, Compiled, 20_000)
     shelf.put("a")
     await cache.load(W, "a")
@@ -239,7 +239,7 @@ async def test_a_version_that_was_kept_goes_when_the_next_is_too_large(shelf):
 
 
 async def test_loading_again_does_not_count_twice(cache, shelf):
-    """The bytes held are those of the entries that are there."""
+    """Only entries in the cache count."""
     shelf.put("a")
     await cache.load(W, "a")
     once = cache.bytes_held
@@ -261,14 +261,14 @@ async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
 
 @pytest.mark.parametrize(("tools", "on_the_loop"), [(1, True), (10_000, False)])
 async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, on_the_loop):
-    """Everybody else is answered meanwhile. The JSON of the rules tells, whatever is in it."""
+    """Others are answered meanwhile. The size of the rules' JSON decides."""
     cache = AgentCache(shelf, lambda _agent, _policies, _marks: threading.get_ident(), 1_000_000)
     shelf.put("a", tools=tools)
     assert ((await cache.load(W, "a")).compiled == threading.get_ident()) is on_the_loop
 
 
 async def test_the_heap_is_told_which_agents_stay(shelf):
-    """After each agent that is kept, and not for one that is gone when its call is answered."""
+    """After each agent that is cached, but not for one that is used only for its call."""
     kept = []
     cache = AgentCache(shelf, Compiled, 20_000, kept=lambda: kept.append(len(cache)))
     for agent_id, tools in (("a", 1), ("b", 1), ("large", 10_000)):

@@ -108,7 +108,7 @@ async def test_a_stale_version_is_loaded_anew_and_keeps_the_decisions_id(decided
 
 
 async def test_a_clock_that_moved_is_read_again_and_nothing_is_loaded(decided):
-    """The second plan is made for the store's time."""
+    """The second plan uses the store's time."""
     cache = Cache(Agent())
 
     await authorizer(cache, Commit(Stale(1234, version_moved=False), None)).authorize(CALLER, REQUEST, 0)
@@ -118,7 +118,7 @@ async def test_a_clock_that_moved_is_read_again_and_nothing_is_loaded(decided):
 
 
 async def test_a_decision_that_stays_stale_is_given_up(decided):
-    """I6: 503 rather than an answer from policies that are no more."""
+    """I6: 503 rather than an answer by outdated policies."""
     commit = Commit(Stale(5, version_moved=True))
 
     with pytest.raises(StoreUnavailable):

@@ -59,7 +59,7 @@ async def called(plan, request=REQUEST, tokens=TOKENS, approval=None, patience_u
 
 
 async def test_a_plain_call_runs_the_script_without_parts():
-    """Any number of rate limits, a context and a policy's version: none of them needs more."""
+    """Any number of rate limits, a context and a policy's version need no part."""
     script, keys, args = await called(Plan(ALLOWED, (LIMIT, replace(LIMIT, fingerprint="other"))))
 
     keyspace = Keyspace("w")
@@ -93,7 +93,7 @@ CASES = {
 
 @pytest.mark.parametrize("part", CASES)
 async def test_a_part_gets_the_keys_and_arguments_of_its_header(part):
-    """As many as the header has, and no other part comes with them."""
+    """Exactly as many as the header declares, and no other part is included."""
     script, keys, args = await called(**CASES[part])
 
     assert script is (COMMIT_ASKING if part == "approvals" else COMMIT_WITH_PARTS)
@@ -108,7 +108,7 @@ async def test_a_part_gets_the_keys_and_arguments_of_its_header(part):
 
 
 async def test_each_part_gets_its_arguments():
-    """Several parts in one call, each with its own words."""
+    """Several parts in one call, each with its own arguments."""
     tokens = CASES["groups"]["tokens"]
     plan = Plan(ALLOWED, (LIMIT, replace(BUDGET, bucket="b1"), CHECK), 60, 120)
     suspends = replace(BREAKER, fingerprint="c", max_denials=9, suspends=True)
@@ -128,5 +128,5 @@ async def test_each_part_gets_its_arguments():
 
 
 def test_every_part_has_a_case():
-    """But the one that says where the others are."""
+    """Except the one that says where the others are."""
     assert {*CASES, "parts"} == COMMIT_PARTS.keys()

@@ -29,7 +29,7 @@ ANSWER = "answer (app/http/api/authorize.py:1)"
     ],
 )
 def test_a_stack_belongs_to_the_innermost_stage_it_was_caught_in(frames, stage):
-    """A helper's time is its caller's stage, and only what no frame of ours claims is the loop's."""
+    """A helper's time counts for its caller's stage; only time outside our frames is the loop's."""
     assert stages.stage_of(frames) == stage
 
 

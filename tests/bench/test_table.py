@@ -58,7 +58,7 @@ def test_question_command_goals_and_omissions_stand_around_the_table():
 
 
 def test_a_column_that_a_row_cannot_have_stays_empty():
-    """An empty handler has no store; that is no zero."""
+    """An empty handler has no store, which is not the same as zero."""
     rows = [
         Row(label="empty", samples=[{"req/s": 10.0}]),
         Row(label="decision", samples=[{"req/s": 5.0, "store us": 3.0}]),
@@ -75,7 +75,7 @@ def test_a_goal_that_was_not_measured_is_not_met():
 
 
 def test_rounds_take_turns():
-    """A B A B: whatever else runs on the machine meets both."""
+    """A B A B: whatever else runs on the machine affects both."""
     order = []
 
     def turn(name):
@@ -93,7 +93,7 @@ def a_noisy_table(kept_waiting, **goal):
 
 
 def test_a_rate_is_not_judged_when_neighbours_had_the_core():
-    """With half of the core gone to others a ratio can come out either way; it was seen to."""
+    """With half of the core lost to others, a ratio can come out either way, and has."""
     text = render(a_noisy_table(45.0))
 
     assert "**Not a quiet run**: others had the service's core for up to 45 %" in text
@@ -101,7 +101,7 @@ def test_a_rate_is_not_judged_when_neighbours_had_the_core():
 
 
 def test_cpu_time_is_judged_all_the_same():
-    """Neighbours take the core, they do not add to what a request spends of it."""
+    """Neighbours take time on the core, but do not change what a request costs."""
     assert "| decision against empty | ≥ 0.7 | 0.90 | met |" in render(a_noisy_table(45.0, needs_quiet=False))
 
 

@@ -49,7 +49,7 @@ def test_one_instant_is_itself(one, other):
     ],
 )
 def test_a_string_that_names_no_day_or_instant_is_refused(text):
-    """A local time among it: nobody knows when that is."""
+    """Including local times, which name no instant."""
     with pytest.raises(Ambiguous):
         moment_of(text)
 

@@ -74,12 +74,12 @@ SAME = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_no_hostile_spelling_passes_for_our_domain(text):
-    """Refused, or sent where it goes."""
+    """Refused, or read as the domain that it leads to."""
     with suppress(Ambiguous):
         assert not host_matcher(["corp.com", "*.corp.com"])(canonical_email_domain(text))
 
 
 @pytest.mark.parametrize(("text", "domain"), SAME.items(), ids=SAME)
 def test_a_plain_address_has_one_domain(text, domain):
-    """Lower case and ASCII; the local part has no say."""
+    """In lower case and ASCII; the local part does not matter."""
     assert canonical_email_domain(text) == domain

@@ -108,7 +108,7 @@ def test_no_hostile_spelling_is_under_the_directory(text):
 
 @pytest.mark.parametrize(("text", "canonical"), SAME.items(), ids=SAME)
 def test_a_path_has_one_spelling(text, canonical):
-    """What is taken out changes nothing about where it leads."""
+    """Removing `.`, `..` and slashes does not change where it leads."""
     assert canonical_path(text) == canonical
 
 

@@ -151,20 +151,20 @@ def test_no_hostile_spelling_passes_for_our_host(text):
 
 @pytest.mark.parametrize("text", ODD_ADDRESSES.values(), ids=ODD_ADDRESSES)
 def test_an_address_in_an_odd_spelling_is_refused(text):
-    """Since it is read as another address, or as a name, depending on who reads it."""
+    """Because some parsers read another address, or a name."""
     with pytest.raises(Ambiguous):
         canonical_host(text)
 
 
 @pytest.mark.parametrize(("text", "canonical"), SAME.items(), ids=SAME)
 def test_a_host_has_one_spelling(text, canonical):
-    """Case, a dot at the end, port, path and other letters than ASCII make no other host."""
+    """Case, a trailing dot, port, path and non-ASCII letters do not make another host."""
     assert canonical_host(text) == canonical
 
 
 @pytest.mark.parametrize("text", [text for text in (HOSTILE | ODD_ADDRESSES | SAME) if "://" in text])
 def test_an_accepted_host_is_the_one_that_other_parsers_read(text):
-    """The WHATWG's algorithm and RFC 3986's come to the same host, whatever we are asked about."""
+    """The WHATWG's algorithm and RFC 3986's find the same host."""
     agrees_with_others(text)
 
 
@@ -195,7 +195,7 @@ pieces = st.sampled_from(
 @settings(max_examples=examples(1000))
 @given(st.sampled_from(["https://", "http://", "ws://", "ftp://", "HTTPS://"]), st.lists(pieces, max_size=6))
 def test_any_accepted_host_is_the_one_that_other_parsers_read(scheme, parts):
-    """Of whatever hostile pieces an address is made."""
+    """Whatever hostile pieces a URL is made of."""
     agrees_with_others(scheme + "".join(parts))
 
 
@@ -230,7 +230,7 @@ def test_a_star_elsewhere_or_a_url_is_not_a_pattern(pattern):
 
 
 def test_a_star_covers_what_is_below_and_not_the_domain_itself():
-    """However many names are between."""
+    """However many labels are between."""
     below = host_matcher(["*.corp.com"])
     assert below("a.corp.com")
     assert below("b.a.corp.com")

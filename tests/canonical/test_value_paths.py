@@ -89,7 +89,7 @@ def test_a_value_is_missing_as_a_whole_or_in_an_element(name, call, missing):
     ],
 )
 def test_a_value_that_blocks_a_path_cannot_be_judged(name, call, said):
-    """A tool may look into it where a rule cannot; a decoy beside it does not help."""
+    """A tool may look inside it where a rule cannot; a decoy next to it changes nothing."""
     with pytest.raises(Ambiguous, match=said):
         ValuePath(name).find(call)
 
@@ -106,7 +106,7 @@ def test_a_name_is_accepted(name):
     "name", ["a[]", "a[0]", "a[*", "a*]", "a*", "*", "[*]", "[*].a", "a[*]b", "a[*].", "a[**]", "a[ * ]", "*.a"]
 )
 def test_other_brackets_and_stars_are_refused(name):
-    """Each is a name that someone might write for what they mean by `[*]`."""
+    """Each is a way in which someone might mistype `[*]`."""
     with pytest.raises(ValueError, match=r"stand only in `\[\*\]`, for each element of an array: `recipients\[\*\]`"):
         require_path(name)
 
@@ -125,7 +125,7 @@ def test_a_name_from_before_there_were_paths_is_a_key():
 
 
 def test_the_name_of_a_plain_key_is_known_as_one():
-    """So that it is looked up and nothing else."""
+    """It is then a single look-up."""
     assert ValuePath("a").is_plain
     assert ValuePath("a[0]").is_plain
     assert not ValuePath("a.b").is_plain

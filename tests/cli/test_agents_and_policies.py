@@ -82,7 +82,7 @@ def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
 
 
 def test_a_revoked_agent_is_revoked_for_good(remit):
-    """The console says so before, and the service after."""
+    """The console warns beforehand, and the service refuses afterwards."""
     done(remit("agents", "create", "gone"))
     assert "revoked" in done(remit("agents", "revoke", "gone", "--yes"))
     ran = remit("agents", "activate", "gone")
@@ -90,7 +90,7 @@ def test_a_revoked_agent_is_revoked_for_good(remit):
 
 
 def test_a_name_that_two_agents_have_is_answered_with_their_ids(remit):
-    """Nothing is done to one of them by guess."""
+    """Neither is chosen by guessing."""
     twins = [done(remit("agents", "create", "twin", "-q")).strip() for _ in "12"]
     ran = remit("agents", "suspend", "twin")
     assert ran.returncode == 1
@@ -142,7 +142,7 @@ def test_a_wrong_policy_is_refused_with_the_place(remit, text, sentence):
 
 
 def test_a_wrong_change_of_a_policy_is_refused_as_the_api_refuses_it(remit, tenant):
-    """A key in a rule, a name that cannot be seen, a priority beyond the highest: nothing is written."""
+    """An API key in a rule, an invisible name, a priority above the highest: nothing is written."""
     done(remit("agents", "create", "careful"))
     made = done(remit("policies", "create", "careful", "-f", "-", "-q", stdin=json.dumps(REFUNDS))).strip()
     key = "svc_" + "5eed" * 8
@@ -160,7 +160,7 @@ def test_a_wrong_change_of_a_policy_is_refused_as_the_api_refuses_it(remit, tena
 
 
 def test_authorize_asks_the_service_with_a_key(remit, tenant):
-    """The answer is in the log; a value is JSON where it can be."""
+    """The answer is in the log; values are read as JSON where possible."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], *REFUNDS["rules"])
     ask = ("authorize", agent["id"], "refund.create")
@@ -196,7 +196,7 @@ def test_an_outcome_is_reported_with_the_key_that_asked(remit, tenant):
 
 
 def test_authorize_says_why_there_is_no_answer(remit, tenant):
-    """The service's own sentence, or which address does not answer."""
+    """It prints the service's message, or the address that does not answer."""
     ask = ("authorize", tenant.new_agent()["id"], "file.read")
     ran = remit(*ask, REMIT_API_KEY="svc_" + "0" * 32)
     assert (ran.returncode, ran.stderr) == (
@@ -210,7 +210,7 @@ def test_authorize_says_why_there_is_no_answer(remit, tenant):
 
 
 def test_a_former_version_is_found_and_made_current_again(remit, tenant):
-    """Who changed what and why, in a table and as the API has it."""
+    """With who changed what and why, as a table and as JSON."""
     done(remit("agents", "create", "payer"))
     policy_id = done(remit("policies", "create", "payer", "-f", "-", "-q", stdin=json.dumps(REFUNDS))).strip()
     done(remit("policies", "update", policy_id, "--priority", "3", "--disable", "--reason", "while we look"))
@@ -234,7 +234,7 @@ def test_a_former_version_is_found_and_made_current_again(remit, tenant):
 
 
 def test_a_past_decision_is_explained(remit, tenant):
-    """As the API does; what the log does not hold is named; what is no decision is said to be none."""
+    """As the API does; values missing from the log are named, and so are entries that are not decisions."""
     agent = tenant.new_agent(alias="payer")
     secret = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"password": {"minLength": 8}}}
     tenant.new_policy(agent["id"], secret, *REFUNDS["rules"], name="pays")
@@ -257,7 +257,7 @@ def test_the_trail_can_be_filtered_by_every_type_it_has():
 
 
 def test_the_trail_of_changes_is_printed(remit, tenant):
-    """As the API has it, by who, what and when; with a page after the first."""
+    """As JSON like the API's, filtered by who, what and when, and page by page."""
     agent_id = done(remit("agents", "create", "payer", "-q", "--reason", "for refunds")).strip()
     done(remit("agents", "update", "payer", "--group", "crew", "--group", "crew"))
     done(remit("agents", "update", "payer", "--no-groups"))

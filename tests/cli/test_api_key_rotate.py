@@ -35,7 +35,7 @@ def status(replica, raw_key):
 
 
 def test_a_script_gets_the_new_key_and_when_the_old_one_ends(remit, replica, key):
-    """The keys of the API, and two more: what it replaces and until when."""
+    """The API's fields, and two more: which key it replaces, and until when that works."""
     made = remit("rotate", key["id"], "--overlap", "2h", "--json")
     assert (made.returncode, made.stderr) == (0, "")
     new = json.loads(made.stdout)

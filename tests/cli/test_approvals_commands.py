@@ -80,7 +80,7 @@ def terminal(tenant, asking_replica):
 
 
 def test_a_request_is_shown_with_its_call_and_answered_with_a_note(tenant, agent_id, terminal):
-    """The moment it is made; y, n and a note do what they say."""
+    """At once; y, n and a note do what they say."""
     asked = ask(tenant, agent_id, 900, context={"user": "mia"})["approval"]["id"]
     shown = terminal.until(QUESTION)
     for line in (
@@ -108,7 +108,7 @@ def test_a_request_is_shown_with_its_call_and_answered_with_a_note(tenant, agent
 
 
 def test_older_requests_are_shown_first_and_can_be_skipped(tenant, agent_id, asking_replica):
-    """Oldest first; s leaves it as it is."""
+    """Oldest first; s leaves a request undecided."""
     asked = [ask(tenant, agent_id, amount)["approval"]["id"] for amount in (1, 2)]
     key = tenant.new_key(["approve", "read"], name="ann")["key"]
     terminal = Terminal("approvals", "watch", REMIT_URL=asking_replica.base_url, REMIT_API_KEY=key)
@@ -123,7 +123,7 @@ def test_older_requests_are_shown_first_and_can_be_skipped(tenant, agent_id, ask
 
 
 def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, terminal):
-    """What would move the cursor, begin a line or hide stands there as its code."""
+    """Characters that would move the cursor, begin a line or be invisible appear as codes."""
     evil = "x\n  status    approved\x1b[2J\u202e"
     asked = tenant.authorize(agent_id, "refund.create", parameters={"reason": evil})["approval"]["id"]
     shown = terminal.until(QUESTION)
@@ -139,7 +139,7 @@ def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, 
     ("verb", "becomes"), [("approve", "approved"), ("deny", "denied"), ("cancel", "cancelled")], ids=lambda each: each
 )
 def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica, console, verb, becomes):
-    """Said twice, the second time is an error that scripts can tell by the exit code."""
+    """A second verdict is an error with its own exit code."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, ASK)
     key = tenant.read_key if verb == "cancel" else tenant.new_key(["approve", "read"], name="ann")["key"]

@@ -64,7 +64,7 @@ def test_the_status_counts_what_is_not_sealed(remit):
 
 
 def test_a_checkpoint_goes_from_one_verification_to_the_next(remit):
-    """On standard output there is the line and nothing else; a log that does not have it ends with exit code 1."""
+    """Standard output has only the line; a log that contradicts it ends with exit code 1."""
     first = remit("verify")
     assert first.returncode == 0
     assert first.stderr.endswith(
@@ -110,7 +110,7 @@ async def test_an_export_that_fails_leaves_the_file_as_it_was(remit, writer, tmp
 
 
 def test_an_export_takes_the_place_of_the_one_before(remit, writer, tmp_path):
-    """With its permissions; through a link, and at once into what is no file."""
+    """With the same permissions, also through a link; anything but a file is written directly."""
     path, link = tmp_path / "log", tmp_path / "link"
     path.write_text("the good export of yesterday\n")
     path.chmod(0o640)
@@ -125,7 +125,7 @@ def test_an_export_takes_the_place_of_the_one_before(remit, writer, tmp_path):
 
 
 async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, tmp_path, workspace_id):
-    """A gap between the two is found, and a file that was changed is named."""
+    """A gap between the two is found, and a changed file is named."""
     assert remit("archive", tmp_path).stdout == "2 segments added\n"
     assert remit("archive", tmp_path).stdout == "0 segments added\n"
     assert remit("verify", "--archive", tmp_path).returncode == 0
@@ -143,7 +143,7 @@ async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, t
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_compactor_ends_cleanly_when_it_is_told_to(console, redis_store, writer, workspace_id, number):
-    """Exit code 0; what it was sealing is sealed, and decisions went first where they had to share a core."""
+    """Exit code 0; the current segment is sealed, and decisions have priority on a shared core."""
     env = clean_env() | {"REMIT_REDIS_URL": redis_store.url, "REMIT_AUDIT_SEGMENT_ENTRIES": "16"}
     with subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=env) as process:
         status = ["audit", "status", "-w", workspace_id, "--json"]
@@ -158,7 +158,7 @@ def test_a_compactor_ends_cleanly_when_it_is_told_to(console, redis_store, write
 
 
 def test_a_query_finds_an_entry_by_its_id_its_key_its_policy_and_its_rule(remit, writer):
-    """What the API filters by, the console does."""
+    """The console has the API's filters."""
     entry = writer.written[12]
     filters = (
         "--id",
@@ -175,7 +175,7 @@ def test_a_query_finds_an_entry_by_its_id_its_key_its_policy_and_its_rule(remit,
 
 
 async def test_a_checkpoint_file_is_replaced_only_if_nothing_is_found(remit, writer, tmp_path):
-    """A quiet night leaves the same line, a finding leaves the file, and what is no checkpoint is refused."""
+    """Without news the line stays the same, a finding leaves the file, and anything but a checkpoint is refused."""
     kept = tmp_path / "checkpoint"
     assert remit("verify", "--checkpoint-file", kept).returncode == 0
     line = kept.read_text()
@@ -198,7 +198,7 @@ async def test_a_checkpoint_file_is_replaced_only_if_nothing_is_found(remit, wri
 
 
 async def test_an_archive_and_json_give_a_checkpoint_too(remit, tmp_path):
-    """Whatever is compared and however it is printed."""
+    """Whatever is compared, and in either form of output."""
     assert remit("archive", tmp_path).returncode == 0
     line = remit("verify", "--archive", tmp_path).stdout
     assert len(line.split()) == 10
@@ -220,7 +220,7 @@ def test_a_watch_goes_on_until_something_is_found(remit, writer, redis_store, wo
 
 
 def test_a_query_says_that_there_is_more_and_how_to_get_it(remit, writer):
-    """On standard error, so that what is printed can be used."""
+    """On standard error, so that standard output can be used."""
     first = remit("query", "--limit", 25)
     assert len(first.stdout.splitlines()) == 25
     assert "25 entries shown; there are older ones: add --before 16 for the next page" in first.stderr

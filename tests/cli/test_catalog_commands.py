@@ -41,7 +41,7 @@ def test_tools_come_and_go(remit, tenant, tmp_path):
 
 
 def test_what_an_agent_may_call_is_what_the_api_says(remit, tenant):
-    """A tool a line; with --json as the API has it, but for the time."""
+    """One tool per line; with --json as in the API, except for the time."""
     agent = tenant.new_agent(name="desk")["id"]
     tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["payment.*"]})
     remit("catalog", "import", "-", stdin=json.dumps(LIST))

@@ -64,7 +64,7 @@ def answer_to(replica, raw_key: str) -> int:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_explains_itself_and_its_options(words):
-    """A sentence each; what is not explained is not found."""
+    """In a sentence each; an unexplained option goes unnoticed."""
     told = CliRunner().invoke(main, [*words, "--help"])
     assert (told.exit_code, told.output[:7]) == (0, "Usage: ")
     command = COMMANDS[words]
@@ -82,7 +82,7 @@ def test_the_console_has_the_commands_that_the_documents_name():
 
 
 def test_the_page_of_the_documents_has_every_command_and_no_other():
-    """docs/console.md, first column: a group with its commands, or a command."""
+    """The first column of docs/console.md lists groups with their commands, or single commands."""
     page = (Path(__file__).parents[2] / "docs/console.md").read_text()
     told = set()
     for row in re.findall(r"^\| (`remit .*?) \|", page, re.MULTILINE):
@@ -174,7 +174,7 @@ def test_a_wrong_setting_ends_every_command_with_1(remit):
 
 @pytest.mark.slow
 def test_a_store_that_is_away_is_named_without_its_password(remit):
-    """Which store it was, and not how to get in."""
+    """The message names the store, but not how to log in."""
     ran = remit("workspace", "list", REMIT_REDIS_URL="redis://remit:hunter2@127.0.0.1:1/0?password=hunter2")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.endswith("(the store is redis://127.0.0.1:1/0)\n")
@@ -206,7 +206,7 @@ def test_a_name_that_is_taken_is_refused(remit, workspace):
 
 @pytest.mark.slow
 def test_an_unknown_workspace_is_answered_with_those_that_exist(remit, workspace):
-    """Whoever mistyped it sees the right one."""
+    """So a mistyped name is easily corrected."""
     ran = remit("key", "list", "-w", "nowhere")
     assert ran.returncode == 1
     assert ran.stderr.startswith('Error: No workspace "nowhere"; there are: ')
@@ -239,7 +239,7 @@ def test_a_key_is_made_listed_and_revoked(remit, workspace, replica):
 
 @pytest.mark.slow
 def test_a_key_without_options_says_who_made_it(remit, workspace):
-    """It may read and ask, and nothing more."""
+    """Its scopes are read-only."""
     made = json.loads(remit("key", "create", "-w", workspace["id"], "--json").stdout)
     assert made["scopes"] == ["read"]
     assert made["name"].endswith("with remit")
@@ -247,7 +247,7 @@ def test_a_key_without_options_says_who_made_it(remit, workspace):
 
 @pytest.mark.slow
 def test_a_name_that_two_keys_have_is_answered_with_their_ids(remit, workspace):
-    """Nothing is revoked by guess."""
+    """Neither is revoked by guessing."""
     twins = [json.loads(remit("key", "create", "-w", workspace["id"], "--name", "twin", "--json").stdout) for _ in "12"]
     ran = remit("keys", "revoke", "-w", workspace["id"], "twin")
     assert ran.returncode == 1
@@ -287,7 +287,7 @@ def test_the_audit_log_is_read_from_the_console(remit, workspace, replica):
 
 
 def test_a_name_where_a_call_needs_an_id_is_told_where_the_ids_are(remit, replica, workspace):
-    """Every other command takes names, so this is where a newcomer stops."""
+    """Other commands take names, so this is where a newcomer would get stuck."""
     remit("agent", "create", "known-by-name", "--workspace", workspace["name"])
     asked = remit("authorize", "known-by-name", "x", REMIT_URL=replica.base_url, REMIT_API_KEY=workspace["key"])
     assert asked.returncode == 1

@@ -42,7 +42,7 @@ def loaded(*words):
     ids=" ".join,
 )
 def test_a_command_without_a_store_loads_neither_server_nor_client(words):
-    """No library of theirs, and none of our rooms that stand on one."""
+    """Neither their libraries nor our layers that use one."""
     modules = loaded(*words)
     assert "app.cli.main" in modules
     assert {name.split(".")[0] for name in modules} & HEAVY == set()
@@ -75,7 +75,7 @@ def test_a_command_that_talks_to_a_store_loads_no_server():
 
 
 def test_the_command_that_starts_replicas_loads_no_server():
-    """It answers no request: the replicas are processes of their own."""
+    """The supervisor answers no requests; its replicas are separate processes."""
     program = "import app.serve.supervisor, json, sys; print(json.dumps(sorted(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", program], env=clean_env(), capture_output=True, text=True, check=True)
     modules = set(json.loads(ran.stdout))

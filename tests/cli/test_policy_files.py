@@ -65,7 +65,7 @@ def folder(tmp_path, tenant):
 
 
 def test_files_become_current_and_are_shown_before(remit, folder, tenant):
-    """A dry run changes nothing; applied, nothing is left to do; a change is shown value by value."""
+    """A dry run changes nothing, a second run finds nothing to do, and changes are shown value by value."""
     shown = done(remit("apply", "--dry-run", "policies"))
     assert shown.splitlines()[:4] == [
         "agent refund-bot (policies/agents/refund-bot.yaml)",
@@ -97,7 +97,9 @@ def test_files_become_current_and_are_shown_before(remit, folder, tenant):
 
 
 def test_a_dry_run_replays_the_log_by_what_would_be_current(remit, folder, tenant):
-    """Only what changes, with what stays; as text, as JSON and as Markdown, with an exit code for flips."""
+    """Changed files only, together with all unchanged policies; as text, JSON and Markdown, with an exit code for
+    flips.
+    """
     done(remit("apply", "policies"))
     [agent] = tenant.admin.get("/v1/agents").json()
     for amount in (400, 800):
@@ -134,7 +136,7 @@ def test_a_dry_run_replays_the_log_by_what_would_be_current(remit, folder, tenan
 
 
 def test_policies_missing_from_the_file_stay_unless_pruned(remit, folder, tenant):
-    """And it is named."""
+    """The output names them."""
     done(remit("apply", "policies"))
     (folder / "agents/refund-bot.yaml").write_text(
         REFUNDS.format(agent="refund-bot", most=500).split("  - name: reads")[0]
@@ -181,7 +183,7 @@ def test_the_answer_of_get_is_a_policy_file(remit, folder, tenant, tmp_path):
 
 
 def test_agents_that_do_not_exist_are_made_if_that_is_wanted(remit, folder, tenant):
-    """With the groups that the file names; else the error says what makes one, and nothing of any file is applied."""
+    """With the groups that the file names. Otherwise the error says how to create them, and no file is applied."""
     (folder / "agents/new.yaml").write_text(
         REFUNDS.format(agent="{name: Brand new, alias: brand-new, groups: [crew], description: Two words}", most=1)
     )
@@ -234,7 +236,7 @@ def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path, console)
 
 
 def test_two_files_of_one_owner_and_folders_without_files_are_refused(remit, folder, tmp_path):
-    """What one has, the other would delete."""
+    """Each would delete the other's policies."""
     (folder / "again.yaml").write_text(REFUNDS.format(agent="refund-bot", most=1))
     assert "agent refund-bot has the file policies/again.yaml already" in remit("diff", "policies").stderr
     (tmp_path / "empty").mkdir()
@@ -251,7 +253,7 @@ def test_without_a_key_the_service_is_not_asked(remit, folder):
 
 
 def test_a_service_that_refuses_is_heard(remit, folder):
-    """A key of another scope, or no service at all."""
+    """Whether the key lacks the scope or there is no service."""
     if remit.is_remote:
         assert "The API key is unknown" in remit("diff", "policies", REMIT_API_KEY="svc_" + "0" * 32).stderr
         assert "No service answers" in remit("diff", "policies", REMIT_URL="http://127.0.0.1:1").stderr

@@ -36,7 +36,7 @@ def remit(tenant, replica, console):
 
 
 def test_a_written_policy_has_its_warnings(remit, tenant):
-    """On stderr, in JSON as the API has them; with --strict nothing is written; who wants the id alone gets it."""
+    """On stderr, or in JSON as in the API. With --strict nothing is written; --quiet still prints only the id."""
     made = remit("create", "bot", "-f", "-", stdin=CAP)
     assert made.returncode == 0
     assert made.stdout.startswith("policy ")
@@ -65,7 +65,7 @@ def test_a_written_policy_has_its_warnings(remit, tenant):
 
 
 def test_policies_of_groups_and_of_everybody(remit, tenant):
-    """A grant needs somebody; the sentence says how to name them."""
+    """A grant needs an agent or a group; the message says how to name one."""
     group = json.loads(remit("create", "--group", "crew", "-f", "-", "--json", stdin=READS).stdout)
     assert (group["agentId"], group["group"]) == (None, "crew")
     guard = json.loads(remit("create", "-f", "-", "--json", stdin=READS | {"kind": "guardrail"}).stdout)
@@ -79,7 +79,7 @@ def test_policies_of_groups_and_of_everybody(remit, tenant):
 
 @pytest.mark.parametrize("where", ["store", "service"])
 def test_whole_sets_of_the_store_are_judged(remit, tenant, replica, where):
-    """Beside what governs the same agents: of an agent, of a group, of everybody; with an exit code."""
+    """Together with what governs the same agents: for an agent, a group or all; with an exit code."""
     key = tenant.new_key(["policies"])["key"]
     env = {"REMIT_URL": replica.base_url, "REMIT_API_KEY": key} if where == "service" else {}
     assert remit("lint", **env).stdout == "No warnings.\n"

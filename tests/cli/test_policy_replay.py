@@ -32,7 +32,7 @@ def remit(tenant, replica, tmp_path, console):
 
 
 def test_a_file_that_was_exported_says_whose_policies_it_has(remit, tenant, tmp_path):
-    """As it is it flips nothing; with an edit the exit code says so, and JSON is the report of the API."""
+    """Unchanged it flips nothing; edited, the exit code says so, and the JSON is the API's report."""
     exported = remit("export", "--agent", "bots/one")
     (tmp_path / "bot.yaml").write_text(exported.stdout)
     same = remit("replay", "bot.yaml", "--exit-code")
@@ -53,7 +53,7 @@ def test_a_file_that_was_exported_says_whose_policies_it_has(remit, tenant, tmp_
 
 
 def test_markdown_shows_strings_as_plain_text(remit, tmp_path):
-    """What stands in names and reasons makes no table, no markup, and mentions nobody."""
+    """Names and reasons can produce neither tables nor markup, and mention nobody."""
     (tmp_path / "draft.json").write_text(json.dumps({"policies": [{"name": "@all | <b>", "rules": [DENIED]}]}))
     ran = remit("replay", "draft.json", "--agent", "bot", "--markdown")
     assert ran.returncode == 0, ran.stderr
@@ -66,7 +66,7 @@ def test_markdown_shows_strings_as_plain_text(remit, tmp_path):
 
 
 def test_a_file_that_is_wrong_is_refused_with_its_line(remit, tmp_path):
-    """And options that contradict each other are misuse."""
+    """Contradictory options are a misuse."""
     (tmp_path / "wrong.yaml").write_text("- name: p\n  rules:\n  - type: tool_allowlist\n    tools: []\n")
     ran = remit("replay", "wrong.yaml", "--agent", "bot")
     assert ran.returncode == 1

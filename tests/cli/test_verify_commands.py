@@ -86,7 +86,7 @@ TAMPERINGS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda act: act.__name__)
 async def test_every_form_finds_and_names_it(verify, writer, redis, tmp_path, tamper):
-    """With exit code 1, no new checkpoint file, and a JSON document where one is asked for."""
+    """With exit code 1, no new checkpoint file, and JSON if asked for."""
     line, kept = verify().stdout.strip(), tmp_path / "checkpoint"
     old = " ".join(line.split()[:5])
     kept.write_text(f"{line}\n")

@@ -18,7 +18,7 @@ def names_in(path: Path) -> set[str]:
 
 
 def test_the_numbers_have_no_gaps():
-    """A number keeps its meaning, so none is taken out, and none is given twice."""
+    """Numbers are never removed or reused."""
     assert [int(number) for number, _ in NUMBERED] == list(range(1, len(NUMBERED) + 1))
 
 

@@ -103,14 +103,14 @@ def test_a_header_that_counts_wrong_is_refused(was, is_now):
 
 @scripts
 def test_every_argument_is_named_before_its_first_use(script):
-    """`ARGV[7]` in the middle of a body says nothing to who reads it there."""
+    """`ARGV[7]` in the middle of a body tells a reader nothing."""
     lines = body(script.text).splitlines()
     assert [line for line in lines if re.search(r"(ARGV|KEYS)\[\d+\]", line) and not line.startswith("local ")] == []
 
 
 @scripts
 def test_the_body_gives_the_replies_that_the_header_names(script):
-    """No status is given that is not declared, and none declared that is never given."""
+    """It returns every declared status, and no other."""
     code = body(script.text)
     given = set(re.findall(r"(?:return \{|refuse\(|refusal = )'(\w+)'", code))
     assert given <= set(script.replies)
@@ -130,7 +130,7 @@ def test_the_header_says_what_is_written_what_it_costs_and_what_it_holds(script)
 
 @scripts
 def test_keys_are_taken_from_keys_and_never_made(script):
-    """A key that a script built would be outside what the caller declared, and in a cluster in another slot."""
+    """A key built by a script would not be declared by the caller, and could be in another slot of a cluster."""
     code = body(script.text)
     names = {*script.keys, *script.repeated_keys, *script.last_keys}
     for command, key in CALL.findall(code):
@@ -159,7 +159,7 @@ def test_one_module_calls_a_script(script):
 
 @scripts
 def test_lua_parses_no_json(script):
-    """It turns [] into {} and loses digits: bytes of callers pass through."""
+    """Lua's JSON turns [] into {} and loses digits, so callers' bytes pass through unparsed."""
     assert not re.search(r"\b(cjson|cmsgpack|struct|loadstring)\b", body(script.text))
 
 
@@ -249,7 +249,7 @@ def test_a_part_whose_header_counts_wrong_is_refused(was, is_now):
     ids=["as it is", "one has no file", "it is not named", "it has a section for no place"],
 )
 def test_a_scripts_parts_are_the_files_of_its_folder(tmp_path, parts, place, found):
-    """A file that nobody named would never run, nor would a section for a place that is not there."""
+    """An unnamed file would never run, nor would a section for a missing place."""
     (tmp_path / "look_twice.lua").write_text(PART)
     text = f"--[[\nPARTS         {parts}\n]]\n--@ names: of things\n--@ {place}: says no\n"
     if found:
@@ -263,7 +263,7 @@ def test_a_scripts_parts_are_the_files_of_its_folder(tmp_path, parts, place, fou
     ("script", "parts"), [(COMMIT_WITH_PARTS, [*COMMIT_PARTS]), (COMMIT_ASKING, ["parts", "approvals"])]
 )
 def test_every_line_of_a_script_with_parts_stands_in_one_file(script, parts):
-    """It is the script without them, line by line, and each part's code; nothing is written twice."""
+    """The script's own lines and each part's code; nothing is repeated."""
     plain = [line for line in body(COMMIT_DECISION.text).splitlines() if line.strip()]
     whole = [line for line in body(script.text).splitlines() if line.strip()]
     sections = [section for name in parts for section in COMMIT_PARTS[name].sections.values()]

@@ -64,7 +64,7 @@ def test_the_page_lists_every_setting_with_its_default_and_its_meaning():
 
 
 def test_the_page_says_which_settings_are_secrets():
-    """They are never printed; whoever writes them into a file should know."""
+    """They are never printed, and people who write them into a file should know that."""
     sentence = re.search(r"never shown anywhere: (.*?)\.", PAGE, re.DOTALL)[1]
     assert set(re.findall(r"`REMIT_(\w+)`", sentence)) == {name.upper() for name in SECRETS}
 
@@ -117,7 +117,7 @@ def shell(tmp_path):
 
 
 def test_a_backup_of_a_running_service_is_restored_as_the_page_says(tmp_path, shell, program):
-    """What had been answered when the copying began is in the copy; the copy is a service that goes on from there."""
+    """Everything answered before the copying began is in the copy, and a service continues from it."""
     program("redis-cli", "the backup of docs/operations.md")
     service = Service(tmp_path, REMIT_DATA_DIR="var", REMIT_AUDIT_SEGMENT_ENTRIES="16")
     service.launch(cwd=tmp_path)
@@ -149,7 +149,7 @@ def test_a_backup_of_a_running_service_is_restored_as_the_page_says(tmp_path, sh
 
 @pytest.mark.parametrize("kind", ["redis", "valkey"])
 def test_a_backup_of_a_store_of_ones_own_is_restored_as_the_page_says(tmp_path, shell, program, server, kind):
-    """While it rewrites its files again and again, and callers go on; into another directory, under another server."""
+    """While it keeps rewriting its files under load; restored into another directory and server."""
     program("redis-cli", "the backup of docs/operations.md")
     options = ("--appendonly", "yes", "--appendfsync", "always", "--user", "backup", "on", ">secret", "+info")
     store = Store(server(kind), tmp_path / "of its own", *options)
@@ -201,7 +201,7 @@ def rewrite_until(port: int, done: threading.Event) -> None:
 
 
 def test_a_store_that_writes_no_append_only_file_gives_no_backup(tmp_path, shell, program, server):
-    """Files of long ago may still lie there."""
+    """Old files may still be there."""
     program("redis-cli", "the backup of docs/operations.md")
     store = Store(server("redis"), tmp_path / "store", "--appendonly", "yes")
     try:

@@ -53,7 +53,7 @@ def called(tree):
 
 @pytest.mark.parametrize("path", modules("pdp"), ids=lambda path: path.stem)
 def test_the_pdp_does_no_io_and_asks_no_clock(path):
-    """Time is an argument, chance is not in it, and it awaits nothing."""
+    """Time is an argument; nothing is random, and nothing is awaited."""
     tree = ast.parse(path.read_text())
     assert not IMPURE & set(imported(tree))
     assert not IMPURE_CALLS & set(called(tree))
@@ -62,7 +62,7 @@ def test_the_pdp_does_no_io_and_asks_no_clock(path):
 
 @pytest.mark.parametrize("path", modules("model"), ids=lambda path: path.stem)
 def test_the_model_does_no_io(path):
-    """It makes ids and keys, for which it asks the system for random bytes; nothing else."""
+    """Except reading random bytes from the system for ids and keys."""
     tree = ast.parse(path.read_text())
     chance = {"ids": {"os"}, "keys": {"secrets"}}
     assert IMPURE & set(imported(tree)) <= chance.get(path.stem, set())

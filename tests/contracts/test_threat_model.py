@@ -31,7 +31,7 @@ def test_the_rows_are_read_at_all():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:60])
 def test_every_line_is_held_by_tests_that_exist(row):
-    """What no test holds belongs under what is not protected against."""
+    """A line without a test belongs under "Not protected against"."""
     named = re.findall(r"`(test_\w+)`", row[2])
     assert named
     assert set(named) <= WRITTEN
@@ -52,7 +52,7 @@ def test_the_bounds_of_a_connection_are_those_of_the_code():
 
 
 def test_every_state_of_a_connection_has_its_row():
-    """And none is there that the code does not have."""
+    """And no row describes a state that the code lacks."""
     first_cells = re.findall(r"^\| ([^|]+) \|", _CONNECTION, re.MULTILINE)
     named = set(re.findall(r"`([a-z]+)`", " ".join(first_cells)))
     assert named | {"closed"} == {each.value for each in State}

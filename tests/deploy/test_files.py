@@ -49,12 +49,12 @@ def test_the_composed_services_are_two_replicas_and_a_compactor():
 
 
 def test_a_container_is_given_enough_time_to_drain():
-    """Else the engine kills it in the middle."""
+    """Otherwise the engine would kill it midway."""
     assert all(int(service["stop_grace_period"].removesuffix("s")) > DRAIN_SECONDS for service in OURS.values())
 
 
 def test_everything_that_compose_mounts_and_names_exists():
-    """Every file, every volume, every service that another waits for or nginx passes to."""
+    """Every file, volume and service that another one waits for or that nginx passes requests to."""
     for service in SERVICES.values():
         for volume in service.get("volumes", ()):
             source = volume.split(":")[0]
@@ -66,7 +66,7 @@ def test_everything_that_compose_mounts_and_names_exists():
 
 @pytest.mark.parametrize("password", ["0123abcd" * 6, "semi;colon&sign"])
 def test_the_composed_store_starts_with_the_password_in_no_file(tmp_path, password):
-    """The command that makes the ACL file of the container, run here: the digest goes in, CHANGE-ME goes."""
+    """The container's command that makes the ACL file, run here: it inserts the digest in place of CHANGE-ME."""
     *shell, command = SERVICES["redis"]["command"]
     command = command.replace("$$", "$").replace("/etc/redis/redis.acl.in", str(ROOT / "deploy/redis.acl"))
     command = command.replace("/tmp/redis.acl", str(tmp_path / "redis.acl")).replace("exec redis-server", "exec echo")
@@ -80,7 +80,7 @@ def test_the_composed_store_starts_with_the_password_in_no_file(tmp_path, passwo
 
 
 def test_the_image_has_two_stages_is_locked_and_is_not_root():
-    """What is built from, how, and who runs it."""
+    """Its base, its build, and its user."""
     assert len(instructions("FROM")) == 2
     assert instructions("ARG")[1:] == ["LOCK=image"]
     installed = [line for line in instructions("RUN") if "pip install --require-hashes" in line]
@@ -106,7 +106,7 @@ def locked(name: str) -> dict[str, str]:
 
 
 def test_every_environment_has_the_same_versions_and_the_image_only_what_it_needs():
-    """What is tested is what runs; traces are in the image that is asked for them alone."""
+    """The tested versions are those that run; only the image built with tracing contains it."""
     dev, image, traced = locked("dev"), locked("image"), locked("image-otel")
     for name in ("run", "image", "image-otel", "sbom"):
         assert locked(name).items() <= dev.items(), name
@@ -145,7 +145,9 @@ def test_everything_that_the_image_copies_exists_and_is_not_ignored():
 
 
 def test_the_demo_runs_the_topology_from_plain_processes(program):
-    """A store with our files, two replicas, a compactor, nginx: an exact quota over all of it, every answer logged."""
+    """A store with our files, two replicas, a compactor and nginx: the quota is exact across all, and every answer is
+    logged.
+    """
     program("nginx", "the cluster demo behind a balancer")
     program("curl", "the cluster demo")
     program("redis-server", "the cluster demo")
@@ -166,7 +168,7 @@ def test_the_demo_runs_the_topology_from_plain_processes(program):
 
 
 def test_the_replicas_believe_the_balancer_and_nobody_else():
-    """Whoever authenticates too often with wrong keys is known by its own address and not by nginx's."""
+    """A caller with too many wrong keys is locked out by its own address, not by nginx's."""
     address = SERVICES["nginx"]["networks"]["default"]["ipv4_address"]
     [network] = COMPOSE["networks"]["default"]["ipam"]["config"]
     assert ipaddress.ip_address(address) in ipaddress.ip_network(network["subnet"])

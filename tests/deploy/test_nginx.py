@@ -56,7 +56,7 @@ def connections_from(process: int, port: int) -> set[str]:
 
 
 def test_calls_go_to_every_replica_over_connections_that_stay(client, balancer, replicas):
-    """HTTP 1.1, no Connection header, keepalive: else every call would make a connection."""
+    """With HTTP/1.1, no Connection header and keep-alive; otherwise every call would open a connection."""
     agent_id = make_agent(client)
     seen = set()
     for _ in range(100):
@@ -68,7 +68,7 @@ def test_calls_go_to_every_replica_over_connections_that_stay(client, balancer, 
 
 
 def test_one_request_id_runs_through_balancer_replica_and_answer(client, balancer):
-    """The caller's where there is one, else one that nginx made."""
+    """The caller's, or else one made by nginx."""
     given = client.get("/v1/agents", headers={"X-Request-ID": "order-4711"})
     made = client.get("/v1/agents")
     assert given.headers["X-Request-ID"] == "order-4711"
@@ -85,7 +85,7 @@ def logged_ids(balancer):
 
 
 def test_refusals_by_nginx_have_the_api_s_error_body(client):
-    """A PEP reads one kind of error."""
+    """A PEP has to parse only one kind of error."""
     large = client.post("/v1/authorize", content=b" " * (3 << 20))
     assert (large.status_code, large.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
     hidden = client.get("/metrics")
@@ -135,7 +135,7 @@ def ask(balancer, target):
 @pytest.mark.parametrize("target", METRICS)
 @pytest.mark.usefixtures("client")
 def test_metrics_are_hidden_in_every_spelling(balancer, target):
-    """They are for the monitor inside."""
+    """They are only for internal monitoring."""
     answer = ask(balancer, target)
     assert answer.split()[1] in {b"404", b"400"}
     assert b"remit_" not in answer
@@ -146,7 +146,7 @@ def test_metrics_are_hidden_in_every_spelling(balancer, target):
 )
 @pytest.mark.usefixtures("client")
 def test_only_one_spelling_of_a_path_is_served_behind_the_balancer(balancer, target):
-    """It hands paths on as they were written."""
+    """Nginx passes paths on as written."""
     assert ask(balancer, "/v1/agents").split()[1] == b"200"
     assert ask(balancer, target).split()[1] == b"404"
 
@@ -166,7 +166,7 @@ def test_a_replica_that_is_drained_costs_no_call(client, balancer, replicas):
 
 
 def test_a_replica_that_is_killed_loses_no_answer(client, balancer, replicas):
-    """Calls under way get an error and count at most once; what was answered is in the log."""
+    """Calls in progress get an error and count at most once; every answer is in the log."""
     agent_id = make_agent(client)
     with Callers(balancer.port, ADMIN_KEY, agent_id, count=8) as callers:
         callers.after(100)

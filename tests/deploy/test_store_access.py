@@ -88,7 +88,7 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
 
 
 def test_the_service_s_user_may_not_do_more(guarded, served):
-    """Other keys, other commands, other users: whoever has the password still cannot switch the log off."""
+    """Other keys, commands and users: even with the password, nobody can switch the log off."""
     remit = guarded.as_user("remit")
     assert remit.get("remit:ready") is None
     for words in (
@@ -147,7 +147,7 @@ def test_an_operator_looks_and_changes_nothing(guarded, served):
 
 
 def test_the_backup_user_sees_and_changes_nothing(guarded, served):
-    """It asks whether the store writes its append-only file, as docs/operations.md says, and that is all."""
+    """It may only ask whether the store writes its append-only file, as docs/operations.md says."""
     backup = guarded.as_user("backup")
     assert backup.info("persistence")["aof_enabled"] == 1
     reads = ",HGETALL remit:workspaces, SCAN 0, CONFIG GET *, SLOWLOG GET"
@@ -161,7 +161,7 @@ def test_nobody_gets_in_without_a_name(guarded):
 
 
 def test_the_rights_are_those_that_the_code_needs(guarded):
-    """Every command that a script or `app/` names is granted, rarely run ones too, and none that nobody names."""
+    """Exactly the commands named by a script or `app/`, including those rarely run."""
     known = {name.upper() for name in guarded.as_user("root").command_list()}
     in_scripts = {
         name for path in (ROOT / "lua").rglob("*.lua") for name in re.findall(r"call\('([A-Z]+)'", path.read_text())

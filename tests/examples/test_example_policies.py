@@ -83,7 +83,7 @@ def outcomes(agent, moment):
 
 
 def test_on_a_sunday_nothing_is_changed_without_a_person():
-    """As the README counts them: asked about for the window, or denied for a mistake; reads go on."""
+    """As the README counts them: escalated because of the window, or denied for a mistake; reads continue."""
     sunday = outcomes(compiled("airline/policies.json"), datetime(2026, 11, 22, 12, 0, tzinfo=CHICAGO))
     counts = Counter(outcome.result for tool, outcome in sunday if tool in CHANGING)
     assert counts[Result.ALLOWED] == 0
@@ -95,7 +95,7 @@ def test_on_a_sunday_nothing_is_changed_without_a_person():
 @pytest.mark.parametrize("month", [1, 7], ids=["winter", "summer"])
 @pytest.mark.parametrize(("hour", "minute", "is_open"), [(7, 59, False), (8, 0, True), (19, 59, True), (20, 0, False)])
 def test_the_desk_opens_at_8_and_closes_at_20_in_chicago(month, hour, minute, is_open):
-    """By the clock on the wall there, on either side of the change to daylight saving."""
+    """By local time, before and after the change to daylight saving."""
     weekday = datetime(2026, month, 6 if month == 7 else 5, hour, minute, tzinfo=CHICAGO)
     assert weekday.isoweekday() == 1
     counts = Counter(
@@ -106,7 +106,7 @@ def test_the_desk_opens_at_8_and_closes_at_20_in_chicago(month, hour, minute, is
 
 
 def test_an_allowlist_stands_only_in_the_lowest_priority_of_its_file():
-    """It denies what is not on it, so above other policies it would decide everything."""
+    """It denies everything else, so above other policies it would decide all calls."""
     for file in FILES:
         policies = policies_of(file)
         listed = {p["priority"] for p in policies if any(rule["type"] == "tool_allowlist" for rule in p["rules"])}
@@ -130,7 +130,7 @@ def covers(pattern, tool):
 
 @pytest.mark.parametrize("name", sorted(TOOLS.keys() - {"airline"}))
 def test_an_assistant_changes_nothing_by_itself(name):
-    """Whatever the arguments and however little has been read: the structure holds, not a list of known attacks."""
+    """Whatever the arguments, and before anything was read: the structure protects, not a list of known attacks."""
     agent = compiled(f"assistants/{name}.json")
     free = {tool for tool in TOOLS[name] if judged(agent, tool, {}).result is Result.ALLOWED}
     assert [tool for tool in free if not tool.startswith(READING)] == []
@@ -275,7 +275,7 @@ class TestTheCodingAgent:
 
 
 def test_the_notice_counts_the_calls_it_licenses():
-    """Both files, whole."""
+    """Both files in full."""
     notice = (EXAMPLES / "data/NOTICE.md").read_text()
     for file in ("airline", "injections"):
         count = len((EXAMPLES / f"data/{file}.jsonl").read_text().splitlines())

@@ -159,7 +159,7 @@ def test_a_pull_request_is_told_what_changes_and_what_flips(run, checkout, tenan
     ids=["a test fails", "a warning", "no policy"],
 )
 def test_a_step_that_says_no_ends_the_job(run, checkout, tmp_path, bounds, codes, printed):
-    """With 3 where the answer is no, with 1 where the file is none; then there is no comment."""
+    """With 3 if the answer is no, with 1 if a file is invalid; then there is no comment."""
     (checkout / "refund-bot.yaml").write_text(REFUNDS.format(bounds=bounds))
     assert run("review") == codes, run.printed
     assert printed in run.printed
@@ -168,7 +168,7 @@ def test_a_step_that_says_no_ends_the_job(run, checkout, tmp_path, bounds, codes
 
 @pytest.mark.slow
 def test_a_service_that_is_away_is_no_empty_comment(run, checkout, monkeypatch):
-    """The pipe does not hide that the first of its commands failed."""
+    """The pipe does not hide a failure of its first command."""
     monkeypatch.setitem(WORKFLOW["jobs"]["review"]["env"], "REMIT_URL", "http://127.0.0.1:1")
     assert run("review") == [0, 0, 0, 1]
     assert "No service answers" in run.printed
@@ -176,7 +176,7 @@ def test_a_service_that_is_away_is_no_empty_comment(run, checkout, monkeypatch):
 
 @pytest.mark.slow
 def test_the_key_of_a_review_changes_nothing(tenant, replica):
-    """Whoever can push a branch can make its workflow do what they like, with this key."""
+    """Anyone who can push a branch can run anything with this key."""
     headers = {"Authorization": f"Bearer {tenant.read_key}"}
     refused = httpx.put(f"{replica.base_url}/v1/workspace/policies", json={"policies": []}, headers=headers)
     assert refused.status_code == 403

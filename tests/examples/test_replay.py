@@ -76,7 +76,7 @@ def test_the_readme_shows_what_its_command_prints(replica, command):
 
 @pytest.mark.slow
 def test_the_readme_counts_what_was_wanted_and_what_passes(replica):
-    """Its tables and sentences, from the service's own answers; what an attacker gets are reads."""
+    """Its tables and sentences agree with the service's answers; an attacker gets only reads."""
     together = Counter()
     for suite in ("banking", "workspace"):
         policies = f"examples/assistants/{suite}.json"
@@ -108,7 +108,7 @@ def test_the_readme_counts_what_was_wanted_and_what_passes(replica):
 
 @pytest.mark.slow
 def test_many_calls_at_a_time_give_the_same_counts(replica):
-    """A quota has room for as many calls, whichever came first; which of them those are may differ."""
+    """A quota admits the same number in any order, though not always the same calls."""
     one, many = (summary_of(replica, *AIRLINE, "--concurrency", n) for n in (1, 16))
     assert without_order(many["results"]) == without_order(one["results"])
     assert [without_order(row) for row in many["rows"]] == [without_order(row) for row in one["rows"]]
@@ -137,7 +137,7 @@ def test_the_log_holds_what_the_report_says(replica):
 
 @pytest.mark.slow
 def test_latencies_of_both_sides_are_in_the_report(replica):
-    """What this command saw, and what the service says of itself."""
+    """As measured by this command, and as reported by the service."""
     latency = summary_of(replica, *AIRLINE)["latency"]
     assert {side: list(values) for side, values in latency.items()} == {
         "caller": ["p50", "p99", "max"],
@@ -156,7 +156,7 @@ def test_latencies_of_both_sides_are_in_the_report(replica):
     ],
 )
 def test_a_percentile_is_one_of_the_values(monkeypatch, values, wanted):
-    """Nearest rank: at least so many in a hundred are not above it."""
+    """Nearest rank: at least that percentage of values is not above it."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     report = importlib.import_module("report")
     assert report.percentiles(values) == wanted
@@ -205,7 +205,7 @@ def test_a_replay_that_cannot_begin_ends_with_2_and_a_sentence(replica, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize(("key", "says"), [("svc_" + "0" * 32, "401 UNAUTHORIZED"), ("svc_…", "--key"), ("", "--key")])
 def test_a_key_that_is_not_valid_is_said_before_any_call(replica, key, says):
-    """In the service's own words where it could be asked."""
+    """With the service's own message, if it could be asked."""
     done = run(replica, *AIRLINE, key=key)
     assert done.returncode == 2
     assert says in done.stderr
@@ -214,7 +214,7 @@ def test_a_key_that_is_not_valid_is_said_before_any_call(replica, key, says):
 @pytest.mark.slow
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8080", "http://127.0.0.1:eighty"])
 def test_without_a_service_it_ends_with_2_and_names_the_address(replica, url):
-    """Whether nothing listens there or it is no address at all."""
+    """Whether nothing listens there or the address is invalid."""
     done = run(replica, *AIRLINE, url=url)
     assert done.returncode == 2
     assert url.removeprefix("http://") in done.stderr
@@ -222,7 +222,7 @@ def test_without_a_service_it_ends_with_2_and_names_the_address(replica, url):
 
 @pytest.mark.slow
 def test_the_key_can_come_from_a_file(replica, tmp_path):
-    """So that it is in no process list."""
+    """So the key appears in no process list."""
     file = tmp_path / "key"
     file.write_text(ADMIN_KEY + "\n")
     assert run(replica, *AIRLINE, key=f"@{file}").returncode == 0
@@ -235,7 +235,7 @@ def heed_interrupts():
 
 @pytest.mark.slow
 def test_an_interrupt_reports_the_calls_until_then(replica, tmp_path):
-    """Ctrl-C ends with 130, and what was decided is not thrown away."""
+    """Ctrl-C ends with 130, and earlier decisions are reported."""
     calls = tmp_path / "calls.jsonl"
     calls.write_text('{"tool": "think", "arguments": {}}\n' * 20_000)
     command = [sys.executable, "examples/replay.py", "--url", replica.base_url, "--key", ADMIN_KEY, "--json"]

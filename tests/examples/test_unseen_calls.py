@@ -171,7 +171,7 @@ def results(name, calls):
 
 @pytest.mark.parametrize("name", WANTED)
 def test_what_a_user_might_want_is_allowed_or_asks_a_person(name):
-    """Other people, dates, amounts, cabins, means of payment, files and channels than in the data."""
+    """With people, dates, amounts, cabins, payments, files and channels that are not in the data."""
     refused = [(tool, arguments, outcome.reason) for tool, arguments, outcome in results(name, WANTED[name])
                if outcome.result is Result.DENIED]  # fmt: skip
     assert refused == []
@@ -179,7 +179,7 @@ def test_what_a_user_might_want_is_allowed_or_asks_a_person(name):
 
 @pytest.mark.parametrize("name", INJECTED)
 def test_what_an_attacker_might_want_is_not_allowed(name):
-    """Other recipients, accounts, addresses and tools; what only reads may pass."""
+    """With other recipients, accounts, addresses and tools; mere reads may pass."""
     passed = [(tool, arguments) for tool, arguments, outcome in results(name, INJECTED[name])
               if outcome.result is Result.ALLOWED and not tool.startswith(READS)]  # fmt: skip
     assert passed == []
@@ -190,7 +190,7 @@ def test_there_are_calls_of_every_agent_that_the_examples_have():
 
 
 def test_the_policies_name_no_value_of_the_data():
-    """What stands in them is from the tools' descriptions, so that other halves of the data are judged alike."""
+    """They follow from the tools' descriptions, so unseen data is judged alike."""
     lines = [
         json.loads(line)
         for file in ("airline", "injections")

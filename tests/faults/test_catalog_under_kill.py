@@ -43,7 +43,7 @@ class Importer(Changing):
 
 @pytest.mark.parametrize("name", ["redis", "valkey"])
 def test_a_store_that_is_killed_while_it_writes_has_one_catalogue_or_the_other(server, tmp_path, own, witness_on, name):
-    """What was acknowledged last is there, or what was sent after it; the trail has an entry for each version."""
+    """The last acknowledged one, or the one sent after it; the trail has an entry for each version."""
     store = own(Store(server(name), tmp_path, "--appendonly", "yes", "--appendfsync", "always"))
     witness = witness_on(store)
     admin = witness.tenant.admin

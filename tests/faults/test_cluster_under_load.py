@@ -85,7 +85,7 @@ def test_every_route_works_on_every_master(witnesses):
 
 
 def test_slots_that_move_under_load_cost_refusals_and_nothing_else(cluster, witnesses):
-    """Each workspace moves on, key by key, while it is asked; half moved it is 503, the others are not."""
+    """Each workspace moves key by key under load; it is 503 while half moved, and the others are not affected."""
     with contextlib.ExitStack() as stack:
         loads = []
         for witness in witnesses:
@@ -169,7 +169,7 @@ def test_a_change_in_a_cluster_is_acknowledged_when_a_replica_of_its_master_has_
 
 
 def test_a_decision_over_a_cluster_is_given_up_at_its_deadline(cluster, witnesses):
-    """A listing that was asked for before still waits for the master that hangs."""
+    """An earlier listing still waits for the hanging master."""
     witness = witnesses[0]
     agent_id = witness.new_agent()
     witness.question(agent_id).send_until_answered()
@@ -212,7 +212,7 @@ def test_a_cluster_takes_many_concurrent_decisions(cluster):
 
 
 def test_replies_in_a_cluster_are_what_one_server_gives(cluster, redis_store):
-    """Alone, together, at one moment; as text and as bytes; and an error of one command is the error of all."""
+    """One command, several together, or a snapshot; as strings or bytes; one command's error is the error of all."""
 
     async def replies(url, prefix):
         client = open_client(url, 10_000)

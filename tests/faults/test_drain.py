@@ -8,7 +8,7 @@ from topologies import until
 
 
 def test_a_drain_also_answers_connections_that_wait_to_be_accepted(witness):
-    """A connection for every call: what the kernel accepted and the replica had not looked at yet is not cut off."""
+    """With a connection for every call: those that the kernel has accepted and the replica has not are served."""
     agent_id = witness.new_agent(max_calls=100)
     with witness.load(agent_id, count=16, keep_alive=False) as load:
         for _ in range(3):

@@ -68,7 +68,7 @@ async def seal_all(client):
 
 
 def test_a_full_store_still_seals_archives_and_drops(store, connection, witness, tmp_path):
-    """Each of them makes room; a store that were too full for them would stay so for ever."""
+    """Each makes room; a store too full for them would stay full for ever."""
     agent_id, keyspace = witness.new_agent(), Keyspace(witness.tenant.id)
     for _ in range(3):
         connection.config_set("maxmemory", 0)
@@ -94,7 +94,7 @@ def test_a_full_store_still_seals_archives_and_drops(store, connection, witness,
 
 
 def test_a_replica_starts_on_a_full_store_and_seals_its_backlog(store, connection, witness, own):
-    """Its workspace and the key that its settings give are there: it looks, and writes nothing."""
+    """Its workspace and bootstrap key exist already, so it writes nothing."""
     agent_id, keyspace = witness.new_agent(), Keyspace(witness.tenant.id)
     with witness.load(agent_id, count=1) as load:
         load.after(2 * ENOUGH)

@@ -79,7 +79,7 @@ def log(tenant, **filters):
 
 
 def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, three, own):
-    """By the log, which has every allowed call in its order, answered or not."""
+    """Checked against the log, which has every allowed call in order, answered or not."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     policy = tenant.new_policy(agent_id, per_user(3), budget(20), AFTER, BEFORE, kind="guardrail")

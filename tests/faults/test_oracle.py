@@ -170,7 +170,7 @@ def test_a_gap_a_repetition_and_a_missing_end_are_found(run):
 
 
 def test_a_changed_segment_and_a_deleted_entry_break_the_chain(new_run):
-    """In the store's own bytes."""
+    """As found in the store's bytes."""
     run = new_run()
     run.check_chain()
     segment = f"{run.name}audit:segment:1"

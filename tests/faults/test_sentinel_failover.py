@@ -32,7 +32,7 @@ def fail_over(guarded, witness):
 
 
 def test_a_failover_is_503_until_the_replica_takes_over_and_then_decisions_go_on(guarded, witness):
-    """Nobody restarts anything; what is read for the first time works too, and the log is whole."""
+    """Nothing is restarted; first reads work too, and the log is complete."""
     limited = witness.new_agent(max_calls=30)
     with witness.load(limited, count=4) as load:
         load.after(40)
