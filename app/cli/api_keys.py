@@ -77,6 +77,7 @@ def create_key(
 
     async def create(services: "Services") -> tuple[ApiKey, str]:
         workspace_id = await services.workspaces.find(workspace)
+        await _require_future(services, expires_ms)
         bound = [(await find_agent(services, workspace_id, agent)).id for agent in agents]
         return await services.api_keys.create(
             workspace_id,
@@ -126,6 +127,7 @@ def rotate_key(
     async def rotate(services: "Services") -> tuple[ApiKey, str, ApiKey]:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_key(services, workspace_id, key)
+        await _require_future(services, expires_ms)
         return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms, reason=reason)
 
     made, raw_key, old = with_services(rotate)
@@ -187,6 +189,15 @@ def revoke_key(workspace: str, key: str, force: bool, as_json: bool, reason: str
         print_json({"deleted": revoked.id})
         return
     click.echo(f"revoked {revoked.id} ({revoked.prefix}…, {revoked.name})")
+
+
+async def _require_future(services: "Services", expires_ms: int | None) -> None:
+    """Raise click's error if a key that expires then would never be valid, by the store's clock."""
+    from app.redis_client.store_time import store_time_ms
+
+    if expires_ms is not None and expires_ms <= (now_ms := await store_time_ms(services.client)):
+        sentence = f"{rfc3339(expires_ms)} has passed, so the key would never be valid; it is {rfc3339(now_ms)} now"
+        raise click.BadParameter(sentence, param_hint="--expires-at")
 
 
 def _time_ms(expires_at: str | None) -> int | None:

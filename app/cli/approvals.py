@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import click
 
 from app.cli.groups import CommandGroup
+from app.cli.numbers import WholeNumber
 from app.cli.options import JSON
 from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
@@ -56,9 +57,9 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
 @URL
 @click.argument("approval_id")
 @NOTE
-@click.option("--uses", type=click.IntRange(1), help="For how many such calls, at most as many as the rule allows.")
+@click.option("--uses", type=WholeNumber(1), help="For how many such calls, at most as many as the rule allows.")
 @click.option(
-    "--valid-seconds", type=click.IntRange(60), help="How long it can be used, at most as long as the rule allows."
+    "--valid-seconds", type=WholeNumber(60), help="How long it can be used, at most as long as the rule allows."
 )
 @click.option("--accept-hidden", is_flag=True, help="Approve although some of the call is redacted or shortened.")
 @JSON

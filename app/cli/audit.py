@@ -11,6 +11,7 @@ from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
+from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, WORKSPACE, filters
 from app.cli.session import print_json, progress_bar, with_services
 from app.cli.tables import counted
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 
+_HIGHEST = 10**15 - 1
+
+
 @click.group(cls=CommandGroup)
 def audit() -> None:
     """Read, verify, export and archive the audit log."""
@@ -31,12 +35,12 @@ def audit() -> None:
 @audit.command("query")
 @WORKSPACE
 @filters
+@click.option("--limit", type=WholeNumber(1, 1000), default=100, show_default=True, help="The most entries to print.")
+@click.option("--offset", type=WholeNumber(0, _HIGHEST), default=0, help="How many to skip first.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="The most entries to print."
-)
-@click.option("--offset", type=click.IntRange(0), default=0, help="How many to skip first.")
-@click.option(
-    "--before", type=click.IntRange(1), help="Only entries before this one: the position that the last page ended with."
+    "--before",
+    type=WholeNumber(1, _HIGHEST),
+    help="Only entries before this one: the position that the last page ended with.",
 )
 @JSON
 def query_entries(
@@ -102,7 +106,7 @@ async def _name_agents(
 @click.option(
     "--lines",
     "-n",
-    type=click.IntRange(0, 1000),
+    type=WholeNumber(0, 1000),
     default=10,
     show_default=True,
     help="The newest entries to print first.",

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from app.cli.find import find_key
+from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, WORKSPACE, Time, Uuid
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -23,11 +24,11 @@ RESOURCES = ("agent", "policy", "api_key", "webhook", "catalog")
 @WORKSPACE
 @click.option("--actor", help="Only changes made with this key (id or name), by `console` or by `breaker`.")
 @click.option("--type", "kind", type=click.Choice(RESOURCES), help="Only changes to this type of thing.")
-@click.option("--id", "resource_id", type=Uuid(), help="Only changes to the thing with this id.")
+@click.option("--id", "resource_id", type=Uuid("remit changes --json"), help="Only changes to the thing with this id.")
 @click.option("--from", "from_", type=Time(), help="Only changes at or after this time: ISO 8601, a date, -24h.")
 @click.option("--to", type=Time(end=True), help="Only changes at or before this time; a date means its end.")
 @click.option(
-    "--limit", type=click.IntRange(1, _LARGEST_PAGE), default=100, show_default=True, help="The most changes to print."
+    "--limit", type=WholeNumber(1, _LARGEST_PAGE), default=100, show_default=True, help="The most changes to print."
 )
 @click.option("--before", help="Only changes before this one: the position that the last page ended with.")
 @JSON

@@ -74,7 +74,7 @@ def explain(
 
 @click.command("explain")
 @WORKSPACE
-@click.argument("entry", type=Uuid())
+@click.argument("entry", type=Uuid("remit audit query --json"))
 @JSON
 def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
     """Print why a logged decision was made, rule by rule, by the policies of its time. ENTRY is its id.

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from app.cli.numbers import shortened
 from app.model.agents import require_alias
 from app.model.audit import ANY_SHADOW, AuditQuery
 from app.model.decisions import Result
@@ -107,13 +108,19 @@ class Time(click.ParamType[int]):
 
 
 class Uuid(click.ParamType[str]):
-    """A UUID in its canonical form."""
+    """A UUID in its canonical form.
+
+    listed: the command that prints such ids.
+    """
 
     name = "uuid"
 
+    def __init__(self, listed: str) -> None:
+        self._listed = listed
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return canonical_uuid(value) or self.fail(
-            "must be a UUID, such as 0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07", param, ctx
+            f"must be an id such as {_A_UUID}, as `{self._listed}` prints it, and not {shortened(value)}", param, ctx
         )
 
 
@@ -155,12 +162,14 @@ def filters(command: F) -> F:
         click.option("--action", help="Only entries with this action."),
         click.option("--tool", help="Only entries for this tool."),
         click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
-        click.option("--id", "entry_id", type=Uuid(), help="Only the entry with this id."),
-        click.option("--key", type=Uuid(), help="Only entries of calls made with this API key."),
-        click.option("--policy", type=Uuid(), help="Only entries that this policy decided."),
+        click.option("--id", "entry_id", type=Uuid("remit audit query --json"), help="Only the entry with this id."),
+        click.option("--key", type=Uuid("remit keys list"), help="Only entries of calls made with this API key."),
+        click.option("--policy", type=Uuid("remit policies list"), help="Only entries that this policy decided."),
         click.option("--rule-type", help="Only entries that a rule of this type decided."),
         click.option(
-            "--shadow", type=Shadow(), help="Only where this shadow policy, or any, would have decided otherwise."
+            "--shadow",
+            type=Shadow("remit policies list"),
+            help="Only where this shadow policy, or any, would have decided otherwise.",
         ),
         click.option(
             "--from",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from app.cli.find import find_agent, find_policy
+from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE
 from app.cli.session import print_json, with_services
 
@@ -78,7 +79,7 @@ def create_policy(
 @click.option("--name", type=NAME, help="Its new name.")
 @click.option(
     "--priority",
-    type=click.IntRange(_LOWEST, _HIGHEST),
+    type=WholeNumber(_LOWEST, _HIGHEST),
     help="Its new priority; higher priorities are evaluated first.",
 )
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it is evaluated at all.")

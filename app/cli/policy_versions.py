@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.find import find_policy
+from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, REASON, WORKSPACE
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -48,7 +49,7 @@ def list_versions(workspace: str, policy: str, as_json: bool) -> None:
 @click.command("rollback")
 @WORKSPACE
 @click.argument("policy")
-@click.argument("version", type=click.IntRange(1))
+@click.argument("version", type=WholeNumber(1))
 @REASON
 @JSON
 def roll_back(workspace: str, policy: str, version: int, reason: str, as_json: bool) -> None:

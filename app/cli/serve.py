@@ -3,12 +3,13 @@
 import click
 from msgspec.structs import replace
 
+from app.cli.numbers import WholeNumber
 from app.cli.session import read_settings
 from app.logs import configure_logging
 
 
 @click.command()
-@click.option("--workers", type=click.IntRange(1, 64), help="Replicas on this machine; REMIT_WORKERS, or 1.")
+@click.option("--workers", type=WholeNumber(1, 64), help="Replicas on this machine; REMIT_WORKERS, or 1.")
 def serve(workers: int | None) -> None:
     """Run the service until Ctrl-C or SIGTERM.
 

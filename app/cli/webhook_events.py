@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 
-WEBHOOK = click.argument("webhook", type=Uuid())
+WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 
 
 @click.command("events")

@@ -6,6 +6,7 @@ import click
 from msgspec import UNSET
 
 from app.cli.groups import CommandGroup
+from app.cli.numbers import Share
 from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
 DENIED_BY = click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
-DENIED_SAMPLE = click.option(
-    "--denied-sample", type=click.FloatRange(0, 1, min_open=True), help="Only this share of denials."
-)
+DENIED_SAMPLE = click.option("--denied-sample", type=Share(), help="Only this share of denials.")
 
 
 @click.group(cls=CommandGroup)

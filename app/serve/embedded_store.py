@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -57,6 +58,30 @@ def running_store(folder: Path) -> str | None:
     """The URL of the embedded store that serves `folder` now, None if none does."""
     path = _socket_path(folder)
     return _url(path) if _reply(path) is not None else None
+
+
+def holder_of(folder: Path) -> str | None:
+    """The pid of the process that has this data directory in use, None if none has."""
+    with contextlib.suppress(OSError), (folder / "lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return lock.read().strip() or "unknown"
+    return None
+
+
+def in_use(folder: Path, pid: str, port: int | None = None) -> str:
+    """What is in the way of a second service in this data directory, and what to do.
+
+    port: one that a service beside the first could take, if the first or somebody else has the port that was asked for.
+    """
+    its_own = f"REMIT_DATA_DIR={shlex.quote(f'{folder}-2')}"
+    if port is not None:
+        its_own += f" REMIT_PORT={port}"
+    return (
+        f"REMIT_DATA_DIR: {folder} is in use by another remit (pid {pid}); use that one, stop it first, or start one "
+        f"beside it with {its_own} before make run or remit serve"
+    )
 
 
 class EmbeddedStore:
@@ -208,8 +233,7 @@ def _locked(folder: Path, pause: Callable[[], None]) -> IO[str]:
             waited = time.monotonic() - began
             if waited > (_BRIEF_SECONDS if _is_alive(holder) else _STOP_SECONDS):
                 lock.close()
-                sentence = f"{folder} is in use by another remit (pid {holder}); stop it or name another directory"
-                raise SettingsError(f"REMIT_DATA_DIR: {sentence}") from None
+                raise SettingsError(in_use(folder, holder)) from None
             pause()
         else:
             lock.truncate(0)

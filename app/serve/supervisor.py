@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from app.replica import open_services
 from app.serve.children import Children
 from app.serve.embedded_secret import embedded_secret
-from app.serve.embedded_store import EmbeddedStore
+from app.serve.embedded_store import EmbeddedStore, holder_of, in_use
 from app.serve.tracing import require_tracing
 from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.doctor import Severity, check_up
@@ -151,6 +151,9 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
         message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
         if error.errno == errno.EADDRINUSE:
             other = settings.port + 1 if settings.port < LAST_PORT else settings.port - 1
+            # Another port alone would not help whoever starts the service twice in one folder.
+            if settings.redis_url is None and (holder := holder_of(settings.data_path)) is not None:
+                raise SettingsError(in_use(settings.data_path, holder, other)) from None
             message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
         raise SettingsError(message) from None
     for listener in listeners:

@@ -164,6 +164,46 @@ def test_every_group_suggests_commands():
     assert [group.name for group in groups if not isinstance(group, CommandGroup)] == []
 
 
+def test_a_value_of_another_kind_is_answered_with_what_would_be_right():
+    """With the span of a number, and with the command that lists the ids."""
+    an_id = "an id such as 0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07"
+    share = "a number above 0 and at most 1, such as 0.1"
+    hook = "webhooks create https://example.com --event decision.denied --denied-sample"
+    said = {
+        "policies update p --priority high": "a whole number from 0 to 1000, and not 'high'",
+        "policies update p --priority 1e3": "a whole number from 0 to 1000, and not '1e3'",
+        f"policies update p --priority {'9' * 6000}": f"a whole number from 0 to 1000, and not '{'9' * 40}…'",
+        "policies rollback p newest": "a whole number of at least 1, and not 'newest'",
+        "audit query --limit all": "a whole number from 1 to 1000, and not 'all'",
+        "audit query --before 0": "a whole number from 1 to 999999999999999, and not '0'",
+        f"audit query --offset {10**30}": f"a whole number from 0 to 999999999999999, and not '{10**30}'",
+        "serve --workers many": "a whole number from 1 to 64, and not 'many'",
+        f"{hook} 0": f"{share}, and not '0'",
+        f"{hook} half": f"{share}, and not 'half'",
+        f"{hook} nan": f"{share}, and not 'nan'",
+        "webhooks test nope": f"{an_id}, as `remit webhooks list` prints it, and not 'nope'",
+        "audit explain nope": f"{an_id}, as `remit audit query --json` prints it, and not 'nope'",
+        "audit query --key ci": f"{an_id}, as `remit keys list` prints it, and not 'ci'",
+    }
+    for words, right in said.items():
+        told = CliRunner().invoke(main, words.split(), env={"REMIT_REDIS_URL": "redis://127.0.0.1:1"})
+        assert told.exit_code == 2, words
+        assert told.output.endswith(f": must be {right}\n"), (words, told.output)
+
+
+@pytest.mark.slow
+def test_a_key_that_would_never_be_valid_is_not_made(remit, workspace):
+    """Somebody who types a time that has passed means another one; the store's clock decides."""
+    before = remit("keys", "list", "-w", workspace["id"]).stdout
+    key_id = json.loads(remit("keys", "list", "-w", workspace["id"], "--json").stdout)[0]["id"]
+    for words in (("create", "--name", "late"), ("rotate", key_id)):
+        ran = remit("keys", *words, "-w", workspace["id"], "--expires-at", "2020-01-01T01:00:00+01:00", "--raw")
+        assert (ran.returncode, ran.stdout) == (2, "")
+        sentence = r"2020-01-01T00:00:00.000Z has passed, so the key would never be valid; it is 2[0-9T:.-]+Z now\n"
+        assert re.search(f"Invalid value for --expires-at: {sentence}$", ran.stderr)
+    assert remit("keys", "list", "-w", workspace["id"]).stdout == before
+
+
 @pytest.mark.slow
 def test_a_wrong_setting_ends_every_command_with_1(remit):
     """The sentence is the one that stops a start."""

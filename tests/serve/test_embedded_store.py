@@ -232,8 +232,19 @@ def test_two_services_do_not_share_a_data_directory(service, tmp_path):
     (tmp_path / "second").mkdir()
     second = Service(tmp_path / "second", REMIT_DATA_DIR=str(service.data_dir)).launch()
     assert second.ended() == 1
-    sentence = f"{service.data_dir} is in use by another remit (pid {service.process.pid}); stop it or name another"
-    assert f"Error: REMIT_DATA_DIR: {sentence} directory\n" == second.complained
+    sentence = (
+        f"REMIT_DATA_DIR: {service.data_dir} is in use by another remit (pid {service.process.pid}); use that one, "
+        f"stop it first, or start one beside it with REMIT_DATA_DIR={service.data_dir}-2"
+    )
+    assert second.complained == f"Error: {sentence} before make run or remit serve\n"
+    assert service.answers()
+    # Started twice in one folder, both the port and the directory are taken: another port alone would not help.
+    (tmp_path / "third").mkdir()
+    same = {"REMIT_DATA_DIR": str(service.data_dir), "REMIT_PORT": str(service.port)}
+    third = Service(tmp_path / "third", **same).launch()
+    assert third.ended() == 1
+    other = service.port + 1 if service.port < 65535 else service.port - 1
+    assert third.complained == f"Error: {sentence} REMIT_PORT={other} before make run or remit serve\n"
     assert service.answers()
 
 

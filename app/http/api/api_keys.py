@@ -32,7 +32,7 @@ class CreateApiKey(Body, frozen=True):
     out = all. Only with `authorize`, and without `read` and `admin`, whose keys may ask for every agent.
     session_from: `key` = all calls of the key belong to one session of its own, whatever `context.session` says: for a
     runtime that cannot be trusted to name its sessions. Only with `authorize`, and without `read` and `admin`.
-    expires_at: When the key stops being valid; null or left out = never.
+    expires_at: When the key stops being valid; null or left out = never. With a time that has passed it never is.
     """
 
     aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "session_from": "sessionFrom"}
