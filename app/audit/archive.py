@@ -18,7 +18,7 @@ from app.audit.entry_format import named
 from app.audit.head import read_head
 from app.audit.segments import chain, genesis, read_segment
 from app.errors import AuditLogDamaged, Invalid
-from app.model.checkpoints import Checkpoint
+from app.model.checkpoints import Checkpoint, Fault, Finding, Part
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client
 from app.redis_client.scripts import MARK_ARCHIVED
@@ -46,6 +46,14 @@ class ArchivedSegment(Struct, frozen=True, kw_only=True, rename="camel"):
     file_sha256: str
 
 
+class ArchiveAltered(AuditLogDamaged):
+    """An archive does not hold what was sealed; `finding` says where."""
+
+    def __init__(self, fault: Fault, segment: int, message: str) -> None:
+        super().__init__(message)
+        self.finding = Finding(fault, segment, message, Part.ARCHIVE)
+
+
 _decode = msgspec.json.Decoder(ArchivedSegment).decode
 
 
@@ -57,7 +65,7 @@ class Archive:
         self.folder = folder / workspace_id
 
     def rows(self) -> list[ArchivedSegment]:
-        """The segments in the manifest, oldest first. Raises AuditLogDamaged."""
+        """The segments in the manifest, oldest first. Raises ArchiveAltered."""
         path = self.folder / MANIFEST
         if not path.exists():
             return []
@@ -66,26 +74,28 @@ class Archive:
         try:
             return [_decode(line) for line in lines[:-1]]
         except msgspec.DecodeError as error:
-            raise AuditLogDamaged(f"{path} cannot be read: {error}") from None
+            raise ArchiveAltered(Fault.CHANGED, 0, f"{path} cannot be read: {error}") from None
 
     def verify(self) -> Checkpoint:
         """Check every file; return the last archived segment, or the workspace's genesis if there is none.
 
-        Raises AuditLogDamaged naming the first file that does not hold what was sealed.
+        Raises ArchiveAltered naming the first file that does not hold what was sealed.
         """
         last: ArchivedSegment | None = None
         for row in self.rows():
             if last is None and row.segment == 1 and row.previous != genesis(self.workspace_id):
-                raise AuditLogDamaged(f"{row.file} belongs to another workspace")
+                raise ArchiveAltered(Fault.REWRITTEN, row.segment, f"{row.file} belongs to another workspace")
             if last is not None and (row.segment, row.previous, row.first_sequence) != (
                 last.segment + 1,
                 last.sha256,
                 last.last_sequence + 1,
             ):
-                raise AuditLogDamaged(f"{row.file} does not follow {last.file}")
+                fault = Fault.REMOVED if row.segment > last.segment + 1 else Fault.REORDERED
+                raise ArchiveAltered(fault, row.segment, f"{row.file} does not follow {last.file}")
             body = self._body(row)
             if chain(row.previous, body) != row.sha256 or body.count(b"\n") != row.count:
-                raise AuditLogDamaged(f"{row.file} does not hold the entries that were sealed")
+                sentence = f"{row.file} does not hold the entries that were sealed"
+                raise ArchiveAltered(Fault.CHANGED, row.segment, sentence)
             _require_as_said(row, body)
             last = row
         if last is None:
@@ -167,24 +177,26 @@ class Archive:
         try:
             data = (self.folder / row.file).read_bytes()
         except OSError as error:
-            raise AuditLogDamaged(f"{row.file} cannot be read ({error.strerror})") from None
+            fault = Fault.REMOVED if isinstance(error, FileNotFoundError) else Fault.CHANGED
+            raise ArchiveAltered(fault, row.segment, f"{row.file} cannot be read ({error.strerror})") from None
         if hashlib.sha256(data).hexdigest() != row.file_sha256:
-            raise AuditLogDamaged(f"{row.file} was changed after it was written")
+            raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} was changed after it was written")
         try:
             return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(data)
         except zstandard.ZstdError:
-            raise AuditLogDamaged(f"{row.file} cannot be decompressed") from None
+            raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} cannot be decompressed") from None
 
 
 def _require_as_said(row: ArchivedSegment, body: bytes) -> None:
-    """Raise AuditLogDamaged unless the manifest gives the segment's sequences and times as its entries have them."""
+    """Raise ArchiveAltered unless the manifest gives the segment's sequences and times as its entries have them."""
     try:
         times = [parse_time_ms(named(line).timestamp) for line in body.splitlines()]
     except ValueError:
-        raise AuditLogDamaged(f"{row.file} holds a line that is no entry") from None
+        raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} holds a line that is no entry") from None
     said = row.last_sequence - row.first_sequence + 1, row.first_time, row.last_time
     if said != (row.count, rfc3339(min(times)), rfc3339(max(times))) or (row.segment == 1) != (row.first_sequence == 1):
-        raise AuditLogDamaged(f"The manifest does not say of {row.file} what its entries say")
+        sentence = f"The manifest does not say of {row.file} what its entries say"
+        raise ArchiveAltered(Fault.CHANGED, row.segment, sentence)
 
 
 def _write_whole(path: Path, data: bytes) -> None:

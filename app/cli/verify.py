@@ -13,7 +13,7 @@ from app.cli.atomic_output import whole_or_not_at_all
 from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.session import print_json, progress_bar, with_services
 from app.errors import StoreUnavailable
-from app.model.checkpoints import Checkpoint, Verification
+from app.model.checkpoints import Checkpoint, Finding, Verification
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -67,11 +67,16 @@ def verify_log(
     import asyncio
 
     async def verify(services: "Services") -> Verification:
-        from app.audit.archive import Archive
+        from app.audit.archive import Archive, ArchiveAltered
         from app.webhooks.notices import note_finding
 
         workspace_id = await services.workspaces.find(workspace)
-        start = since if folder is None else Archive(folder, workspace_id).verify()
+        try:
+            start = since if folder is None else Archive(folder, workspace_id).verify()
+        except ArchiveAltered as altered:
+            found = _of_archive(altered.finding)
+            _report(found, as_json=as_json)
+            return found
         archived = () if folder is None or start is None else (_archived(start),)
         full_at = time.monotonic()
         while True:
@@ -92,6 +97,20 @@ def verify_log(
     with suppress(KeyboardInterrupt):
         if with_services(verify).finding is not None:
             raise SystemExit(1)
+
+
+def _of_archive(finding: Finding) -> Verification:
+    """The result if the archive already is not what was sealed."""
+    return Verification(
+        finding=finding,
+        complete=False,
+        checkpoint=None,
+        first_segment=1,
+        segments=0,
+        entries=0,
+        unsealed=0,
+        unchecked=("the log in the store; verify it without --archive",),
+    )
 
 
 def _archived(last: Checkpoint) -> str:

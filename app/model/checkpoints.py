@@ -82,6 +82,7 @@ class Part(StrEnum):
     SEGMENTS = "segments"
     STREAM = "stream"
     CHANGES = "changes"
+    ARCHIVE = "archive"
 
 
 class Finding(Struct, frozen=True):
@@ -89,9 +90,9 @@ class Finding(Struct, frozen=True):
 
     fault: How it was altered.
     segment: The first segment concerned; for the stream, the segment that its entries would be sealed into; for the
-    changes, 0.
+    changes, 0; for an archive, the file's, or 0 for its manifest.
     message: What is wrong, for people.
-    part: Which part was altered; a segment includes its index.
+    part: Which part was altered; a segment includes its index. Only `remit audit verify --archive` reads an archive.
     """
 
     fault: Fault

@@ -169,10 +169,16 @@ def test_an_archive_that_was_altered_is_named(verify, tmp_path, workspace_id, al
     assert "intact: archive: files up to segment 3 and entry 48, and that the log continues them" in whole.stderr
     alter, said = ALTERED[altered]
     alter(tmp_path / workspace_id)
-    for words in ([], ["--json"]):
-        done = verify("--archive", tmp_path, *words)
-        assert (done.returncode, done.stdout) == (1, ""), done
-        assert said in done.stderr
+    plain, machine = (verify("--archive", tmp_path, *words) for words in ([], ["--json"]))
+    assert (plain.returncode, plain.stdout, machine.returncode, machine.stderr) == (1, "", 1, "")
+    finding = json.loads(machine.stdout)["finding"]
+    assert finding["part"] == "archive"
+    assert said in finding["message"]
+    said_to_people = [f"{finding['fault']} at the archive: {finding['message']}"]
+    assert plain.stderr.splitlines() == [
+        *said_to_people,
+        "not checked: the log in the store; verify it without --archive",
+    ]
 
 
 @pytest.mark.slow
