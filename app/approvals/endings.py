@@ -14,9 +14,9 @@ from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
 from app.redis_client.client import Client, Value, check_reply
 from app.redis_client.foreign_data import reading
-from app.redis_client.replies import as_record
 from app.redis_client.scripts import END_APPROVAL
 from app.redis_client.store_time import store_time_ms
+from app.store.changes import own_records
 from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)
@@ -108,15 +108,15 @@ class Endings:
     async def _end_after(self, workspace_id: str, mark: str) -> None:
         """Move the mark to the change up to which every open approval is known to have its basis."""
         keyspace = Keyspace(workspace_id)
-        changes = await self._client.call("XRANGE", keyspace.changes, f"({mark}", "+", "COUNT", _CHANGES)
+        changes = await self._client.call_bytes("XRANGE", keyspace.changes, f"({mark}", "+", "COUNT", _CHANGES)
         if not changes:
             return
         # Beyond this many changes, it is cheaper to check all open approvals once.
         if len(changes) == _CHANGES:
-            changes = await self._client.call("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1)
+            changes = await self._client.call_bytes("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1)
             concerned = True
         else:
-            concerned = any(_takes_ground(as_record(fields)) for _, fields in changes)
+            concerned = any(record is not None and _takes_ground(record) for _, record in own_records(changes))
         if concerned:
             ended = await self.end_what_rests_on_nothing(workspace_id)
             if ended:

@@ -61,7 +61,8 @@ class ApprovalFollower:
     async def missed(self, workspace_id: str, after: str) -> list[ApprovalEvent]:
         """The events after the one with this id, as far back as the store keeps them (10,000 events)."""
         entries = await self._reader.after({Keyspace(workspace_id).approval_events: after}, wait=False)
-        return [_event(entry_id, fields) for _, entry_id, fields in entries]
+        found = [_event(entry_id, fields) for _, entry_id, fields in entries]
+        return [event for event in found if event is not None]
 
     async def close(self) -> None:
         """Deliver no further events."""
@@ -111,10 +112,11 @@ class _Room:
             try:
                 for stream, entry_id, fields in await self._reader.after(last_ids):
                     last_ids[stream] = entry_id
-                    if stream == self._events:
-                        self._notify(_event(entry_id, fields))
-                    elif fields["resourceType"] == ResourceType.API_KEY:
-                        self._tell_key(fields["resourceId"])
+                    if stream == self._changes:
+                        if fields.get("resourceType") == ResourceType.API_KEY:
+                            self._tell_key(fields.get("resourceId", ""))
+                    elif (event := _event(entry_id, fields)) is not None:
+                        self._notify(event)
             except StoreUnavailable as error:
                 log.warning("%s; listening for approvals again in a second", error)
                 self._notify(None)
@@ -144,5 +146,9 @@ def _put(queue: "asyncio.Queue[ApprovalEvent | None]", listener: _Listener, even
     queue.put_nowait(event)
 
 
-def _event(entry_id: str, fields: dict[str, str]) -> ApprovalEvent:
+def _event(entry_id: str, fields: dict[str, str]) -> ApprovalEvent | None:
+    """The event, None if another program added it."""
+    if not {"id", "status"} <= fields.keys():
+        log.warning("event %s of the approvals is not one that Remit wrote, and is left out", entry_id)
+        return None
     return ApprovalEvent(entry_id, fields["id"], fields["status"])

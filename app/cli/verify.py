@@ -74,9 +74,8 @@ def verify_log(
         try:
             start = since if folder is None else Archive(folder, workspace_id).verify()
         except ArchiveAltered as altered:
-            found = _of_archive(altered.finding)
-            _report(found, as_json=as_json)
-            return found
+            _report(broken := _of_archive(altered.finding), as_json=as_json)
+            return broken
         archived = () if folder is None or start is None else (_archived(start),)
         full_at = time.monotonic()
         while True:

@@ -10,7 +10,7 @@ _DATE_LENGTH = 10
 SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _ago = re.compile(r"-([0-9]{1,9})([smhdw])", re.ASCII).fullmatch
 _ENDS = tuple(f".{ms:03d}Z" for ms in range(1000))
-_MAX_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
+LAST_MS = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 def rfc3339(time_ms: int) -> str:
@@ -29,7 +29,7 @@ def parse_time_ms(text: str) -> int:
             moment = datetime.fromisoformat(text)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
             time_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
-            if 0 <= time_ms <= _MAX_MS:
+            if 0 <= time_ms <= LAST_MS:
                 return time_ms
         except (ValueError, OverflowError):
             pass

@@ -60,6 +60,8 @@ class AgentHistory:
             walk = _Walk(agent_id, past, groups, self._kept)
             if newest is not None:
                 async for change_id, record in read_back(self._client, keyspace, newest):
+                    if record is None:
+                        continue
                     change = change_of(change_id, record)
                     if since_of(change).holds_for(entry):
                         break

@@ -21,7 +21,8 @@ class BlockingReader:
         where = StoreUrl.parse(url)
         timeout_s = BLOCK_MS / 1000 + _PATIENCE_S
         opened = open_cluster if where.topology == "cluster" else open_redis
-        self._redis: Any = opened(where, timeout_s, _READERS_MAX)
+        # An entry that is not UTF-8 is another program's; strictly decoded, it would block every entry after it.
+        self._redis: Any = opened(where, timeout_s, _READERS_MAX, encoding_errors="replace")
 
     async def last_id(self, stream: str) -> str:
         """The id of the newest entry, `0-0` if there is none."""

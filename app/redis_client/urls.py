@@ -68,9 +68,9 @@ class StoreUrl(Struct, frozen=True):
         return f"{self.scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/{self.number}{query}"
 
 
-def open_redis(url: StoreUrl, timeout_s: float, connections: int) -> Any:
+def open_redis(url: StoreUrl, timeout_s: float, connections: int, **further: Any) -> Any:
     """redis-py's client for one server or for the master that Sentinels name; nothing is sent yet."""
-    options = connection_options(timeout_s) | {"max_connections": connections}
+    options = connection_options(timeout_s) | {"max_connections": connections} | further
     if url.topology != "sentinel":
         kind = _PACKED.get(url.scheme, _PackedConnection)
         return Redis.from_url(url.text, connection_class=kind, **options)
@@ -82,9 +82,9 @@ def open_redis(url: StoreUrl, timeout_s: float, connections: int) -> Any:
     return sentinel.master_for(url.service, ssl=issubclass(kind, SSLConnection), **options)
 
 
-def open_cluster(url: StoreUrl, timeout_s: float, connections: int) -> RedisCluster:
+def open_cluster(url: StoreUrl, timeout_s: float, connections: int, **further: Any) -> RedisCluster:
     """redis-py's client for a cluster, given any of its nodes; nothing is sent yet."""
-    options = connection_options(timeout_s) | {"max_connections": connections}
+    options = connection_options(timeout_s) | {"max_connections": connections} | further
     return RedisCluster.from_url(url.server(*url.nodes[0]), **options)
 
 

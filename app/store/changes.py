@@ -1,23 +1,30 @@
 """The trail of changes: the scripts that change something write it; this module reads it."""
 
+import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import msgspec
 from msgspec import UNSET, Raw
 
 from app.errors import Unauthorized
 from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
-from app.model.times import rfc3339
+from app.model.times import LAST_MS, rfc3339
 from app.redis_client.client import Client
 from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
-is_change_id = re.compile(r"[1-9][0-9]{0,14}-[0-9]{1,15}").fullmatch
+log = logging.getLogger(__name__)
+_id = re.compile(r"([1-9][0-9]{0,19})-([0-9]{1,20})", re.ASCII).fullmatch
+_ID_END = 1 << 64
+_FIELDS = frozenset({"actorId", "actorName", "kind", "resourceType", "resourceId", "before", "after"})
 _CHUNK = 50
 _READ_MAX_BYTES = 16 * 1024 * 1024
 _ENTRY_BYTES = 300
+_fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class Changes:
@@ -41,10 +48,10 @@ class Changes:
         found: list[Change] = []
         read_bytes = 0
         async for change_id, record in read_back(self._client, Keyspace(workspace_id), newest, oldest):
-            with reading(f"Change {change_id}"):
-                is_wanted = _matches(record, query)
-                read_bytes += _ENTRY_BYTES + len(record["before"]) + len(record["after"])
-            if is_wanted:
+            read_bytes += _ENTRY_BYTES
+            if record is not None:
+                read_bytes += len(record["before"]) + len(record["after"])
+            if record is not None and _matches(record, query):
                 if len(found) == query.limit:
                     return ChangePage(found, found[-1].id)
                 found.append(change_of(change_id, record))
@@ -53,17 +60,53 @@ class Changes:
         return ChangePage(found, None)
 
 
+def is_change_id(text: str) -> bool:
+    """Whether a change can have this id."""
+    match = _id(text)
+    return match is not None and max(int(match[1]), int(match[2])) < _ID_END
+
+
 async def read_back(
     client: Client, keyspace: Keyspace, newest: str = "+", oldest: str = "-"
-) -> AsyncIterator[tuple[str, dict[str, str]]]:
-    """Yield the ids and fields of the changes between two ids, newest first."""
+) -> AsyncIterator[tuple[str, dict[str, str] | None]]:
+    """Yield the ids and fields of the changes between two ids, newest first; None for a foreign entry."""
     while True:
-        chunk = await client.call("XREVRANGE", keyspace.changes, newest, oldest, "COUNT", _CHUNK)
-        for change_id, fields in chunk:
-            yield change_id, as_record(fields)
+        chunk = await client.call_bytes("XREVRANGE", keyspace.changes, newest, oldest, "COUNT", _CHUNK)
+        for each in own_records(chunk):
+            yield each
         if len(chunk) < _CHUNK:
             return
-        newest = f"({chunk[-1][0]}"
+        newest = f"({chunk[-1][0].decode()}"
+
+
+def own_records(entries: Any) -> Iterator[tuple[str, dict[str, str] | None]]:
+    """Yield id and fields of entries of the trail, given undecoded; None for one that no script added.
+
+    Such an entry cannot be removed without a trace, so whoever reads the trail goes on past it.
+    """
+    for raw_id, raw_fields in entries:
+        change_id = raw_id.decode()
+        try:
+            record = as_record([raw.decode() for raw in raw_fields])
+        except UnicodeDecodeError:
+            record = {}
+        if is_own(record):
+            yield change_id, record
+        else:
+            log.warning("entry %s of a trail of changes is not one that Remit wrote, and is left out", change_id)
+            yield change_id, None
+
+
+def is_own(record: dict[str, str]) -> bool:
+    """Whether a script can have written these fields."""
+    return record.keys() >= _FIELDS and all(_is_snapshot(record[name]) for name in ("before", "after"))
+
+
+def _is_snapshot(text: str) -> bool:
+    try:
+        return not text or _fields_of(text) is not None
+    except msgspec.DecodeError:
+        return False
 
 
 def change_keys(keyspace: Keyspace, actor_id: str) -> list[str]:
@@ -105,5 +148,8 @@ def change_of(change_id: str, record: dict[str, str]) -> Change:
 
 
 def change_time_ms(change_id: str) -> int:
-    """When the change was made, ms since the epoch."""
-    return int(change_id.partition("-")[0])
+    """When the change was made, ms since the epoch.
+
+    After a foreign entry with an id in the far future, the ids of changes follow that: the year 9999 at the latest.
+    """
+    return min(int(change_id.partition("-")[0]), LAST_MS)

@@ -13,7 +13,7 @@ from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms
-from app.store.changes import change_of
+from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.webhooks.attempts import Attempts, attempts_of
 from app.webhooks.delivery import Attempt, Delivery
@@ -84,8 +84,10 @@ class Outbox:
             yield event if event.type in self._webhook.events else None, notice_id
 
     async def _changes(self) -> AsyncIterator[tuple[Event | None, str]]:
-        for change_id, record in await self._after(self._keyspace.changes, self._cursors["trail"]):
-            event = event_of_change(self._workspace_id, change_of(change_id, record))
+        start = f"({self._cursors['trail']}"
+        found = await self._client.call_bytes("XRANGE", self._keyspace.changes, start, "+", "COUNT", _AT_ONCE)
+        for change_id, record in own_records(found):
+            event = None if record is None else event_of_change(self._workspace_id, change_of(change_id, record))
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:

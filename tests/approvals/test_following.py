@@ -43,6 +43,19 @@ class ToldReader(SilentReader):
         return [await self.entries.get()]
 
 
+async def test_an_entry_that_nobody_of_ours_wrote_silences_nobody():
+    """In the trail or among the events: what follows it is told."""
+    reader, keyspace = ToldReader(), Keyspace("one")
+    follower = ApprovalFollower(reader, asyncio.Event())
+    async with follower.subscribed("one", key_id="key") as queue:
+        for number, stream in enumerate((keyspace.changes, keyspace.approval_events)):
+            reader.entries.put_nowait((stream, f"{number}-1", {"foo": "bar"}))
+        reader.entries.put_nowait((keyspace.approval_events, "3-1", {"id": "asked", "status": "pending"}))
+        async with asyncio.timeout(5):
+            assert (await queue.get()).approval_id == "asked"
+    await follower.close()
+
+
 async def test_a_change_of_a_key_wakes_only_those_who_wait_with_that_key():
     """So nothing polls the keys. Changes of other things wake nobody."""
     reader, keyspace = ToldReader(), Keyspace("one")

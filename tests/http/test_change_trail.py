@@ -9,6 +9,7 @@ import pytest
 from app.http.api.catalog import PutCatalog
 from app.http.openapi.operations import OPERATIONS
 from app.model.keys import Scope
+from app.store.keyspace import Keyspace
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
@@ -194,6 +195,51 @@ def test_a_wrong_filter_is_400_and_named(client, parameters, place):
     answer = client.get("/v1/changes", params=parameters)
     assert answer.status_code == 400
     assert [detail["path"] for detail in answer.json()["error"]["details"]] == [place]
+
+
+WHOLE = {
+    "actorId": "console", "actorName": "console", "kind": "updated", "resourceType": "agent", "resourceId": UNKNOWN,
+    "before": "", "after": "{}",
+}  # fmt: skip
+FOREIGN = {
+    "other fields": {"foo": "bar"},
+    "no text": {b"\xff": b"\xff"},
+    "some fields": {"kind": "updated", "before": "", "after": ""},
+    "no JSON": WHOLE | {"after": "{"},
+    "JSON within JSON": WHOLE | {"before": '{"a": 1}]['},
+    "a list": WHOLE | {"after": "[1]"},
+    "no text in a change": WHOLE | {"reason": b"\xff"},
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_an_entry_that_no_change_wrote_hides_no_change(tenant, client, foreign):
+    """Somebody's XADD: the trail is listed without it, versions and past decisions are explained, approvals end."""
+    agent = tenant.new_agent()
+    policy = tenant.new_policy(agent["id"])
+    decision = tenant.authorize(agent["id"])
+    trail = client.get("/v1/changes").json()
+    fields = [part for pair in FOREIGN[foreign].items() for part in pair]
+    tenant.in_store(lambda store: store.call("XADD", Keyspace(tenant.id).changes, "*", *fields))
+    assert client.get("/v1/changes").json() == trail
+    assert client.get("/v1/changes", params={"resource_id": policy["id"]}).json() == trail[:1]
+    assert client.patch(f"/v1/policies/{policy['id']}", json={"name": "later"}).status_code == 200
+    changed = client.get("/v1/changes").json()
+    assert (changed[0]["after"]["name"], changed[1:]) == ("later", trail)
+    assert len(client.get(f"/v1/policies/{policy['id']}/versions").json()) == 2
+    assert client.get(f"/v1/audit-logs/{decision['id']}/explanation").status_code == 200
+    assert client.get("/v1/audit-logs/verify").json()["intact"] is True
+
+
+def test_an_entry_of_the_far_future_hides_no_change(tenant, client):
+    """The ids of later changes follow it; their times say the year 9999, and the cursor still finds its way."""
+    tenant.in_store(lambda store: store.call("XADD", Keyspace(tenant.id).changes, f"{2**64 - 1}-7", "foo", "bar"))
+    agents = [tenant.new_agent(name=f"agent {number}")["id"] for number in range(3)]
+    assert [each["resourceId"] for each in client.get("/v1/changes?limit=3").json()] == agents[::-1]
+    first = client.get("/v1/changes?limit=2")
+    assert first.json()[0]["timestamp"] == "9999-12-31T23:59:59.999Z"
+    second = client.get("/v1/changes", params={"cursor": first.headers["X-Next-Cursor"]})
+    assert second.json()[0]["resourceId"] == agents[0]
 
 
 def test_a_thing_that_nobody_has_changed_has_no_changes(client):

@@ -78,6 +78,18 @@ def test_each_kind_of_event_arrives_once_and_signed(tenant, agent_id, person, re
     assert (state(tenant, webhook)["delivered"], state(tenant, webhook)["waiting"]) == (7, 0)
 
 
+def test_an_entry_of_the_trail_that_no_change_wrote_holds_no_event_up(tenant, agent_id, receiver, sending):
+    """Neither those of later changes nor those of the log."""
+    webhook = subscribe(tenant, receiver.url, events=["policy.changed", "decision.denied"])
+    for fields in (("foo", "bar"), (b"\xff", b"\xff")):
+        sending.in_store(lambda client, fields=fields: client.call("XADD", Keyspace(tenant.id).changes, "*", *fields))
+    tenant.new_policy(agent_id, DENY, name="one more")
+    tenant.authorize(agent_id, "rm")
+    sending.round()
+    told = [event["type"] for _, event in receiver.events(webhook["secret"])]
+    assert told == ["policy.changed", "decision.denied"]
+
+
 def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receiver, sending):
     """Once, and after the denial that filled it."""
     webhook = subscribe(tenant, receiver.url, events=["agent.suspended", "decision.denied"])
