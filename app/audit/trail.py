@@ -18,6 +18,8 @@ from app.redis_client.scripts import SEAL_CHANGES
 from app.store.keyspace import Keyspace
 
 _is_id = re.compile(r"[0-9]{1,20}-[0-9]{1,20}", re.ASCII).fullmatch
+LAST_ID = f"{2**64 - 1}-{2**64 - 1}"
+"""The highest id of a stream. No change follows it, so it has to be removed, and the chain must not hold it."""
 _CHUNK = 50
 _LINK_CHANGES = 500
 _LINK_BYTES = 4 * 1024 * 1024
@@ -92,6 +94,8 @@ async def seal_changes(client: Client, workspace_id: str) -> int:
     lines: list[bytes] = []
     size, newest_id = 0, before.last_id
     async for change_id, line in read_changes(client, keyspace, before.last_id):
+        if change_id == LAST_ID:
+            break
         newest_id = change_id
         lines.append(line)
         size += len(line)

@@ -15,8 +15,9 @@ from app.audit.index import name_of
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.segments import chain, pack, read_segment
-from app.audit.trail import seal_changes, trail_genesis, unsealed_trails
+from app.audit.trail import LAST_ID, seal_changes, trail_genesis, unsealed_trails
 from app.audit.verifier import Verifier
+from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint
 from app.redis_client.replies import as_record
 from app.settings import Settings
@@ -495,6 +496,20 @@ async def test_concurrent_writers_never_fork_the_chain_of_changes(log):
     assert genesis.sha256 != trail_genesis(log.workspace_id[::-1]).sha256
     assert sorted([await seal_changes(log.client, log.workspace_id) for _ in range(2)]) == [0, 2]
     assert await log.call("XLEN", log.keys.changes_chain) == 2
+
+
+async def test_the_highest_id_in_the_trail_can_be_removed_as_the_page_says(log):
+    """Nothing can follow it, and the chain does not take it up; with it gone, changes are made and chained again."""
+    await log.call("XADD", log.keys.changes, LAST_ID, "foo", "bar")
+    assert await seal_changes(log.client, log.workspace_id) == 2
+    assert await seal_changes(log.client, log.workspace_id) == 0
+    with pytest.raises(StoreUnavailable):
+        await log.call("XADD", log.keys.changes, "*", *CHANGE, "after", "")
+    [script] = re.findall(r"^redis-cli EVAL \"([^\"]+)\" 1 'remit:\{WORKSPACE ID}:changes'$", PAGE, re.MULTILINE)
+    await log.call("EVAL", script, 1, log.keys.changes)
+    await log.call("XADD", log.keys.changes, "*", *CHANGE, "after", "")
+    assert await seal_changes(log.client, log.workspace_id) == 1
+    assert (await log.verify()).finding is None
 
 
 async def test_the_compactor_chains_changes_within_a_sweep(log):
