@@ -124,8 +124,9 @@ def test_a_long_module_says_why(path):
 
 
 READERS = {"http", "cli", "authorize", "replay_jobs", "past_decisions", "webhooks"}
-OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "take_lease"}
-"""What readers may know of `audit`: the facade, what it yields, an archive in a folder, whose turn it is to send."""
+OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "ArchiveAltered", "take_lease"}
+"""What readers may know of `audit`: the facade, what it yields, an archive in a folder and what is wrong with it, whose
+turn it is to send."""
 
 
 def test_every_reader_of_the_log_uses_the_facade():

@@ -2,11 +2,9 @@
 
 import contextlib
 import ctypes
-import fcntl
 import hashlib
 import logging
 import os
-import shlex
 import signal
 import socket
 import subprocess
@@ -19,6 +17,7 @@ from typing import IO, Self
 from urllib.parse import quote
 
 from app.errors import StoreUnavailable
+from app.serve.data_lock import lock_folder
 from app.serve.server_binaries import has_been_served, record_server, server_for
 from app.settings import Settings, SettingsError
 
@@ -29,7 +28,6 @@ _STOP_SECONDS = 30.0
 _RESPAWN_SECONDS, _LONGEST_RESPAWN_SECONDS = 1.0, 30.0
 _SETTLED_SECONDS = 10.0
 """A store that ran this long is restarted immediately; one that keeps dying is restarted after growing pauses."""
-_BRIEF_SECONDS = 3.0
 _PR_SET_PDEATHSIG = 1
 Say = Callable[[str], None]
 
@@ -60,30 +58,6 @@ def running_store(folder: Path) -> str | None:
     return _url(path) if _reply(path) is not None else None
 
 
-def holder_of(folder: Path) -> str | None:
-    """The pid of the process that has this data directory in use, None if none has."""
-    with contextlib.suppress(OSError), (folder / "lock").open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return lock.read().strip() or "unknown"
-    return None
-
-
-def in_use(folder: Path, pid: str, port: int | None = None) -> str:
-    """What is in the way of a second service in this data directory, and what to do.
-
-    port: one that a service beside the first could take, if the first or somebody else has the port that was asked for.
-    """
-    its_own = f"REMIT_DATA_DIR={shlex.quote(f'{folder}-2')}"
-    if port is not None:
-        its_own += f" REMIT_PORT={port}"
-    return (
-        f"REMIT_DATA_DIR: {folder} is in use by another remit (pid {pid}); use that one, stop it first, or start one "
-        f"beside it with {its_own} before make run or remit serve"
-    )
-
-
 class EmbeddedStore:
     """A store process on the files in `folder`; stopped cleanly when the context ends.
 
@@ -104,7 +78,7 @@ class EmbeddedStore:
         try:
             server_for(self.folder)  # before the folder is created, in case no store can be started
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = _locked(self.folder, self._pause)
+            self._lock = lock_folder(self.folder, self._pause)
             self.socket_path = _socket_path(self.folder)
             self.url = _url(self.socket_path)
             self.start()
@@ -218,37 +192,6 @@ def die_with_parent() -> Callable[[], None]:
                 os._exit(1)  # the parent was killed in between, so no signal would come
 
     return arrange
-
-
-def _locked(folder: Path, pause: Callable[[], None]) -> IO[str]:
-    """The folder's lock file, held until it is closed; a lock that another process is just releasing is waited for."""
-    lock = (folder / "lock").open("a+")
-    began = time.monotonic()
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.seek(0)
-            holder = lock.read().strip()
-            waited = time.monotonic() - began
-            if waited > (_BRIEF_SECONDS if _is_alive(holder) else _STOP_SECONDS):
-                lock.close()
-                raise SettingsError(in_use(folder, holder)) from None
-            pause()
-        else:
-            lock.truncate(0)
-            lock.write(f"{os.getpid()}\n")
-            lock.flush()
-            return lock
-
-
-def _is_alive(pid: str) -> bool:
-    with contextlib.suppress(PermissionError, ValueError):
-        try:
-            os.kill(int(pid), 0)
-        except ProcessLookupError:
-            return False
-    return True
 
 
 def _reply(path: Path) -> bytes | None:

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from app.replica import open_services
 from app.serve.children import Children
+from app.serve.data_lock import holder_of, in_use
 from app.serve.embedded_secret import embedded_secret
-from app.serve.embedded_store import EmbeddedStore, holder_of, in_use
+from app.serve.embedded_store import EmbeddedStore
 from app.serve.tracing import require_tracing
 from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.doctor import Severity, check_up
