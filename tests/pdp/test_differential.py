@@ -4,6 +4,7 @@ EXAMPLES=20000 pytest tests/pdp/test_differential.py looks for longer.
 """
 
 from datetime import UTC, datetime, timedelta
+from itertools import combinations, permutations, product
 
 import msgspec
 from both_sides import BothSides, request
@@ -65,9 +66,19 @@ CHANGES = [
 MOMENTS = [(datetime.fromisoformat(each).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) for each in CHANGES]
 STARTS = [moment // timedelta(microseconds=1) for moment in MOMENTS]
 
-effect = st.sampled_from([{}, {"effect": "deny"}, {"effect": "escalate"}, {"effect": "escalate"}])
-tools = st.lists(st.sampled_from(COVERING * 2 + PATTERNS), min_size=1, max_size=2)
-other_tools = st.lists(st.sampled_from(PATTERNS[3:] * 3 + PATTERNS), min_size=1, max_size=1)
+# Hypothesis takes as long for each choice, small or large, and again for each strategy that it has not met. So what
+# goes together is chosen at once, by strategies that are made once.
+
+
+def one_or_two(choices):
+    """Lists of one choice or of two, as often."""
+    return st.sampled_from([[each] for each in choices] * len(choices) + [*map(list, product(choices, choices))])
+
+
+EFFECTS = [{}, {"effect": "deny"}, {"effect": "escalate"}, {"effect": "escalate"}]
+effect = st.sampled_from(EFFECTS)
+tools = one_or_two(COVERING * 2 + PATTERNS)
+other_tools = st.sampled_from([[each] for each in PATTERNS[3:] * 3 + PATTERNS])
 values = st.one_of(
     st.sampled_from(SCALARS),
     st.sampled_from(SCALARS),
@@ -75,7 +86,18 @@ values = st.one_of(
     st.dictionaries(st.sampled_from(["x", "b", "b.c", "c", "", "p.x"]), st.sampled_from(SCALARS), max_size=2),
     st.fixed_dictionaries({"b": st.fixed_dictionaries({"c": st.sampled_from(SCALARS)})}),
 )
-parameters = st.dictionaries(st.sampled_from(["x", "p", "p.x", "a", "a.b", "a.b.c", "", "x."]), values, max_size=4)
+WRITTEN = ["x", "p", "p.x", "a", "a.b", "a.b.c", "", "x."]
+WRITTEN_SETS = st.sampled_from(
+    [[], *([name] for name in WRITTEN * 4), *combinations(WRITTEN, 2), *combinations(WRITTEN, 4)]
+)
+
+
+@st.composite
+def named_values(draw):
+    return {name: draw(values) for name in draw(WRITTEN_SETS)}
+
+
+parameters = named_values()
 
 
 def satisfied(name, constraint, parameters):
@@ -83,84 +105,97 @@ def satisfied(name, constraint, parameters):
     return naive.satisfies({"parameters": parameters}, "parameters", name, constraint)
 
 
-LENIENT = st.sampled_from([set(), {"required"}, {"required"}])
+CONSTRAINT_FIELDS = {
+    "regex": st.sampled_from(REGEXES),
+    "enum": st.lists(st.sampled_from(SCALARS), min_size=1, max_size=4),
+    "required": st.sampled_from([False, False, True]),
+}
+BOUNDS = st.sampled_from([sorted(pair) for pair in product(NUMBERS, NUMBERS)])
+NAMED = ["regex", "enum", "min", "max", "required", "required"]
+FIELD_SETS = st.sampled_from(
+    [sorted({*pair, *lenient}) for pair in product(NAMED, NAMED) for lenient in ([], ["required"], ["required"])]
+)
 
 
 @st.composite
 def constraints(draw):
-    bounds = sorted(draw(st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=2)))
-    every = {
-        "regex": draw(st.sampled_from(REGEXES)),
-        "enum": draw(st.lists(st.sampled_from(SCALARS), min_size=1, max_size=4)),
-        "min": bounds[0],
-        "max": bounds[1],
-        "required": draw(st.sampled_from([False, False, True])),
-    }
-    given_fields = draw(st.sets(st.sampled_from([*sorted(every), "required"]), min_size=1, max_size=2)) | draw(LENIENT)
-    return {name: every[name] for name in sorted(given_fields)}
+    names = draw(FIELD_SETS)
+    lowest, highest = draw(BOUNDS) if "min" in names or "max" in names else (None, None)
+    drawn = {"min": lowest, "max": highest}
+    return {name: drawn[name] if name in drawn else draw(CONSTRAINT_FIELDS[name]) for name in names}
+
+
+def numbers_to(highest):
+    """Lists of the numbers from 0, any of which may be missing, but not all."""
+    count = highest + 1
+    bits = st.binary(min_size=count // 8, max_size=count // 8).map(int.from_bytes)
+    return bits.map(lambda missing: [each for each in range(count) if not missing >> each & 1] or [highest])
+
+
+ALLOWED = {"allowedHours": numbers_to(23), "allowedDays": numbers_to(7)}
+ZONE = st.sampled_from(ZONES)
+LISTS = st.sampled_from([["allowedHours"], ["allowedDays"], ["allowedHours", "allowedDays"]])
 
 
 @st.composite
 def windows(draw):
-    window = {"timezone": draw(st.sampled_from(ZONES))}
-    lists = draw(st.sampled_from([("allowedHours",), ("allowedDays",), ("allowedHours", "allowedDays")]))
-    for name in lists:
-        highest = 23 if name == "allowedHours" else 7
-        left_out = draw(st.sets(st.integers(0, highest), max_size=highest))
-        window[name] = [number for number in range(highest + 1) if number not in left_out]
-    return window
+    return {"timezone": draw(ZONE)} | {name: draw(ALLOWED[name]) for name in draw(LISTS)}
 
 
 PER = ["tool", "key", "agent", "parameters.x", "context.session"]
-contexts = st.sampled_from([{"session": "s"}, {"session": "s"}, {"session": "t"}, None, {"session": ""}])
+CONTEXTS = [{"session": "s"}, {"session": "s"}, {"session": "t"}, None, {"session": ""}]
+contexts = st.sampled_from(CONTEXTS)
+
+
+LOOKED_BACK = st.sampled_from(
+    [
+        (sides, within)
+        for sides in (["forbiddenAfter"], ["requiresBefore"], ["forbiddenAfter", "requiresBefore"])
+        for within in ({}, *({"withinSeconds": window} for window in WINDOWS))
+    ]
+)
 
 
 @st.composite
 def sequences(draw):
     """What must have been allowed before, what must not, or both; mostly of the tools that are called."""
-    sides = draw(st.sampled_from([("forbiddenAfter",), ("requiresBefore",), ("forbiddenAfter", "requiresBefore")]))
-    within = draw(st.sampled_from([{}, *({"withinSeconds": window} for window in WINDOWS)]))
+    sides, within = draw(LOOKED_BACK)
     return {side: draw(other_tools) for side in sides} | within
+
+
+KINDS = [*["rl"] * 4, "per", "budget", "budget", "seq", "seq", "pc", "tb"]
+KINDS += ["tool_allowlist", "tool_denylist", "approval_required"]
+NAMED_CONSTRAINTS = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
+KIND = st.sampled_from(KINDS)
+LIMIT = st.sampled_from(list(product([1, 1, 2, 3], WINDOWS)))
+PER_VALUES = [*([each] for each in PER * 4), *map(list, permutations(PER, 2))]
+LIMIT_PER = st.sampled_from(list(product([1, 2], WINDOWS, PER_VALUES)))
+BUDGET = st.sampled_from(list(product([1, 2, 2.5], WINDOWS)))
+SEQUENCE, WINDOW = sequences(), windows()
 
 
 @st.composite
 def rules(draw):
     """Any rule, but limits above all, and few that fail for a tool whatever the call."""
-    kind = draw(
-        st.sampled_from(
-            [
-                *["rl"] * 4,
-                "per",
-                "budget",
-                "budget",
-                "seq",
-                "seq",
-                "pc",
-                "tb",
-                "tool_allowlist",
-                "tool_denylist",
-                "approval_required",
-            ]
-        )
-    )
+    kind = draw(KIND)
     rule = {"tools": draw(other_tools if kind in ("tool_denylist", "approval_required") else tools)}
     if kind == "pc":
-        named = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
-        return rule | {"type": "parameter_constraint", "parameters": draw(named)} | draw(effect)
+        return rule | {"type": "parameter_constraint", "parameters": draw(NAMED_CONSTRAINTS)} | draw(effect)
     if kind == "rl":
-        limit = {"maxCalls": draw(st.sampled_from([1, 1, 2, 3])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
-        return rule | {"type": "rate_limit", "rateLimit": limit} | draw(effect)
+        count, window = draw(LIMIT)
+        return rule | {"type": "rate_limit", "rateLimit": {"maxCalls": count, "windowSeconds": window}} | draw(effect)
     if kind == "per":
-        limit = {"maxCalls": draw(st.sampled_from([1, 2])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
-        per = draw(st.lists(st.sampled_from(PER), min_size=1, max_size=2, unique=True))
-        return rule | {"type": "rate_limit", "rateLimit": limit | {"per": per}} | draw(effect)
+        count, window, per = draw(LIMIT_PER)
+        limit = {"maxCalls": count, "windowSeconds": window, "per": per}
+        return rule | {"type": "rate_limit", "rateLimit": limit} | draw(effect)
     if kind == "budget":
-        limit = {"max": draw(st.sampled_from([1, 2, 2.5])), "windowSeconds": draw(st.sampled_from(WINDOWS))}
-        return rule | {"type": "budget", "budget": {"parameter": "x"} | limit} | draw(effect)
+        amount, window = draw(BUDGET)
+        limit = {"parameter": "x", "max": amount, "windowSeconds": window}
+        return rule | {"type": "budget", "budget": limit} | draw(effect)
     if kind == "seq":
-        return rule | {"type": "sequence", "sequence": draw(sequences())} | draw(effect)
+        return rule | {"type": "sequence", "sequence": draw(SEQUENCE)} | draw(effect)
     if kind == "tb":
-        return rule | {"type": "time_based", "timeWindow": draw(windows())} | draw(effect)
+        return rule | {"type": "time_based", "timeWindow": draw(WINDOW)} | draw(effect)
     return rule | {"type": kind}
 
 
@@ -179,39 +214,42 @@ breakers = st.fixed_dictionaries(
 )
 
 
+IDS = ["p0", "p1", "p2", "p3"]
+ORDERS = st.sampled_from([order[:count] for order in permutations(IDS) for count in range(1, 5)])
+# Mostly of one priority and one time, enforced for the agent alone.
+FRAMES = st.sampled_from(
+    list(product(["grant", "grant", "guardrail"], [0, 0, 0, 7], [True, True, True, False], [1, 1, 2]))
+)
+RULES = {
+    "grant": st.lists(rules(), min_size=1, max_size=4),
+    "guardrail": st.lists(st.one_of(rules(), rules(), breakers), min_size=1, max_size=4),
+}
+
+
 @st.composite
 def policies(draw):
     """Policies that mostly share priority and time of creation; their ids decide then, and are in no order."""
-    count = draw(st.integers(1, 4))
-    ids = draw(st.permutations(["p0", "p1", "p2", "p3"]))[:count]
-    kinds = {policy_id: draw(st.sampled_from(["grant", "grant", "guardrail"])) for policy_id in ids}
-    others = {"grant": rules(), "guardrail": st.one_of(rules(), rules(), breakers)}
-    return [
-        {
-            "id": policy_id,
-            "name": policy_id,
-            "rules": draw(st.lists(others[kinds[policy_id]], min_size=1, max_size=4)),
-            "priority": draw(st.sampled_from([0, 0, 0, 7])),
-            "enabled": draw(st.sampled_from([True, True, True, False])),
-            "createdAt": draw(st.sampled_from([1, 1, 2])),
-            "kind": kinds[policy_id],
-        }
-        for policy_id in ids
-    ]
+    bodies = []
+    for policy_id in draw(ORDERS):
+        kind, priority, enabled, created = draw(FRAMES)
+        body = {"id": policy_id, "name": policy_id, "rules": draw(RULES[kind]), "priority": priority}
+        bodies.append(body | {"enabled": enabled, "createdAt": created, "kind": kind})
+    return bodies
 
 
+POLICIES = policies()
+LATER = [*[0] * 8, 1, *(window * 1_000_000 + edge for window in WINDOWS for edge in (-1, 0, 1)), MINUTE]
+# An edit now and then: another maximum for each rate limit and another effect for each rule that has one.
+EDITS = list(product(range(4), [1, 2, 3], EFFECTS, [False, True]))
+# Rate limits that others have just filled, by their place among all of the agent's.
+FILLED = [[each for each in places if each is not None] for places in product([None, *range(8)], repeat=2)]
 steps = st.lists(
-    st.tuples(
-        st.sampled_from(TOOLS),
+    st.builds(
+        lambda call, given_parameters, edit, filled: (call[0], given_parameters, call[1], edit, filled, call[2]),
+        st.sampled_from(list(product(TOOLS, LATER, CONTEXTS))),
         parameters,
-        st.sampled_from(
-            [*[0] * 8, 1, *(window * 1_000_000 + edge for window in WINDOWS for edge in (-1, 0, 1)), MINUTE]
-        ),
-        # An edit now and then: another maximum for each rate limit and another effect for each rule that has one.
-        st.none() | st.none() | st.tuples(st.integers(0, 3), st.integers(1, 3), effect, st.booleans()),
-        # Rate limits that others have just filled, by their place among all of the agent's.
-        st.just(()) | st.lists(st.integers(0, 7), max_size=3),
-        contexts,
+        st.sampled_from([None] * 2 * len(EDITS) + EDITS),
+        st.sampled_from([[]] * len(FILLED) + FILLED),
     ),
     min_size=3,
     max_size=12,
@@ -219,7 +257,7 @@ steps = st.lists(
 
 
 @PROFILE
-@given(policies(), steps, st.sampled_from(STARTS), st.sampled_from([-1, 0, 1, -MINUTE, MINUTE, -3600_000_000]))
+@given(POLICIES, steps, st.sampled_from(STARTS), st.sampled_from([-1, 0, 1, -MINUTE, MINUTE, -3600_000_000]))
 def test_the_decision_point_and_its_mirror_agree(bodies, calls, start, edge):
     """Result, policy, rule and wait are the same at every call of a history, with edits in between."""
     sides = BothSides(bodies)
@@ -237,7 +275,7 @@ def test_the_decision_point_and_its_mirror_agree(bodies, calls, start, edge):
 
 
 @PROFILE
-@given(policies(), st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), st.integers(-MINUTE, MINUTE), st.data())
+@given(POLICIES, st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), st.integers(-MINUTE, MINUTE), st.data())
 def test_a_plan_is_the_same_throughout_the_interval_in_which_it_holds(
     bodies, tool, given_parameters, start, edge, data
 ):
@@ -389,44 +427,50 @@ nested = st.recursive(
 calls = st.dictionaries(st.sampled_from(["x", "p", "p.x", "a", "a.b", "a[*]"]), nested, max_size=4)
 
 
+ANY_FIELDS = {
+    "regex": st.sampled_from(REGEXES),
+    "notRegex": st.sampled_from(REGEXES),
+    "enum": st.lists(leaves, min_size=1, max_size=4),
+    "notEnum": st.lists(leaves, min_size=1, max_size=4),
+    "minLength": st.just(1),
+    "maxLength": st.integers(1, 4),
+    "minItems": st.just(1),
+    "maxItems": st.integers(1, 2),
+    "type": st.sampled_from(["string", "number", "integer", "array", ["null", "boolean"], "object"]),
+    **{name: st.sampled_from(OPERANDS) for name in ("equals", "atMost", "atLeast")},
+    "path": st.sampled_from([{"under": [folder]} for folder in ("/a", "/b", "/")]),
+    "host": st.just({"in": ["corp.com", "10.0.0.1"]}),
+    "emailDomain": st.just({"in": ["corp.com"]}),
+    "cidr": st.just({"in": ["10.0.0.0/8"]}),
+    "required": st.booleans(),
+}
+ANY_NAMES = sorted({*ANY_FIELDS, "min", "max", "above"})
+ANY_FIELD_SETS = st.sampled_from(
+    [["absent"]] * 33
+    + [[name] for name in ANY_NAMES] * 7
+    + [
+        sorted({one, other} - ({"min", "max"} if "above" in (one, other) else set()))
+        for one, other in combinations(ANY_NAMES, 2)
+    ]
+)
+
+
 @st.composite
 def any_constraints(draw):
     """Any field of a constraint, alone or with another."""
-    bounds = sorted(draw(st.lists(st.sampled_from(NUMBERS), min_size=2, max_size=2)))
-    every = {
-        "regex": draw(st.sampled_from(REGEXES)),
-        "notRegex": draw(st.sampled_from(REGEXES)),
-        "enum": draw(st.lists(leaves, min_size=1, max_size=4)),
-        "notEnum": draw(st.lists(leaves, min_size=1, max_size=4)),
-        "min": bounds[0],
-        "max": bounds[1],
-        "above": bounds[0],
-        "minLength": 1,
-        "maxLength": draw(st.integers(1, 4)),
-        "minItems": 1,
-        "maxItems": draw(st.integers(1, 2)),
-        "type": draw(st.sampled_from(["string", "number", "integer", "array", ["null", "boolean"], "object"])),
-        "equals": draw(st.sampled_from(OPERANDS)),
-        "atMost": draw(st.sampled_from(OPERANDS)),
-        "atLeast": draw(st.sampled_from(OPERANDS)),
-        "path": {"under": [draw(st.sampled_from(["/a", "/b", "/"]))]},
-        "host": {"in": ["corp.com", "10.0.0.1"]},
-        "emailDomain": {"in": ["corp.com"]},
-        "cidr": {"in": ["10.0.0.0/8"]},
-        "required": draw(st.booleans()),
-    }
-    if draw(st.integers(0, 9)) == 0:
+    names = draw(ANY_FIELD_SETS)
+    if names == ["absent"]:
         return {"absent": True}
-    names = draw(st.sets(st.sampled_from(sorted(every)), min_size=1, max_size=2))
-    if "above" in names:
-        names -= {"max", "min"}
-    return {name: every[name] for name in sorted(names)}
+    lowest, highest = draw(BOUNDS) if {"min", "max", "above"} & {*names} else (None, None)
+    drawn = {"min": lowest, "max": highest, "above": lowest}
+    return {name: drawn[name] if name in drawn else draw(ANY_FIELDS[name]) for name in names}
 
 
-named_values = st.dictionaries(st.sampled_from(OTHER_NAMES), any_constraints(), min_size=1, max_size=2)
+CONDITIONS = st.sampled_from(["when", "unless"])
+named_constraints = st.dictionaries(st.sampled_from(OTHER_NAMES), any_constraints(), min_size=1, max_size=2)
 circumstances = st.fixed_dictionaries(
-    {"parameters": named_values},
-    optional={"context": named_values, "ifMissing": st.sampled_from(["skip", "apply"])},
+    {"parameters": named_constraints},
+    optional={"context": named_constraints, "ifMissing": st.sampled_from(["skip", "apply"])},
 )
 
 
@@ -440,7 +484,7 @@ def test_every_constraint_and_its_mirror_agree(name, constraint, given_parameter
 
 
 @PROFILE
-@given(st.sampled_from(["when", "unless"]), circumstances, calls, calls)
+@given(CONDITIONS, circumstances, calls, calls)
 def test_the_conditions_of_a_rule_and_their_mirror_agree(word, wanted, given_parameters, context):
     """It applies, abstains, or cannot be judged and fails."""
     judge = compile_circumstances(word, msgspec.convert(wanted, Circumstances), lambda _: False)
@@ -450,13 +494,13 @@ def test_the_conditions_of_a_rule_and_their_mirror_agree(word, wanted, given_par
 
 
 @PROFILE
-@given(policies(), st.data(), st.sampled_from(TOOLS), calls, calls, st.sampled_from(STARTS))
+@given(POLICIES, st.data(), st.sampled_from(TOOLS), calls, calls, st.sampled_from(STARTS))
 def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, given_parameters, context, start):
     """Tiers, quotas and the rule that is named, where rules apply to some calls only."""
     for body in bodies:
         for rule in body["rules"]:
             if rule["type"] != "denial_breaker" and data.draw(st.booleans()):
-                rule[data.draw(st.sampled_from(["when", "unless"]))] = data.draw(circumstances)
+                rule[data.draw(CONDITIONS)] = data.draw(circumstances)
     sides = BothSides(bodies)
     for _ in range(3):
         answer, _ = sides.judge(tool, given_parameters, start, context)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mirror import naive
 from profiles import examples
-from test_differential import STARTS, TOOLS, calls, circumstances, edit_one, parameters, policies, steps
+from test_differential import POLICIES, STARTS, TOOLS, calls, circumstances, edit_one, parameters, steps
 from test_on_stores import Workspace
 
 from app.authorize.commit import CommitDecision
@@ -32,22 +32,26 @@ PHASES = [Phase.explicit, Phase.generate, Phase.shrink]
 PROFILE = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), phases=PHASES)
 ON_A_STORE = settings(PROFILE, max_examples=examples(40))
 FAILS = {Result.DENIED: naive.DENY, Result.ESCALATED: naive.ESCALATE}
+PER = st.sampled_from([["tool"], ["agent"], ["parameters.x"], ["context.x"]])
+ADDED_UP = st.sampled_from(["x", "p.x", "a[*]"])
+CONDITIONS = st.sampled_from(["when", "unless"])
+ONE_IN_FOUR = st.integers(0, 3)
 
 
 @st.composite
 def all_policies(draw):
     """Those of the differential tests, with budgets, limits per value, and rules that apply to some calls only."""
-    bodies = draw(policies())
+    bodies = draw(POLICIES)
     for body in bodies:
         for rule in body["rules"]:
             if rule["type"] == "rate_limit" and draw(st.booleans()):
-                rule["rateLimit"]["per"] = [draw(st.sampled_from(["tool", "agent", "parameters.x", "context.x"]))]
+                rule["rateLimit"]["per"] = draw(PER)
             elif rule["type"] == "rate_limit" and draw(st.booleans()):
                 window = rule.pop("rateLimit")["windowSeconds"]
-                named = draw(st.sampled_from(["x", "p.x", "a[*]"]))
-                rule |= {"type": "budget", "budget": {"parameter": named, "max": 1.5, "windowSeconds": window}}
-            if rule["type"] != "denial_breaker" and draw(st.integers(0, 3)) == 0:
-                rule[draw(st.sampled_from(["when", "unless"]))] = draw(circumstances)
+                limit = {"parameter": draw(ADDED_UP), "max": 1.5, "windowSeconds": window}
+                rule |= {"type": "budget", "budget": limit}
+            if rule["type"] != "denial_breaker" and draw(ONE_IN_FOUR) == 0:
+                rule[draw(CONDITIONS)] = draw(circumstances)
     return bodies
 
 

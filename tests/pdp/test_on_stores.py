@@ -11,7 +11,7 @@ from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
-from test_differential import STARTS, edit_one, policies, steps
+from test_differential import POLICIES, STARTS, edit_one, steps
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import with_message
@@ -145,7 +145,7 @@ def fake():
 
 
 @settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
-@given(bodies=policies(), calls=steps, start=st.sampled_from(STARTS))
+@given(bodies=POLICIES, calls=steps, start=st.sampled_from(STARTS))
 def test_the_whole_path_and_the_mirror_agree(fake, bodies, calls, start):
     """Create, edit, compile, decide, commit: the answers are those of the mirror."""
     client, runner = fake

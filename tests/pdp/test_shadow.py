@@ -6,7 +6,7 @@ EXAMPLES=20000 pytest tests/pdp/test_shadow.py looks for longer.
 from both_sides import DEFAULTS, REDACTOR, BothSides, agent, policy_of, request
 from hypothesis import given
 from hypothesis import strategies as st
-from test_differential import PROFILE, STARTS, TOOLS, contexts, edit_one, fill, parameters, policies, steps
+from test_differential import POLICIES, PROFILE, STARTS, TOOLS, contexts, edit_one, fill, parameters, steps
 
 from app.model.decisions import Result, RuleRef, SessionRoom, ShadowOutcome
 from app.model.marks import longest_shared, shared_marks
@@ -24,7 +24,7 @@ def in_modes(bodies, modes):
 
 
 @PROFILE
-@given(policies(), MODES, steps, st.sampled_from(STARTS))
+@given(POLICIES, MODES, steps, st.sampled_from(STARTS))
 def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, calls, start):
     """Result, policy, rule and wait; and the shadow policies are a tier, a guardrail or a limit like any other."""
     bodies = in_modes(bodies, modes)
@@ -42,7 +42,7 @@ def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, call
 
 
 @PROFILE
-@given(policies(), MODES, steps, st.sampled_from(STARTS))
+@given(POLICIES, MODES, steps, st.sampled_from(STARTS))
 def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
     """At every call of a history, with edits, and with policies that become shadow policies or cease to be."""
     sides = BothSides(in_modes(bodies, modes))
@@ -61,7 +61,7 @@ def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
 
 
 @PROFILE
-@given(policies(), st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), contexts)
+@given(POLICIES, st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), contexts)
 def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_parameters, start, context):
     """Nor does the plan of an agent whose shadow policies are off or do not matter for the call."""
     shadow_of_another_tool = bodies[0] | {"id": "p9", "mode": "shadow", "rules": [DENIES_ANOTHER]}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirror import naive
 from msgspec import UNSET
 from profiles import examples
-from test_differential import STARTS, edit_one, policies, steps
+from test_differential import POLICIES, STARTS, edit_one, steps
 from test_on_stores import Workspace
 from test_shadow import MODES, in_modes
 
@@ -55,7 +55,7 @@ async def taken(workspace, called, index):
 
 
 @settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
-@given(bodies=policies(), modes=MODES, calls=steps, start=st.sampled_from(STARTS))
+@given(bodies=POLICIES, modes=MODES, calls=steps, start=st.sampled_from(STARTS))
 def test_entries_and_counters_are_what_the_mirror_says(fake, bodies, modes, calls, start):
     """At every call of a history, with edits that begin the counts anew."""
     client, runner = fake

@@ -3,13 +3,15 @@
 EXAMPLES=20000 pytest tests/pdp/test_tool_rules.py looks for longer.
 """
 
+from itertools import combinations
+
 import jsonschema
 import msgspec
 from both_sides import REDACTOR, agent, policy_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
-from test_differential import NUMBERS, SCALARS, STARTS, TOOLS, policies
+from test_differential import NUMBERS, POLICIES, SCALARS, STARTS, TOOLS
 
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
@@ -73,18 +75,24 @@ values = st.one_of(
 parameters = st.dictionaries(
     st.sampled_from(["x", "x", "y", "p", "p.x", "a", "a.b", "a.b.c", "password"]), values, max_size=4
 )
+FIELDS["required"] = st.sampled_from([False, False, True])
+OTHER_FIELDS = sorted(FIELDS.keys() - {"required"})
+FEW_FIELDS = [[], *([name] for name in OTHER_FIELDS * 7), *combinations(OTHER_FIELDS, 2)]
+FIELD_SETS = st.sampled_from([[*few, *required] for few in FEW_FIELDS for required in ([], ["required"])][1:])
+ONE_IN_FOUR, ONE_IN_SIXTEEN = st.integers(0, 3), st.integers(0, 15)
 
 
 @st.composite
 def constraints(draw):
     """Any constraint that can be written."""
-    if draw(st.integers(0, 15)) == 0:
+    if draw(ONE_IN_SIXTEEN) == 0:
         return {"absent": True}
-    names = draw(st.sets(st.sampled_from(sorted(FIELDS)), max_size=2))
-    constraint = {name: draw(FIELDS[name]) for name in sorted(names)}
-    if draw(st.booleans()) or not constraint:
-        constraint["required"] = draw(st.sampled_from([False, False, True]))
-    return constraint
+    return {name: draw(FIELDS[name]) for name in draw(FIELD_SETS)}
+
+
+CONSTRAINTS = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
+CONDITIONS = st.sampled_from(["when", "unless"])
+IF_MISSING = st.sampled_from([{}, {}, {"ifMissing": "skip"}, {"ifMissing": "apply"}])
 
 
 def accepts(schema, value):
@@ -115,24 +123,20 @@ ANY = Rules.__origin__.__args__[0]
 @st.composite
 def all_policies(draw):
     """Those of the differential tests, with any constraint, schemas, and rules that apply to some calls only."""
-    bodies = draw(policies())
-    named = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
+    bodies = draw(POLICIES)
     for body in bodies:
         for rule in body["rules"]:
             if rule["type"] in {"rate_limit", "sequence"} and draw(st.booleans()):
                 for field in ("rateLimit", "sequence"):
                     rule.pop(field, None)
-                rule |= {"type": "parameter_constraint", "parameters": draw(named)}
-                if draw(st.integers(0, 3)) == 0:
+                rule |= {"type": "parameter_constraint", "parameters": draw(CONSTRAINTS)}
+                if draw(ONE_IN_FOUR) == 0:
                     rule["context"] = {"y": {"enum": [1]}}
             elif rule["type"] == "time_based" and draw(st.booleans()):
                 rule.pop("timeWindow")
                 rule |= {"type": "parameter_schema", "schema": draw(SCHEMAS)}
-            if draw(st.integers(0, 3)) == 0:
-                held = {"parameters": draw(named)}
-                if draw(st.booleans()):
-                    held["ifMissing"] = draw(st.sampled_from(["skip", "apply"]))
-                rule[draw(st.sampled_from(["when", "unless"]))] = held
+            if draw(ONE_IN_FOUR) == 0:
+                rule[draw(CONDITIONS)] = {"parameters": draw(CONSTRAINTS)} | draw(IF_MISSING)
     return bodies
 
 
@@ -144,9 +148,8 @@ SCHEMAS = st.sampled_from(
         {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False},
         {"$ref": "#/$defs/a", "$defs": {"a": {"required": ["x"]}}},
         {"properties": {"a": {"items": {"type": "number"}}}, "title": "t", "not": {"required": ["y"]}},
-        False,
     ]
-).filter(lambda schema: isinstance(schema, dict))
+)
 
 
 class Scene:
