@@ -376,16 +376,23 @@ class Mixed(threading.Thread):
                 connection.close()
 
 
-def mixed_load(service: Service, agent_id: str) -> list[Mixed]:
-    """Twelve mixed callers, all of which have had answers."""
-    callers = [Mixed(service.port, agent_id, seed) for seed in range(12)]
-    for caller in callers:
-        caller.start()
-    deadline = time.monotonic() + 20
-    while any(len(caller.decided) < 10 for caller in callers):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return callers
+@pytest.fixture
+def mixed_load(service):
+    """`mixed_load(agent_id)` gives twelve mixed callers, all of which have had answers. They end with the test."""
+    callers: list[Mixed] = []
+
+    def load(agent_id: str) -> list[Mixed]:
+        callers.extend(Mixed(service.port, agent_id, seed) for seed in range(12))
+        for caller in callers:
+            caller.start()
+        deadline = time.monotonic() + 20
+        while any(len(caller.decided) < 10 for caller in callers):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return callers
+
+    yield load
+    stop_all(callers)
 
 
 def stop_all(callers: list[Mixed]) -> None:
@@ -396,11 +403,11 @@ def stop_all(callers: list[Mixed]) -> None:
 
 
 @pytest.mark.parametrize("round_", range(3))
-def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, round_):
+def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, mixed_load, round_):
     """Both stop at once, while connections move to and fro: no request that was accepted is left without an answer."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
-    callers = mixed_load(service, agent_id)
+    callers = mixed_load(agent_id)
     assert service.stop() == 0
     stop_all(callers)
     assert sum(caller.cut for caller in callers) == 0
@@ -411,12 +418,12 @@ def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, round_):
 
 
 @pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
-def test_a_lane_that_is_told_to_stop_takes_its_replica_along_and_nothing_is_cut_off(service, lane):
+def test_a_lane_that_is_told_to_stop_takes_its_replica_along_and_nothing_is_cut_off(service, mixed_load, lane):
     """SIGTERM is a drain, whichever process it reaches: both lanes answer what they have, and a new replica goes on."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
         [replica] = service.children(REPLICA)
-        callers = mixed_load(service, agent_id)
+        callers = mixed_load(agent_id)
         os.kill(lanes_of(service)[lane], signal.SIGTERM)
         service.until(lambda: service.children(REPLICA) not in ([], [replica]), "another replica runs")
         had = [len(caller.decided) for caller in callers]
@@ -430,11 +437,11 @@ def test_a_lane_that_is_told_to_stop_takes_its_replica_along_and_nothing_is_cut_
         assert f"replica 1 (pid {replica}) ended with 1; starting another" in service.complained
 
 
-def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(service):
+def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(service, mixed_load):
     """Each second one of the two, for as long as it takes to lose each three times."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
-        callers = mixed_load(service, agent_id)
+        callers = mixed_load(agent_id)
         for lane in ("remit-fast", "remit-slow") * 3:
             kill(lanes_of(service)[lane])
             service.until(lambda: lanes_of(service).keys() == LANES, "there are two lanes again")
