@@ -279,7 +279,7 @@ def test_a_key_is_made_listed_and_revoked(remit, workspace, replica):
 
 @pytest.mark.slow
 def test_a_key_without_options_says_who_made_it(remit, workspace):
-    """Its scopes are read-only."""
+    """It may read and ask for decisions, and nothing more."""
     made = json.loads(remit("key", "create", "-w", workspace["id"], "--json").stdout)
     assert made["scopes"] == ["read"]
     assert made["name"].endswith("with remit")

@@ -110,7 +110,7 @@ class Actors:
 
 
 def test_no_approval_is_used_twice_lost_or_outlives_its_basis(valkey_store, tmp_path, own):
-    """I14 and I2, whoever is killed at whatever moment."""
+    """I14 and I2, whichever process is killed, and whenever."""
     store = own(Store(valkey_store.binary, tmp_path / "store", "--appendonly", "yes", "--appendfsync", "always"))
     replicas = [own(Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **QUIET)) for _ in range(3)]
     background = own(Background(store.url))

@@ -63,7 +63,7 @@ def until_suspended(tenant, agent_id):
 
 @ON_ONE
 def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(either_store, own, tenant, replicas):
-    """Three replicas, one killed and one that loses replies, and an edit of the maximum in each storm."""
+    """With three replicas, one killed and one losing replies, and an edit of the maximum in each storm."""
     proxy = own(Proxy(either_store.port).start())
     everywhere = [*replicas, own(Replica(proxy.url))]
     agent_id = tenant.new_agent()["id"]
@@ -105,7 +105,7 @@ def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(eithe
 
 @ON_ONE
 def test_the_maximum_holds_exactly_under_kill(either_store, own, tenant, replicas):
-    """No edit: of whatever was denied, exactly so many by policies, also where the reply of the last one was lost."""
+    """Without edits: exactly that many calls are denied by policies, even if the last reply was lost."""
     proxy = own(Proxy(either_store.port).start())
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, breaker(60), kind="guardrail")
@@ -133,7 +133,7 @@ def filling(request, own, tmp_path, server):
 
 
 def test_on_a_store_without_room_a_denial_is_refused_and_does_not_count(filling):
-    """Nothing half-written: not a denial without its entry, not an agent that is suspended without a word."""
+    """Nothing is half-written: no denial without its entry, no suspension without a record."""
     store, tenant = filling
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, breaker(2), kind="guardrail")

@@ -61,7 +61,7 @@ def test_a_store_that_is_killed_while_it_writes_has_one_catalogue_or_the_other(s
 
 
 def test_a_catalogue_whose_reply_was_lost_is_stored_whole_and_once(witness, proxy, behind):
-    """The caller hears 503 and looks: the version has moved, so the same write again is 412, or changes nothing."""
+    """The caller gets 503 and looks: the version has moved, so the same write is 412, or changes nothing."""
     with behind.client(witness.tenant.admin_key) as admin:
         tag = {"If-Match": admin.put("/v1/catalog", json=generation(1)).headers["ETag"]}
         proxy.break_(Fault.LOSE, "generation 2")

@@ -48,7 +48,7 @@ def slot_of(cluster, witness):
 
 
 def test_every_route_works_on_every_master(witnesses):
-    """No key of another slot, whatever is done; a quota is exact, a retry is the first answer, the log is sealed."""
+    """Without keys of another slot: quotas are exact, retries get the first answer, and the log is sealed."""
     for witness in witnesses:
         admin, tenant = witness.tenant.admin, witness.tenant
         agent_id = witness.new_agent(max_calls=3)
@@ -106,7 +106,7 @@ def test_slots_that_move_under_load_cost_refusals_and_nothing_else(cluster, witn
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
 def test_a_lost_master_costs_its_own_workspaces_refusals_until_its_replica_takes_over(cluster, witnesses, number):
-    """Workspaces of other masters do not notice; afterwards all goes on: decisions, what is read anew, sealing."""
+    """Workspaces of other masters are not affected; afterwards decisions, first reads and sealing continue."""
     for node in cluster.masters():
         node.redis.config_set("cluster-require-full-coverage", "no")
     first, *others = witnesses

@@ -21,7 +21,7 @@ def test_a_drain_also_answers_connections_that_wait_to_be_accepted(witness):
 
 
 def test_a_worker_that_is_stopped_alone_turns_nobody_away(witness):
-    """Its successor takes over the socket, and whoever came in between."""
+    """Its successor takes over the socket, with the connections made in between."""
     agent_id = witness.new_agent(max_calls=100)
     with witness.load(agent_id, count=8, keep_alive=False) as load:
         for _ in range(2):

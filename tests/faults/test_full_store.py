@@ -134,7 +134,7 @@ def test_nothing_is_prepared_for_a_store_that_would_refuse_it(store, connection,
 
 
 def test_a_full_store_still_revokes_deletes_and_reads(connection, witness):
-    """And the trail has it all."""
+    """The trail records all of it."""
     kept, gone = witness.new_agent(), witness.new_agent()
     admin = witness.tenant.admin
     [policy] = admin.get("/v1/policies", params={"agent_id": kept}).json()

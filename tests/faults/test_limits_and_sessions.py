@@ -111,7 +111,7 @@ def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, th
 
 
 def test_a_call_not_executed_is_refunded_once_however_many_reports_are_lost(either_store, own, tenant, three):
-    """Reports of the same calls from everywhere, while replies are lost and a replica dies; and no call too many."""
+    """The same calls are reported from everywhere, while replies are lost and a replica dies; no limit is exceeded."""
     most = 30
     agent_id = tenant.new_agent()["id"]
     limits = [per_user(most, refundable=True) | {"tools": ["*"]}, budget(most, refundable=True) | {"tools": ["*"]}]

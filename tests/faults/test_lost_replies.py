@@ -53,7 +53,7 @@ def agent_id(witness):
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
 def test_a_reply_lost_after_the_commit_ran_is_503_and_a_keyed_retry_gets_that_decision(witness, agent_id, proxy, fault):
-    """One entry, one call of the quota, and the answer of the entry; the refusal did not wait for the reply."""
+    """One entry, one call in the quota, and the entry's answer; the 503 did not wait for the reply."""
     question = witness.question(agent_id, key="order 1")
     proxy.break_(fault, question.mark)
     refused = question.send()
@@ -71,7 +71,7 @@ def test_a_reply_lost_after_the_commit_ran_is_503_and_a_keyed_retry_gets_that_de
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
 def test_without_a_key_a_retry_counts_twice_and_never_less(witness, agent_id, proxy, fault):
-    """Each time it ran is an entry and a call of the quota."""
+    """Each run adds an entry and a call to the quota."""
     question = witness.question(agent_id)
     proxy.break_(fault, question.mark)
     assert question.send().status == 503
@@ -87,7 +87,7 @@ def test_without_a_key_a_retry_counts_twice_and_never_less(witness, agent_id, pr
 
 @pytest.mark.parametrize("fault", EVERY_FAULT, ids=named)
 def test_a_store_out_of_reach_is_503_until_it_is_back_and_then_decisions_go_on(witness, agent_id, proxy, fault):
-    """Nobody restarts anything; callers who retried with a key counted once; nobody's connection was cut."""
+    """Nothing is restarted, callers that retry with a key count once, and no connection is cut."""
     with witness.load(agent_id, count=CALLERS, idempotent=True) as patient:
         patient.after(30)
         proxy.break_(fault)
@@ -127,7 +127,7 @@ def test_sealing_goes_on_when_the_store_is_back(witness, agent_id, proxy):
 
 @pytest.mark.parametrize("unseen", ["nothing", "caller", "agent"])
 def test_a_decision_is_given_up_while_a_request_that_may_take_longer_still_waits(witness, agent_id, proxy, unseen):
-    """The deadline holds for all that a decision needs, also for what this replica has not seen before."""
+    """The deadline covers everything a decision needs, including agents and keys new to this replica."""
     question = witness.question(witness.new_agent() if unseen == "agent" else agent_id)
     if unseen == "caller":
         question.caller.use_key(witness.tenant.new_key(["read"])["key"])
@@ -147,7 +147,7 @@ def test_a_decision_is_given_up_while_a_request_that_may_take_longer_still_waits
 
 
 def test_many_requests_at_once_wait_their_turn_on_few_connections(witness, proxy):
-    """More than the store client would open: none is refused, and the store is not stormed."""
+    """More requests than connections: none is refused, and the store is not flooded."""
     with contextlib.ExitStack() as stack:
         callers = [stack.enter_context(contextlib.closing(connection_to(witness.replica))) for _ in range(150)]
         before = proxy.accepted

@@ -30,7 +30,7 @@ def unavailable(answer):
 
 
 def test_of_two_agents_that_want_one_alias_at_once_one_gets_it(witness, other):
-    """On two replicas, again and again: who was told so is who is called by it; who was not has none."""
+    """Repeatedly, on two replicas: the alias leads to the agent whose request succeeded, and the other has none."""
     admin = witness.tenant.admin
     agents = [witness.new_agent() for _ in range(2)]
     with other.client(witness.tenant.admin_key) as elsewhere:
@@ -49,7 +49,7 @@ def test_of_two_agents_that_want_one_alias_at_once_one_gets_it(witness, other):
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
 def test_an_alias_whose_reply_was_lost_is_the_agents_alone(witness, proxy, behind, fault):
-    """The caller hears 503; the alias leads to the agent that shows it, the old one to nobody; it may be said again."""
+    """The caller gets 503; the alias leads to the agent that shows it, the old one to nobody; a retry is harmless."""
     agent, rival = witness.new_agent(), witness.new_agent()
     admin = witness.tenant.admin
     admin.patch(f"/v1/agents/{agent}", json={"alias": "before"}).raise_for_status()
@@ -92,7 +92,7 @@ def test_with_a_policy_key_a_lost_creation_is_safe_to_repeat(witness, proxy, beh
 
 
 def test_of_two_policies_with_one_key_at_once_one_is_made(witness, other):
-    """On two replicas; the one that was acknowledged is the one that the key names."""
+    """On two replicas; the key names the policy that was acknowledged."""
     agent = witness.tenant.new_agent()["id"]
     with other.client(witness.tenant.admin_key) as elsewhere:
         for number in range(20):
@@ -109,7 +109,7 @@ def test_of_two_policies_with_one_key_at_once_one_is_made(witness, other):
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
 def test_a_rollback_whose_reply_was_lost_was_made_once(witness, proxy, behind, fault):
-    """The caller hears 503 and looks: the version has moved by one, and the same again is 412."""
+    """The caller gets 503 and looks: the version has moved by one, and the same request is 412."""
     agent = witness.tenant.new_agent()["id"]
     policy = witness.tenant.new_policy(agent, *ALLOWS)
     path = f"/v1/policies/{policy['id']}"
@@ -130,7 +130,7 @@ def test_a_rollback_whose_reply_was_lost_was_made_once(witness, proxy, behind, f
 
 
 def test_of_two_rollbacks_at_once_one_is_refused(witness, other):
-    """Both had seen the same version; what is stored is what the other was told."""
+    """Both had seen the same version; the stored policy is the one that was acknowledged."""
     policy = witness.tenant.new_policy(witness.tenant.new_agent()["id"], *ALLOWS)
     path = f"/v1/policies/{policy['id']}"
     newest = witness.tenant.admin.patch(path, json={"rules": DENIES})
@@ -222,7 +222,7 @@ def test_every_decision_says_which_version_made_it_whatever_is_killed(witness, o
 
 
 def test_an_explanation_is_of_one_moment_or_none(witness, proxy, behind):
-    """Under edits, and over a way that breaks: the version that it names gives its answer; else it is 503."""
+    """Under edits and over failing connections: the version it names gives its answer, or else it is 503."""
     agent = witness.tenant.new_agent()["id"]
     policy = witness.tenant.new_policy(agent, *ALLOWS)
     path = f"/v1/policies/{policy['id']}"

@@ -52,7 +52,7 @@ def run(new_run):
 
 
 def test_a_correct_run_passes_the_oracle(run):
-    """Sixty calls, twenty of them allowed, in segments and in the stream."""
+    """Sixty calls, twenty of them allowed, in segments and in the stream, are as the log says."""
     log = run.witness.check()
     assert len(log.entries) >= 60
     assert sum(entry["result"] == "allowed" for entry in log.entries) == 20
@@ -107,7 +107,7 @@ def test_an_answer_that_the_log_does_not_hold_as_it_was_given_is_found(run, doct
 
 
 def test_a_retry_with_an_idempotency_key_may_not_have_two_entries(run):
-    """Sent twice without one, it may."""
+    """Without a key, it may."""
     log, call = run.log(), copy.deepcopy(run.calls[3])
     log.entries.append(log.by_id[call.answer["id"]] | {"id": "another"})
     call.sends = 2
@@ -120,7 +120,7 @@ def test_a_retry_with_an_idempotency_key_may_not_have_two_entries(run):
 
 
 def test_a_quota_with_one_call_too_many_is_found(run):
-    """One more within the hour is one too many, wherever in the log it stands."""
+    """One more within the hour is too many, wherever it is in the log."""
     log = run.log()
     denied = next(entry for entry in log.entries if entry["result"] == "denied")
     denied["result"] = "allowed"
@@ -139,7 +139,7 @@ def test_a_call_that_was_admitted_one_window_later_is_no_call_too_many(run):
 
 
 def test_a_call_that_was_allowed_after_it_was_forbidden_is_found(run):
-    """Sent in the same moment counts as before."""
+    """A call sent at the same moment counts as sent before."""
     allowed = next(call for call in run.calls if call.answer["allowed"])
     check_forbidden([allowed], [Forbidden(run.agent_id, allowed.sent)])
     check_forbidden([allowed], [Forbidden("another", allowed.sent - 1)])
@@ -148,7 +148,7 @@ def test_a_call_that_was_allowed_after_it_was_forbidden_is_found(run):
 
 
 def test_a_gap_in_the_answers_is_not_taken_for_a_lost_end(run):
-    """What a crash may take is the newest, and nothing before it."""
+    """A crash may lose only the newest answers."""
     calls = sorted(run.calls, key=lambda call: call.answer["id"])
     newest, older = calls[-1], calls[len(calls) // 2]
     log = run.log()

@@ -99,7 +99,7 @@ def test_replicas_that_decide_meanwhile_know_the_old_set_or_the_new_one(witness,
 
 @pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
 def test_a_set_whose_reply_was_lost_is_stored_whole_and_once(witness, proxy, behind, fault):
-    """The caller hears 503 and looks: the version has moved, so the same change again is 412 and not made twice."""
+    """The caller gets 503 and looks: the version has moved, so the same change is 412 and not made twice."""
     agent_id = witness.tenant.new_agent()["id"]
     path = f"/v1/agents/{agent_id}/policies"
     before = witness.tenant.admin.put(path, json=generation(0))

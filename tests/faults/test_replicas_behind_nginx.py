@@ -58,7 +58,7 @@ def witness(store, replicas, own):
 
 
 def test_a_replica_that_is_killed_costs_only_the_calls_it_had_and_none_is_counted_twice(replicas, balancer, witness):
-    """Every answer that a caller saw is in the log once; with a key, every call gets its one answer in the end."""
+    """Every answer that a caller saw is in the log once; with a key, every call gets exactly one answer."""
     agent_id, limited = witness.new_agent(), witness.new_agent(max_calls=40)
     with (
         witness.load(agent_id, limited, ports=balancer.port) as load,
@@ -75,7 +75,7 @@ def test_a_replica_that_is_killed_costs_only_the_calls_it_had_and_none_is_counte
 
 
 def test_replicas_that_are_drained_and_added_cost_nobody_an_answer(replicas, balancer, witness):
-    """One after the other, as in a deployment; also for callers that connect for every call."""
+    """One after the other, as in a deployment; also for callers that open a connection per call."""
     agent_id = witness.new_agent(max_calls=40)
     with (
         witness.load(agent_id, ports=balancer.port) as load,
@@ -93,7 +93,7 @@ def test_replicas_that_are_drained_and_added_cost_nobody_an_answer(replicas, bal
 
 
 def test_nginx_never_claims_that_nothing_was_decided(replicas, balancer, proxy, witness):
-    """The commit ran, and the replica was killed before it could say so: the caller is told that this may be."""
+    """The commit ran, and the replica was killed before it could answer: the caller is told that this is possible."""
     first, second = replicas
     question = witness.question(witness.new_agent(), port=balancer.port)
     second.stop()

@@ -48,7 +48,7 @@ def test_a_failover_is_503_until_the_replica_takes_over_and_then_decisions_go_on
 
 
 def test_answers_that_no_replica_received_are_lost_in_a_failover(guarded, witness):
-    """Entries, calls of quotas, suspensions, revocations: all of it, and nothing that was answered before."""
+    """Entries, counted calls, suspensions and revocations are lost, but nothing answered before."""
     limited, suspended = witness.new_agent(max_calls=3), witness.new_agent()
     key = witness.tenant.new_key(["read"])
     before = [witness.question(limited).send_until_answered()["result"] for _ in range(2)]
@@ -87,7 +87,7 @@ def test_a_master_that_needs_a_replica_to_answer_loses_nothing(guarded, witness)
 
 @pytest.mark.parametrize("replica", [{"REMIT_WAIT_REPLICAS": "1"}], indirect=True, ids=["waits for one"])
 def test_a_change_is_acknowledged_once_enough_replicas_have_it_and_then_survives(guarded, witness):
-    """Every change, whoever makes it; with too few replicas it is made, and 503 says that it may be lost."""
+    """Any admin's change; with too few replicas it is made, and 503 says that it may be lost."""
     kept, lost = witness.new_agent(), witness.new_agent()
     keys = [witness.tenant.new_key(["read"]) for _ in range(2)]
     admin = witness.tenant.admin

@@ -89,7 +89,7 @@ class Changes(Background):
 @pytest.mark.slow
 @pytest.mark.faults
 def test_a_planned_hand_over_loses_no_answer_and_no_change(server, own, tmp_path):
-    """Entries, quotas and acknowledged changes are all there, however often; in between calls are 503."""
+    """Entries, quotas and acknowledged changes survive any number of hand-overs; calls in between are 503."""
     trio = own(Trio(server("redis"), tmp_path))
     replica = own(Replica(trio.url, REMIT_WAIT_REPLICAS="1", **SEALING_FAST))
     witness = own(Witness(redis.Redis(port=trio.master.port), trio.url, replica))

@@ -32,7 +32,7 @@ def since_change(tenant, policy, log):
 
 
 def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(either_store, tenant, replicas, own):
-    """No answer is another for them, a limit in shadow lets in as many as it says, and each count is an entry."""
+    """They change no answer, a shadow limit admits exactly its maximum, and each count has an entry."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     cap = tenant.new_policy(agent_id, CAP, **IN_SHADOW)
@@ -76,7 +76,7 @@ def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(either_sto
 
 
 def test_a_retry_that_gets_the_first_answer_again_is_not_counted_again(either_store, tenant, own):
-    """With the reply of the first one lost."""
+    """Even if the first reply was lost."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)

@@ -77,7 +77,7 @@ def durable(request, own, tmp_path, server):
 
 
 def test_a_store_that_syncs_always_loses_nothing_however_often_it_is_killed(durable, own):
-    """Decisions, quotas, agents, suspensions, keys and revocations: acknowledged is acknowledged."""
+    """Decisions, quotas, agents, suspensions, keys and revocations: whatever was acknowledged survives."""
     replica = own(Replica(durable.url, **SEALING_FAST))
     witness = own(Witness(redis.Redis(port=durable.port), durable.url, replica))
     agent_id, limited = witness.new_agent(), witness.new_agent(max_calls=40)

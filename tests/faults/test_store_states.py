@@ -201,7 +201,7 @@ def witness(store, replica, own):
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_store_that_cannot_work_is_503_until_it_can_and_then_decisions_go_on(store, replica, witness, state):
-    """No answer without its entry, none lost, nobody's connection cut, nothing restarted but the store."""
+    """No answer lacks its entry or is lost, no connection is cut, and only the store is restarted."""
     agent_id, pid = witness.new_agent(max_calls=50), replica.process.pid
     fall_ill, recover = STATES[state]
     with witness.load(agent_id, idempotent=True) as patient:
@@ -217,7 +217,7 @@ def test_a_store_that_cannot_work_is_503_until_it_can_and_then_decisions_go_on(s
 
 
 def test_scripts_that_the_store_forgets_cost_nobody_an_answer(store, witness):
-    """SCRIPT FLUSH under load: what certainly did not run is sent again, and counts once."""
+    """SCRIPT FLUSH under load: a script that certainly did not run is sent again, and counts once."""
     agent_id = witness.new_agent(max_calls=50)
     with witness.load(agent_id, count=8) as load:
         for _ in range(20):
@@ -228,7 +228,7 @@ def test_scripts_that_the_store_forgets_cost_nobody_an_answer(store, witness):
 
 
 def test_an_emptied_store_lets_nothing_through_and_decisions_go_on_from_its_backup(store, replica, witness, tmp_path):
-    """FLUSHALL, or a volume that came up empty: no replica answers from what it remembers, and none is restarted."""
+    """FLUSHALL, or an empty volume: no replica answers from its cache, and none needs a restart."""
     agent_id, pid = witness.new_agent(), replica.process.pid
     with witness.load(agent_id) as before:
         before.after(BACK)

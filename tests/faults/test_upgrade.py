@@ -98,7 +98,7 @@ def witness(store, redis_client, releases, own):
 
 
 def test_two_releases_share_a_store_while_one_takes_the_others_place(redis_client, other, releases, witness):
-    """Quotas stay exact and the log complete, forwards and back, whatever the store forgets in between."""
+    """Quotas stay exact and the log complete, in both directions, even if the store forgets its scripts."""
     first, second = releases
     commits, ports = (commit_of(ROOT), commit_of(other)), [first.port, second.port]
     free, limited, stopped = witness.new_agent(), witness.new_agent(MAX_CALLS), witness.new_agent()
@@ -135,7 +135,7 @@ def test_two_releases_share_a_store_while_one_takes_the_others_place(redis_clien
 
 
 def test_what_one_release_wrote_the_other_reads_changes_and_answers_again(redis_client, releases, witness):
-    """Records with a field more and records without it, and the answer to an Idempotency-Key."""
+    """Records with and without a new field, and the answer to an Idempotency-Key."""
     first, second = releases
     key, agent_id = witness.tenant.admin_key, witness.new_agent()
     with first.client(key) as older, second.client(key) as newer:
@@ -156,7 +156,7 @@ def test_what_one_release_wrote_the_other_reads_changes_and_answers_again(redis_
 
 
 def test_a_policy_that_only_a_later_release_can_read_lets_nothing_through(redis_client, releases, witness):
-    """Its agent's calls are refused by the release before; nobody is allowed something for want of understanding."""
+    """The older release refuses its agent's calls; nothing is allowed because a policy was not understood."""
     agent_id = witness.new_agent()
     with releases[0].client(witness.tenant.admin_key) as client:
         made = witness.tenant.new_policy(agent_id)

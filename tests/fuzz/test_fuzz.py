@@ -103,7 +103,7 @@ def test_everything_in_the_corpus_is_read_or_refused(path):
 
 
 def test_every_target_has_a_corpus_and_every_folder_a_target():
-    """So that nothing in the corpus is passed over."""
+    """So nothing in the corpus is skipped."""
     assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
     assert min(len(seeds) for seeds in SEEDS.values()) >= 5
 
@@ -116,7 +116,7 @@ def test_any_bytes_are_a_tool_call_or_an_error_of_ours(raw):
 
 @given(st.dictionaries(WORDS, VALUES, max_size=8), VALUES)
 def test_any_json_is_a_tool_call_or_an_error_of_ours(fields, parameters):
-    """Any values under names that mean something, and any parameters in a call that is right."""
+    """Any values under known names, and any parameters in an otherwise valid call."""
     TARGETS["tool_call"](json.dumps(fields).encode())
     call = {"agent_id": AGENT, "tool_name": "t", "parameters": {"value": parameters}}
     TARGETS["tool_call"](json.dumps(call, ensure_ascii=False).encode(errors="surrogatepass"))
@@ -124,7 +124,7 @@ def test_any_json_is_a_tool_call_or_an_error_of_ours(fields, parameters):
 
 @given(altered() | VALUES, st.dictionaries(WORDS, VALUES, max_size=4))
 def test_any_json_is_a_policy_or_an_error_of_ours(rules, fields):
-    """What is taken is stored, read back, compiled and decided by; the target does that."""
+    """An accepted policy is stored, read back, compiled and used by the target."""
     body = {"agent_id": AGENT, "name": "n", "rules": rules}
     TARGETS["policy"](json.dumps(body).encode())
     TARGETS["policy"](json.dumps(body | fields).encode())
@@ -144,7 +144,7 @@ def test_any_json_is_another_body_or_an_error_of_ours(fields):
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_pattern_compiles_or_is_refused(pattern, text):
-    """And what compiles can be searched in anything."""
+    """A compiled pattern can search any string."""
     TARGETS["pattern"](f"{pattern}\0{text}".encode(errors="replace"))
 
 
@@ -156,7 +156,7 @@ def test_any_query_is_read_or_refused(raw):
 
 @given(st.sampled_from(["cursor", "limit", "offset", "from", "to"]), st.text(max_size=30) | st.integers().map(str))
 def test_any_cursor_is_read_or_refused(name, value):
-    """Whatever stands behind the sign of equality, unescaped."""
+    """Whatever follows the equals sign, unescaped."""
     TARGETS["query"](f"{name}={value}".encode(errors="replace"))
 
 

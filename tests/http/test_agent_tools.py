@@ -81,7 +81,7 @@ STATUSES = {
 
 @pytest.mark.parametrize("name", STATUSES)
 def test_the_results_that_a_tools_calls_can_have(tenant, agent, name):
-    """By each kind of rule, alone and under a guardrail."""
+    """For each kind of rule, alone and under a guardrail."""
     policies, status = STATUSES[name]
     for number, (rules, fields) in enumerate(policies):
         body = {"agent_id": agent, "name": f"p{number}", "rules": rules, **fields}
@@ -92,7 +92,7 @@ def test_the_results_that_a_tools_calls_can_have(tenant, agent, name):
 
 
 def test_every_known_tool_is_listed_by_name(tenant, agent):
-    """Tools that are treated alike share an answer; by id and by alias."""
+    """Tools that are treated alike share an answer; the agent is named by id or alias."""
     tools = [{"name": name} for name in ("refund.create", "mail.read", "refund.list")]
     tenant.admin.put("/v1/catalog", json={"tools": tools})
     tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["refund.*"]}, name="refunds")
@@ -197,7 +197,7 @@ def test_nothing_is_taken_or_logged(tenant, agent):
 
 
 def test_a_bound_key_asks_about_its_own_agents_only(tenant, agent):
-    """About any other it is 403, whether it exists or not."""
+    """For any other agent it is 403, whether it exists or not."""
     key = tenant.new_key(["authorize"], agents=[agent])["key"]
     other = tenant.new_agent(alias="other")["id"]
     with tenant.replica.client(key) as bound:
@@ -217,7 +217,7 @@ def test_no_listing_reveals_what_a_secret_must_be(tenant, agent):
 
 
 async def test_thousands_of_rules_and_tools_are_processed_in_a_thread(store, tenant, agent, monkeypatch):
-    """The largest number takes a tenth of a second, during which the loop could answer no decision."""
+    """The largest number takes a tenth of a second, which would block the loop."""
     loop, seen = threading.current_thread(), set()
 
     def noted(function):

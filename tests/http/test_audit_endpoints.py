@@ -59,7 +59,7 @@ def test_the_service_seals_by_itself_and_its_answers_stay_the_same(tenant):
 
 
 def test_a_verification_gives_a_checkpoint_that_a_later_one_takes(tenant):
-    """It is one line, and what was sealed since is checked from there."""
+    """It is one line, from which a later verification continues."""
     decide(tenant, 20)
     sealed_up_to(tenant, 20)
     first = tenant.admin.get("/v1/audit-logs/verify").json()
@@ -121,7 +121,7 @@ def events(answer):
 
 @pytest.mark.slow
 def test_a_stream_resumes_after_the_last_event_without_gap_or_repetition(tenant):
-    """Whatever was sealed while nobody listened."""
+    """Even if entries were sealed while nobody listened."""
     ids = decide(tenant, 10)
     with tenant.admin.stream("GET", "/v1/audit-logs/stream", headers={"Last-Event-ID": "0"}) as answer:
         received = list(islice(events(answer), 7))
@@ -155,7 +155,7 @@ async def test_a_stream_that_resumes_below_the_floor_says_so(tenant, store):
 
 
 def test_a_stream_without_a_last_event_begins_with_what_is_new(tenant):
-    """And it keeps to its filters."""
+    """It applies its filters."""
     decide(tenant, 3)
     with tenant.admin.stream("GET", "/v1/audit-logs/stream", params={"tool_name": "b.c"}) as answer:
         lines = answer.iter_lines()
@@ -169,7 +169,7 @@ def test_a_stream_without_a_last_event_begins_with_what_is_new(tenant):
 
 
 def test_a_stream_ends_when_its_key_is_revoked(tenant):
-    """What is decided afterwards is not sent."""
+    """Later decisions are not sent."""
     made = tenant.admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()
     with httpx.stream(
         "GET",
@@ -200,14 +200,14 @@ def test_a_replica_that_stops_ends_its_streams(store):
 
 @pytest.mark.parametrize("given", ["-1", "x", "1" * 16])
 def test_an_invalid_last_event_id_is_refused(tenant, given):
-    """400: guessing would skip or repeat entries."""
+    """It is 400, because guessing would skip or repeat entries."""
     answer = tenant.admin.get("/v1/audit-logs/stream", headers={"Last-Event-ID": given})
     assert answer.status_code == 400
     assert answer.json()["error"]["details"][0]["path"] == "Last-Event-ID"
 
 
 def test_one_entry_is_read_by_its_id_and_found_by_what_decided(tenant):
-    """The id is the one that authorize answered with."""
+    """The id is that of authorize's answer."""
     policy = tenant.new_policy(tenant.agent)["id"]
     entry_id = decide(tenant)[0]
     entry = tenant.reader.get(f"/v1/audit-logs/{entry_id.upper()}")

@@ -113,7 +113,7 @@ def test_a_header_that_names_no_valid_key_is_401(anonymous, method, path, header
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_scheme_is_read_in_any_case(tenant, anonymous, scheme):
-    """RFC 9110 says so of every scheme."""
+    """As RFC 9110 says of every scheme."""
     answer = anonymous.get("/v1/agents", headers={"Authorization": f"{scheme} {tenant.read_key}"})
     assert answer.status_code == 200
 
@@ -142,7 +142,7 @@ def test_an_expired_key_is_401_and_says_so(tenant, anonymous, method, path):
 
 @ENDING
 def test_a_key_works_until_it_expires(tenant, anonymous, method, path):
-    """A far date is no obstacle."""
+    """Even with a distant expiry."""
     key = tenant.new_key(["admin"], expires_at="9999-12-31T23:59:59Z")
     assert call(anonymous, method, path, key["key"]).status_code != 401
 
@@ -161,7 +161,7 @@ BODIES = {
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("state", ["revoked", "expired"])
 def test_authorize_reveals_nothing_to_an_invalid_key(tenant, anonymous, state, body):
-    """A replica that remembers the key checks it again before it says what is wrong with the body."""
+    """A replica that has cached the key checks it again before it reports an invalid body."""
     key = tenant.new_key(["read"])
     headers = {"Authorization": f"Bearer {key['key']}"}
     agent = tenant.new_agent()
@@ -178,20 +178,20 @@ def test_authorize_reveals_nothing_to_an_invalid_key(tenant, anonymous, state, b
 
 
 def test_the_answer_with_a_raw_key_is_cached_nowhere(tenant):
-    """No cache may hold it."""
+    """No cache may store it."""
     answer = tenant.admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]})
     assert (answer.status_code, answer.headers["Cache-Control"]) == (201, "no-store")
 
 
 def test_a_key_that_revokes_itself_is_gone(tenant, anonymous):
-    """An admin may do this, and still gets the answer."""
+    """An admin may revoke its own key, and still gets the answer."""
     key = tenant.new_key(["admin"])
     assert call(anonymous, "DELETE", f"/v1/api-keys/{key['id']}", key["key"]).status_code == 204
     refused(call(anonymous, "GET", "/v1/agents", key["key"]))
 
 
 def test_the_raw_key_is_exactly_what_follows_the_scheme():
-    """Nothing is stripped and nothing guessed."""
+    """Nothing is stripped or guessed."""
     assert raw_key_of(b"Bearer " + ADMIN_KEY.encode()) == ADMIN_KEY
 
 

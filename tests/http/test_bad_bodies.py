@@ -219,7 +219,7 @@ POLICIES = {
 
 @pytest.mark.parametrize(("fields", "path", "message"), POLICIES.values(), ids=POLICIES)
 def test_a_wrong_policy_is_refused_and_not_written(tenant, agent, fields, path, message):
-    """POST and PATCH say the same, and neither leaves anything behind."""
+    """POST and PATCH give the same errors, and neither writes anything."""
     body = {"agent_id": agent["id"], "name": "refused", "rules": [DENY], **fields}
     before = tenant.reader.get("/v1/policies", params={"agent_id": agent["id"]}).json()
 
@@ -376,7 +376,7 @@ def test_a_name_may_not_contain_hidden_characters(tenant, endpoint, field, body,
 
 
 def test_a_hidden_character_in_a_tool_pattern_is_named_by_its_code(tenant, agent):
-    """The error itself hides nothing either."""
+    """The error itself contains no hidden characters."""
     body = {"agent_id": agent["id"], "name": "p", "rules": [{**DENY, "tools": ["a", "b\u202ec"]}]}
     answer = tenant.admin.post("/v1/policies", json=body)
     refused(answer, "$.rules[0].tools[1]", "has the invisible character U+202E at position 1; remove it")
@@ -392,7 +392,7 @@ def test_a_parameter_name_with_a_hidden_character_is_shown_by_its_code(tenant, a
 
 
 def test_the_failing_entry_of_an_object_is_named(tenant, agent):
-    """Even if valid names come before and after it."""
+    """Even with valid names before and after it."""
     parameters = {"first": {"min": 1}, "second": {"min": "1"}, "third": {"max": "1"}}
     rules = [DENY, {"type": "parameter_constraint", "tools": ["*"], "parameters": parameters}]
     answer = tenant.admin.post("/v1/policies", json={"agent_id": agent["id"], "name": "p", "rules": rules})
@@ -400,7 +400,7 @@ def test_the_failing_entry_of_an_object_is_named(tenant, agent):
 
 
 def test_an_agent_of_a_policy_cannot_be_changed(tenant, agent):
-    """agent_id is no field of PATCH."""
+    """PATCH has no field agent_id."""
     policy = tenant.new_policy(agent["id"])
     answer = tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"agent_id": agent["id"]})
     refused(
@@ -424,7 +424,7 @@ def test_a_revoked_agent_stays_revoked(tenant):
 
 @pytest.mark.parametrize("spelling", ["agent_id", "agentId"])
 def test_parameters_are_at_most_32_levels_deep(tenant, agent, spelling):
-    """32 are decided upon, 33 refused; the body around them does not count."""
+    """32 are accepted and 33 refused, not counting the body around them."""
     body = {spelling: agent["id"], "tool_name": "t", "parameters": nested(32)}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
     answer = tenant.reader.post("/v1/authorize", json={**body, "parameters": nested(33)})
@@ -432,13 +432,13 @@ def test_parameters_are_at_most_32_levels_deep(tenant, agent, spelling):
 
 
 def test_brackets_in_strings_do_not_count_as_levels(tenant, agent):
-    """Only what nests counts."""
+    """Only real nesting counts."""
     body = {"agent_id": agent["id"], "tool_name": "t", "parameters": {"text": '[{"' * 100, "list": [[], []] * 50}}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
 
 
 def test_parameters_of_which_the_log_would_keep_more_than_64_kib_are_refused(tenant, agent):
-    """The log keeps whole what it is given, so its size is limited."""
+    """The log does not shorten them further, so their size is limited."""
     body = {"agent_id": agent["id"], "tool_name": "t", "parameters": {"texts": ["x" * 2045] * 31 + ["x" * 2034]}}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
     body["parameters"]["texts"][0] += "x"
@@ -459,13 +459,13 @@ def test_a_whole_number_may_be_written_as_a_float(tenant, agent):
 
 
 def test_unknown_fields_of_a_call_are_ignored(tenant, agent):
-    """A PEP sends what it has."""
+    """A PEP can send what it has."""
     body = {"agent_id": agent["id"], "tool_name": "t", "trace": {"id": 7}, "parameterz": None}
     assert tenant.reader.post("/v1/authorize", json=body).status_code == 200
 
 
 def test_both_spellings_may_be_given_if_they_agree(tenant, agent):
-    """Equal is not ambiguous."""
+    """Equal values are not ambiguous."""
     both = {"agent_id": agent["id"], "agentId": agent["id"]}
     policy = tenant.admin.post("/v1/policies", json={**both, "name": "p", "rules": [DENY]})
     call = tenant.reader.post("/v1/authorize", json={**both, "tool_name": "t", "toolName": "t"})

@@ -25,7 +25,7 @@ FILLER = b'{"name": "%s"}'
 
 @pytest.mark.parametrize("inside", ['{"n\\u0000": 1}', '{"n": 1, "n\\u0000x": 2}', '{"a": [{"\\u0000": 1}]}'])
 def test_a_name_that_holds_nul_is_refused(inside):
-    """A tool that ends strings at NUL would read another name; inside a value it is the tool's own affair."""
+    """A tool that ends strings at NUL would read another name; NUL inside a value concerns only the tool."""
     with pytest.raises(Invalid, match="a name holds NUL"):
         decode_json(f'{{"parameters": {inside}}}'.encode())
     assert decode_json(b'{"text": "a\\u0000b: c"}') == {"text": "a\0b: c"}
@@ -81,7 +81,7 @@ def test_invalid_json_is_refused_with_its_place(tenant, endpoint, body, message)
     "number", ["1e400", "-1e400", "9" * 5000, "1" * 400 + ".5"], ids=["1e400", "-1e400", "5000 digits", "long float"]
 )
 def test_a_number_too_large_for_any_parser_is_refused(tenant, endpoint, number):
-    """Some parsers read it as infinity, others refuse it, so it has no meaning."""
+    """Some parsers read it as infinity, others refuse it."""
     body = f'{{"agent_id": "x", "tool_name": "t", "name": "a", "parameters": {{"n": {number}}}}}'
     refused(
         tenant.admin.post(endpoint, content=body),
@@ -104,7 +104,7 @@ DUPLICATES = {
 @BOTH
 @pytest.mark.parametrize("body", DUPLICATES.values(), ids=DUPLICATES)
 def test_a_key_that_is_given_twice_is_refused(tenant, endpoint, body):
-    """Readers disagree on which of the two counts: one checks the first, the other acts on the second."""
+    """Parsers disagree on which one counts: one checks the first, another acts on the second."""
     refused(tenant.admin.post(endpoint, content=body), '"name" is given twice in one object')
 
 
@@ -115,7 +115,7 @@ def test_a_number_that_is_ignored_hides_no_duplicate(tenant):
 
 
 def test_the_same_key_in_different_objects_is_no_duplicate(tenant):
-    """Nor is one in a text."""
+    """Nor is a key in a string."""
     agent = tenant.new_agent()
     parameters = {"name": 1, "inner": {"name": 2}, "list": [{"name": 3}, {"name": 4}], "text": '"name": 1, "name": 2'}
     body = {"agent_id": agent["id"], "tool_name": "t", "parameters": parameters}
@@ -126,7 +126,7 @@ def test_the_same_key_in_different_objects_is_no_duplicate(tenant):
 @pytest.mark.parametrize("levels", [34, 100_000])
 @BOTH
 def test_deep_nesting_is_refused_before_it_is_read(tenant, endpoint, levels, opening):
-    """Whether or not it is closed: a reader would run out of stack first."""
+    """Whether or not the brackets are closed: a parser would run out of stack."""
     body = opening * min(levels, MAX_BODY_BYTES // len(opening))
     refused(tenant.admin.post(endpoint, content=body), "values are nested more than 32 levels deep")
 
@@ -182,7 +182,7 @@ def test_a_regex_that_explodes_in_other_engines_is_decided_at_once(tenant):
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/msgpack", "?"],
 )
 def test_the_body_is_json_whatever_its_content_type_says(tenant, endpoint, content_type):
-    """`curl -d` sends another one; nothing is guessed from it, so nothing can be smuggled by it."""
+    """`curl -d` sends another type; it is ignored, so nothing can be smuggled with it."""
     body = {"name": "a", "agent_id": tenant.new_agent()["id"], "tool_name": "t"}
     body = {"name": "a"} if endpoint == "/v1/agents" else body
     answer = tenant.admin.post(endpoint, content=json.dumps(body), headers={"Content-Type": content_type})
@@ -190,7 +190,7 @@ def test_the_body_is_json_whatever_its_content_type_says(tenant, endpoint, conte
 
 
 def test_a_body_without_content_type_is_json_too(tenant):
-    """Its absence is no hint either."""
+    """A missing type is ignored, too."""
     request = tenant.admin.build_request("POST", "/v1/agents", content=b'{"name": "a"}')
     assert "Content-Type" not in request.headers
     assert tenant.admin.send(request).status_code == 201
@@ -219,29 +219,29 @@ def test_33_levels_are_readable_with_the_body_itself(levels):
 
 
 def test_a_bracket_in_a_key_or_an_escaped_string_is_not_a_level():
-    """What looks like the end of a text need not be."""
+    """An apparent end of a string need not be one."""
     require_readable(b'{"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[": "\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}')
 
 
 def test_decode_json_gives_plain_values():
-    """Text, numbers, lists and objects as they are."""
+    """Strings, numbers, lists and objects, unchanged."""
     assert decode_json(b' {"a": [1, 2.5, "\\u00e9", null, true]} ') == {"a": [1, 2.5, "é", None, True]}
 
 
 def test_keys_are_counted_at_every_level():
-    """Lists in objects in lists."""
+    """Also in lists in objects in lists."""
     assert count_keys({"a": [{"b": 1}, [{"c": {"d": 1}}]], "e": "f"}) == 5
 
 
 def test_a_duplicate_key_is_noticed_by_its_count():
-    """The slow reader is asked only when the number of colons says more than was decoded."""
+    """The slower parser is used only if there are more colons than decoded keys."""
     require_unique_keys(b'{"a": ":", "b": 1}', 2)
     with pytest.raises(Invalid):
         require_unique_keys(b'{"a": 1, "a": 2}', 1)
 
 
 def test_a_body_that_is_too_large_is_not_parsed():
-    """Its size alone refuses it."""
+    """It is refused for its size alone."""
     with pytest.raises(PayloadTooLarge):
         require_readable(b"\xff" * (MAX_BODY_BYTES + 1))
 
@@ -264,7 +264,7 @@ _JSON = st.recursive(
 
 @given(_JSON, st.sampled_from([None, 1]), st.booleans())
 def test_keys_are_counted_as_written(value, indent, ascii_only):
-    """Whatever signs and escapes stand in texts and names."""
+    """Whatever signs and escapes are in strings and names."""
     raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
     assert keys_written(raw) == count_keys(value)
 

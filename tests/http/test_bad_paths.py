@@ -36,7 +36,7 @@ def answer_of(client, method, path):
 @pytest.mark.parametrize("given", [UNKNOWN, *MALFORMED], ids=[each[:12] for each in (UNKNOWN, *MALFORMED)])
 @pytest.mark.parametrize(("path", "method"), ROUTES)
 def test_an_id_that_nobody_has_is_404(tenant, path, method, given):
-    """Malformed or merely unknown: either way, it names nothing."""
+    """Whether malformed or merely unknown: either way, it names nothing."""
     code, message, _ = RESOURCES[path]
     answer = answer_of(tenant.admin, method, f"{path}/{given}")
     assert answer.status_code == 404
@@ -90,7 +90,7 @@ def test_a_call_of_an_agent_of_another_workspace_is_not_judged(tenant, stranger)
 
 
 def test_a_query_for_another_workspaces_agent_finds_nothing(tenant, stranger):
-    """An agent that is not ours has no policies and no entries that we could see."""
+    """Another workspace's agent has no policies or entries in ours."""
     theirs = stranger.new_agent()
     stranger.new_policy(theirs["id"])
     stranger.authorize(theirs["id"])
@@ -114,7 +114,7 @@ NOTHING += ["/v1/authorize/x", "/admin", "/.env", "/v1/agents;x", "/v1/agents%00
 @pytest.mark.parametrize("path", NOTHING)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_a_path_without_anything_behind_it_is_404(tenant, method, path):
-    """With the body of every other error, and a hint."""
+    """With the usual error body, and a hint."""
     answer = tenant.admin.request(method, path)
     assert answer.status_code == 404
     message = "Nothing is served at this path; /docs lists what is"
@@ -125,7 +125,7 @@ def test_a_path_without_anything_behind_it_is_404(tenant, method, path):
     "path", ["/v1/agents/", "/v1//agents", "/v1/agents//", "/v1%2Fagents", "/v1/agents%2F", "//v1/agents"]
 )
 def test_another_spelling_of_a_path_is_the_path_or_404(tenant, replica, path):
-    """Wherever it leads, it needs a key like the path itself."""
+    """If it is accepted, it needs a key like the path itself."""
     url = replica.base_url + path
     assert tenant.reader.get(url).status_code in {200, 404}
     assert tenant.reader.get(url, headers={"Authorization": ""}).status_code in {401, 404}
@@ -162,7 +162,7 @@ REFUSED = [(path, method) for path, allow in ALLOWED.items() for method in sorte
 
 @pytest.mark.parametrize(("path", "method"), REFUSED)
 def test_a_method_that_does_not_exist_is_405_with_those_that_do(tenant, path, method):
-    """HEAD among them; a body that came along is not read."""
+    """Including HEAD; a body is not read."""
     answer = tenant.admin.request(method, path, content=b"\xff")
     assert answer.status_code == 405
     assert answer.headers["Allow"] == ALLOWED[path]
@@ -171,7 +171,7 @@ def test_a_method_that_does_not_exist_is_405_with_those_that_do(tenant, path, me
 
 
 def test_the_refusal_of_a_method_reads_as_a_sentence(tenant):
-    """One method is, several are."""
+    """Singular for one method, plural for several."""
     sentences = [
         tenant.admin.put(path).json()["error"]["message"] for path in ("/v1/authorize", f"/v1/agents/{UNKNOWN}")
     ]
@@ -183,7 +183,7 @@ def test_the_refusal_of_a_method_reads_as_a_sentence(tenant):
 
 @pytest.mark.parametrize(("path", "allow"), ALLOWED.items())
 def test_options_lists_the_methods_without_a_key(tenant, path, allow):
-    """It reveals only what the public document says."""
+    """It reveals only what the public document contains."""
     answer = tenant.admin.options(path, headers={"Authorization": ""})
     assert (answer.status_code, answer.headers["Allow"], answer.content) == (204, allow, b"")
 

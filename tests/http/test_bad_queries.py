@@ -70,13 +70,13 @@ def refused(answer, path, message):
 @pytest.mark.parametrize("path", ["/v1/agents", "/v1/policies", "/v1/api-keys", "/v1/audit-logs"])
 @pytest.mark.parametrize(("query", "wrong"), WRONG.items(), ids=[query[:20] for query in WRONG])
 def test_a_wrong_page_is_refused_on_every_list(tenant, path, query, wrong):
-    """Nothing is guessed, rounded or cut to what would be possible."""
+    """Nothing is guessed, rounded or clipped."""
     refused(tenant.admin.get(f"{path}?{query}"), *wrong)
 
 
 @pytest.mark.parametrize(("query", "wrong"), AUDIT_WRONG.items(), ids=[query[:20] for query in AUDIT_WRONG])
 def test_a_wrong_filter_is_refused(tenant, query, wrong):
-    """A filter that was dropped instead would show more than was asked for."""
+    """Ignoring the filter would show more than was asked for."""
     refused(tenant.reader.get(f"/v1/audit-logs?{query}"), *wrong)
 
 
@@ -134,7 +134,7 @@ def test_an_empty_query_is_no_parameter(tenant, query):
 
 
 def test_equal_values_in_both_spellings_are_one(tenant):
-    """Equal is not ambiguous."""
+    """Equal values are not ambiguous."""
     agent = tenant.new_agent()
     tenant.authorize(agent["id"], "both")
     query = f"agent_id={agent['id']}&agentId={agent['id']}&toolName=both&tool_name=both"
@@ -165,7 +165,7 @@ def test_an_invented_cursor_of_the_trail_is_refused(tenant, cursor):
 
 
 def test_the_greatest_cursor_is_a_cursor(tenant):
-    """The document names the bound, so it must be inside."""
+    """The document states this bound as inclusive."""
     assert tenant.reader.get("/v1/audit-logs", params={"cursor": 10**15}).status_code == 200
 
 

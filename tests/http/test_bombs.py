@@ -53,7 +53,7 @@ def redactor():
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_bomb_is_refused_for_what_is_wrong_with_it(name, redactor):
-    """With one place and one sentence, and without half of it in the answer."""
+    """With one place and one sentence, and without quoting it at length."""
     with pytest.raises(PayloadTooLarge if REFUSALS[name] is LONG else Invalid) as refused:
         decode_tool_call(JSON_BOMBS[name], None, redactor)
     assert REFUSALS[name] in refused.value.message
@@ -69,7 +69,7 @@ def test_a_large_but_valid_body_is_read(name, redactor):
 
 @pytest.mark.parametrize("name", JSON_BOMBS)
 def test_no_bomb_is_accepted_as_a_policy(name):
-    """Whatever is in it, the answer is a refusal of ours."""
+    """Whatever it contains, the answer is one of our errors."""
     with pytest.raises(Invalid):
         decode_body(JSON_BOMBS[name], CreatePolicy)
 
@@ -82,7 +82,7 @@ LARGE_READ = {
 
 @pytest.mark.parametrize("name", LARGE_CALLS)
 def test_a_megabyte_is_read_if_the_log_can_keep_it(name, redactor):
-    """Whatever stands in its texts; what is large by anything else is refused."""
+    """Whatever its strings contain; a body that is large in any other way is refused."""
     assert LARGEST - 4096 <= len(LARGE_CALLS[name]) <= LARGEST
     if name in LARGE_READ:
         request = decode_tool_call(LARGE_CALLS[name], None, redactor)
@@ -94,7 +94,7 @@ def test_a_megabyte_is_read_if_the_log_can_keep_it(name, redactor):
 
 @pytest.mark.parametrize("over", [False, True])
 def test_objects_and_lists_are_counted_outside_strings(over):
-    """Exactly as many as the bound, those in texts and names not among them."""
+    """Exactly up to the bound, not counting those in strings and names."""
     inner = [[] for _ in range(MAX_NESTED - 2 + over)]
     raw = json.dumps({"[{": '[[[{"\\', "a": inner}).encode()
     if over:
@@ -106,7 +106,7 @@ def test_objects_and_lists_are_counted_outside_strings(over):
 
 @pytest.mark.parametrize("over", [False, True])
 def test_large_exponents_are_counted_outside_strings(over):
-    """1e300 and 1E-300 count; 1e30, and what looks like one in a text, do not."""
+    """1e300 and 1E-300 count; 1e30 and lookalikes in strings do not."""
     numbers = ",".join(["1e300", "1.5E-300"] * (MAX_LARGE_EXPONENTS // 2) + ["1e30"] * 1000 + ["1e300"] * over)
     raw = f'{{"a":[{numbers}],"b":"{"1e300," * 1000}"}}'.encode()
     if over:
@@ -118,7 +118,7 @@ def test_large_exponents_are_counted_outside_strings(over):
 
 @pytest.mark.parametrize("over", [False, True])
 def test_names_are_counted_outside_strings(over, redactor):
-    """Beyond the bound they cannot fit into the parameters, whatever their values are; texts full of colons can."""
+    """More names cannot fit into the parameters, whatever their values; strings full of colons can."""
     names = MAX_NAMES - 5 + over  # beside agent_id, tool_name, parameters, a and x
     body = {"agent_id": ID, "tool_name": "t", "parameters": {"a": '":' * 9_000}, "x": dict.fromkeys(range(names), 0)}
     raw = json.dumps(body).encode()
@@ -165,7 +165,7 @@ def test_a_pattern_that_is_refused_is_400_at_its_place(tenant, agent, pattern, b
 
 
 def test_a_policy_of_many_patterns_is_made_read_and_decides(tenant, agent):
-    """Compiled in a thread at each of these; nobody sees a difference."""
+    """It is compiled in a thread each time, without a visible difference."""
     named = {f"p{number}": {"regex": f"^{number}$", "required": False} for number in range(3 * MANY_PATTERNS)}
     rules = [{"type": "parameter_constraint", "tools": ["many.*"], "parameters": named}]
     made = tenant.new_policy(agent, *rules)
@@ -181,7 +181,7 @@ def test_a_policy_of_many_patterns_is_made_read_and_decides(tenant, agent):
     "name", ["unknown fields", "51 rules", "tools that are none", "patterns, each larger than allowed"]
 )
 def test_a_large_policy_that_is_wrong_is_refused(tenant, agent, name):
-    """At the first place that is wrong."""
+    """At the first wrong place."""
     body = POLICY_BOMBS[name].replace(AGENT.encode(), agent.encode())
     answer = tenant.admin.post("/v1/policies", content=body)
     assert answer.status_code == 400

@@ -28,7 +28,7 @@ PLACES = [
 
 @pytest.mark.parametrize(("method", "path", "query"), PLACES, ids=str)
 def test_the_alias_stands_for_the_id(tenant, called, method, path, query):
-    """What is answered has the id in it, and nothing of another agent."""
+    """Answers contain the id, and nothing of another agent."""
     tenant.authorize(tenant.new_agent()["id"])
     answer = tenant.admin.request(method, path, params=query)
     assert answer.status_code == 200
@@ -43,7 +43,7 @@ def test_entries_of_an_agent_are_found_by_its_alias_alone(tenant, called):
 
 
 def test_approvals_and_bound_keys_go_by_alias_too(tenant, called):
-    """A key stays bound to the agent that had the alias at that time."""
+    """A key stays bound to the agent that had the alias then."""
     assert tenant.admin.get("/v1/approvals", params={"agent_id": "team/booking@eu"}).json() == []
     made = tenant.new_key(["authorize"], agents=["team/booking@eu", called["id"]])
     assert made["agents"] == [called["id"]]
@@ -83,7 +83,7 @@ def test_an_alias_that_nobody_has_is_not_found(tenant, stranger, path, query):
 
 
 def test_decisions_and_policies_of_unknown_agents_are_not_found(tenant):
-    """404, and nothing is logged or made."""
+    """404, and nothing is logged or created."""
     before = tenant.log()
     answer = tenant.reader.post("/v1/authorize", json={"agent_id": "nobody", "tool_name": "t"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "AGENT_NOT_FOUND")
@@ -94,7 +94,7 @@ def test_decisions_and_policies_of_unknown_agents_are_not_found(tenant):
 
 @pytest.mark.parametrize("agent_id", ["", "a b", "..", "a//b", "/", "x" * 129])
 def test_a_value_that_is_neither_id_nor_alias_is_invalid(tenant, agent_id):
-    """With the place, and what would be right there."""
+    """The error names the place and what would be right there."""
     asked = tenant.reader.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "t"})
     listed = tenant.reader.get("/v1/policies", params={"agent_id": agent_id})
     for answer, path in ((asked, "$.agent_id"), (listed, "agent_id")):
@@ -121,7 +121,7 @@ def test_a_taken_alias_is_409_and_a_wrong_one_400(tenant, called):
 
 
 def test_an_agent_is_changed_and_deleted_by_its_alias(tenant):
-    """The path has the slash as %2F; as a slash it leads elsewhere."""
+    """A slash in the alias is %2F in the path; a plain slash leads elsewhere."""
     made = tenant.new_agent(alias="go/ne")
     assert tenant.admin.patch("/v1/agents/go%2fne", json={"name": "b"}).json()["name"] == "b"
     assert tenant.admin.delete("/v1/agents/go/ne").status_code == 404
@@ -130,7 +130,7 @@ def test_an_agent_is_changed_and_deleted_by_its_alias(tenant):
 
 
 def test_the_coding_agents_hook_is_called_by_alias(tenant, called):
-    """Its header has the alias."""
+    """Its header carries the alias."""
     hook = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {}}
     answer = tenant.reader.post("/v1/hooks/claude-code", json=hook, headers={"X-Remit-Agent": "team/booking@eu"})
     assert answer.json()["hookSpecificOutput"]["permissionDecision"] == "allow"
@@ -157,7 +157,7 @@ def test_a_moved_alias_decides_for_its_current_agent_on_every_replica(tenant, ot
 
 
 def test_a_deleted_agents_alias_is_free_until_another_takes_it(tenant, other_replica):
-    """A replica that remembers the deleted one answers 404, and then for the new one."""
+    """A replica that has cached the deleted agent answers 404, and later answers for the new one."""
     asked = {"agent_id": "reborn", "tool_name": "t"}
     with other_replica.client(tenant.read_key) as elsewhere:
         for round_ in range(3):
@@ -186,7 +186,7 @@ def test_the_same_idempotency_key_after_the_alias_moved_is_stale(tenant):
 
 
 def test_an_approval_asked_for_by_alias_is_used_by_id(store, asking_replica):
-    """It is bound to the agent, whatever it was called."""
+    """It is bound to the agent, whichever name was used."""
     made = Tenant(store.url, asking_replica)
     agent = made.new_agent(alias="asks")
     made.new_policy(agent["id"], {"type": "approval_required", "tools": ["*"]})

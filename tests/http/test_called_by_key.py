@@ -27,7 +27,7 @@ def owners(tenant):
 
 
 def test_each_owners_policy_is_read_changed_and_deleted_by_its_key(tenant, owners):
-    """And another owner's of the same key is not touched."""
+    """Another owner's policy with the same key is not touched."""
     for query, policy in owners:
         assert policy["key"] == "shared"
         assert tenant.reader.get("/v1/policies/shared", params=query).json() == policy
@@ -78,7 +78,7 @@ def test_a_taken_key_is_409_and_a_wrong_one_400(tenant, owners):
 
 
 def test_lists_are_narrowed_by_key_and_sets_are_called_by_alias(tenant, owners):
-    """What GET answers can be sent back."""
+    """GET's answer can be sent back."""
     assert len(tenant.reader.get("/v1/policies", params={"key": "shared"}).json()) == 3
     assert tenant.reader.get("/v1/policies", params={"key": "shared", "group": "crew"}).json() == [owners[2][1]]
     held = tenant.reader.get("/v1/agents/keyed/policies").json()
@@ -88,7 +88,7 @@ def test_lists_are_narrowed_by_key_and_sets_are_called_by_alias(tenant, owners):
 
 
 def test_versions_and_rollback_work_by_key_and_never_duplicate_it(tenant, owners):
-    """A key that another policy has meanwhile is not taken from it."""
+    """A key that another policy now has is not taken from it."""
     policy = owners[0][1]
     of_agent = {"agent_id": "keyed"}
     tenant.admin.patch("/v1/policies/shared", params=of_agent, json={"key": "renamed"})

@@ -40,7 +40,7 @@ def names(tenant, **query):
 
 
 def test_a_servers_tool_list_is_taken_as_it_is(tenant, put):
-    """Result or whole message; what is kept comes back as it was, and the rest is left out."""
+    """The result or the whole message; known fields come back unchanged, others are dropped."""
     done = put(REFUND).json()
     assert (done["tools"], done["added"], done["changed"], done["removed"]) == (1, ["payment.refund"], [], [])
     whole = {"jsonrpc": "2.0", "id": 7, "result": {"tools": [READ], "nextCursor": "2", "_meta": {}}}
@@ -73,7 +73,7 @@ def test_tools_not_sent_stay_unless_pruned(tenant, put):
 
 
 def test_the_same_again_changes_nothing(tenant, put):
-    """No version, no entry in the trail."""
+    """No new version, and no entry in the trail."""
     first = put(REFUND)
     again = put(REFUND)
     assert (again.json()["version"], again.headers["ETag"]) == (first.json()["version"], first.headers["ETag"])
@@ -86,7 +86,7 @@ def trail(tenant):
 
 
 def test_each_write_is_one_entry_of_the_trail_with_its_reason(tenant, put):
-    """Tools that differ, by name, as they were and as they became."""
+    """Changed tools by name, before and after."""
     put(REFUND, {"name": "b"}, headers={"Change-Reason": "the new server"})
     put({"name": "b", "title": "B"}, {"name": "c"})
     tenant.admin.delete("/v1/catalog/tool/b", headers={"Change-Reason": "gone"})
@@ -102,7 +102,7 @@ def test_each_write_is_one_entry_of_the_trail_with_its_reason(tenant, put):
 
 
 def test_a_tool_is_put_read_changed_and_deleted(tenant):
-    """Only at the version that was read."""
+    """Only if the version is the one that was read."""
     path = "/v1/catalog/tool/booking%20read"
     made = tenant.admin.put(path, json={"description": "Shows a booking.", "icons": []})
     assert (made.status_code, made.headers["ETag"], made.json()["name"]) == (200, '"1"', "booking read")
@@ -118,7 +118,7 @@ def test_a_tool_is_put_read_changed_and_deleted(tenant):
 
 
 def test_two_concurrent_writers_do_not_undo_each_other(tenant, put):
-    """The whole has a version, too."""
+    """The catalogue as a whole has a version, too."""
     tag = put({"name": "a"}).headers["ETag"]
     assert put({"name": "b"}, headers={"If-Match": tag}).status_code == 200
     assert put({"name": "c"}, headers={"If-Match": tag}).status_code == 412
@@ -145,7 +145,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_an_invalid_list_of_tools_is_400_with_its_place(tenant, name):
-    """And nothing of it is taken in."""
+    """Nothing of it is stored."""
     body, place = BAD[name]
     answer = tenant.admin.put("/v1/catalog", json=body)
     assert answer.status_code == 400, answer.text
@@ -174,7 +174,7 @@ def test_a_large_list_is_taken_and_a_larger_one_is_413(tenant):
 
 
 def test_all_tools_together_are_bounded_in_bytes(tenant, put):
-    """One step of the store reads them all."""
+    """Because one step of the store reads them all."""
     each = MAX_TOOL_BYTES - 200
     for start in range(0, MAX_CATALOG_BYTES // each, 15):
         tools = [{"name": f"{start + number}", "description": "x" * each} for number in range(15)]
@@ -194,7 +194,7 @@ def seal(tenant):
 
 
 def test_tools_that_only_the_sealed_log_has_are_listed_too(tenant, put):
-    """Whatever was decided about them. A tool that is added to the catalogue is listed once."""
+    """Whatever was decided about them. A tool that is also in the catalogue is listed once."""
     agent = tenant.new_agent()["id"]
     for tool in ("mail.send", "payment.refund", "mail.send"):
         tenant.authorize(agent, tool)

@@ -116,7 +116,7 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
 
 
 def test_another_secret_of_a_webhook_is_a_change_without_the_secret(client, make):
-    """The trail says that there is another, and when."""
+    """The trail says that the secret was replaced, and when."""
     webhook_id = make["webhook_id"]()
     secret = client.post(f"/v1/webhooks/{webhook_id}/rotate-secret", json={}).json()["secret"]
     rotated = client.get("/v1/changes", params={"resource_id": webhook_id})
@@ -125,7 +125,7 @@ def test_another_secret_of_a_webhook_is_a_change_without_the_secret(client, make
 
 
 def test_a_change_reads_as_the_document_shows_it(client, make):
-    """Times as everywhere, what was and what became as objects of the API's own fields."""
+    """Times as everywhere, and before and after as objects with the API's fields."""
     policy_id = make["policy_id"]()
     before = client.get(f"/v1/policies/{policy_id}").json()
     client.patch(f"/v1/policies/{policy_id}", json={"enabled": False})
@@ -142,7 +142,7 @@ def test_a_change_reads_as_the_document_shows_it(client, make):
 
 
 def test_pages_by_cursor_are_the_trail_of_the_key(client, make):
-    """The header is there as long as there is more."""
+    """Each page but the last has the cursor's header."""
     agent_id = make["agent_id"]()
     for number in range(5):
         client.patch(f"/v1/agents/{agent_id}", json={"name": str(number)})
@@ -160,7 +160,7 @@ def test_pages_by_cursor_are_the_trail_of_the_key(client, make):
 
 
 def test_no_raw_key_and_no_digest_is_in_the_trail(client, admin):
-    """I10: neither of the key that was made nor of the one that made it."""
+    """I10: neither of the created key nor of the one that created it."""
     trail = json.dumps(client.get("/v1/changes", params={"limit": 1000}).json())
     assert admin["key"][:12] in trail
     assert admin["key"] not in trail
@@ -191,7 +191,7 @@ def test_a_read_key_does_not_see_who_changed_what(replica, client):
     ],
 )
 def test_a_wrong_filter_is_400_and_named(client, parameters, place):
-    """Not an empty answer that looks like a good one."""
+    """An empty answer would look valid."""
     answer = client.get("/v1/changes", params=parameters)
     assert answer.status_code == 400
     assert [detail["path"] for detail in answer.json()["error"]["details"]] == [place]
@@ -243,6 +243,6 @@ def test_an_entry_of_the_far_future_hides_no_change(tenant, client):
 
 
 def test_a_thing_that_nobody_has_changed_has_no_changes(client):
-    """An unknown id is no error: somebody may have deleted the thing before there was a trail."""
+    """An unknown id is not an error: the thing may have been deleted before the trail existed."""
     assert client.get("/v1/changes", params={"resource_id": UNKNOWN}).json() == []
     assert client.get("/v1/changes", params={"to": "1970-01-02T00:00:00Z"}).json() == []

@@ -59,7 +59,7 @@ def asked(client, agent, call):
     ("call", "decision"), [(BASH, "allow"), (WRITE, "ask"), (OF_A_SUBAGENT, "allow")], ids=["bash", "write", "subagent"]
 )
 def test_recorded_calls_are_judged_and_logged(tenant, agent, call, decision):
-    """The three results in the hook's words; the log has the call as any other."""
+    """The three results in the hook's terms; the call is logged like any other."""
     assert asked(tenant.reader, [agent], call)[0] == decision
     [entry] = tenant.reader.get("/v1/audit-logs", params={"agent_id": agent}).json()
     assert (entry["toolName"], entry["parameters"]) == (call["tool_name"], call["tool_input"])
@@ -92,7 +92,7 @@ def test_a_denial_says_why(tenant, agent):
     ],
 )
 def test_an_invalid_hook_is_denied(tenant, agent, call, says):
-    """400 and 413 elsewhere; here the tool would run after them."""
+    """Elsewhere they are 400 and 413, after which the tool would run here."""
     decision, reason = asked(tenant.reader, [agent], call)
     assert decision == "deny"
     assert says in reason
@@ -118,7 +118,7 @@ def test_a_key_without_the_scope_gets_a_denial(tenant, agent, scope):
 
 
 def test_another_workspaces_agent_is_answered_like_an_unknown_one(tenant, stranger):
-    """Nobody learns that it exists."""
+    """Its existence is not revealed."""
     theirs, unknown = stranger.new_agent()["id"], uuid.uuid4()
     assert asked(tenant.reader, [theirs], BASH) == asked(tenant.reader, [unknown], BASH)
 
@@ -274,7 +274,7 @@ def test_the_example_for_a_coding_agent_does_what_it_says(tenant, coder, tool, g
 
 
 def test_no_attack_on_the_example_is_allowed(tenant, coder):
-    """By the shell, by paths, by names of files that hold secrets or run by themselves, by addresses."""
+    """Through the shell, paths, files with secrets, files that run automatically, or addresses."""
     allowed = []
     for tool, given in ATTACKS:
         call = BASH | {"session_id": str(uuid.uuid4()), "tool_name": tool, "tool_input": given}
@@ -285,5 +285,5 @@ def test_no_attack_on_the_example_is_allowed(tenant, coder):
 
 @pytest.mark.parametrize("cwd", ["/", "/home/ann", f"{PROJECT}x", f"{PROJECT}/..", f"{PROJECT}/.git", "shop", "C:\\"])
 def test_the_example_works_in_the_project_alone(tenant, coder, cwd):
-    """`cat config` would read another file elsewhere."""
+    """Elsewhere, `cat config` would read another file."""
     assert asked(tenant.reader, [coder], BASH | {"cwd": cwd})[0] == "deny"

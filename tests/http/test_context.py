@@ -33,7 +33,7 @@ def ask(tenant, agent):
 
 
 def test_a_rule_reads_what_the_caller_vouches_for(ask):
-    """And fails where it is missing or does not fit."""
+    """It fails if the value is missing or does not fit."""
     assert ask(context=CONTEXT).json()["allowed"]
     assert ask(context=CONTEXT | {"environment": "live"}).json()["reason"].startswith('Context "environment" is "live"')
     other = ask(context=CONTEXT | {"user": {"id": "u2"}}).json()
@@ -42,7 +42,7 @@ def test_a_rule_reads_what_the_caller_vouches_for(ask):
 
 
 def test_the_entry_keeps_the_context_without_its_secrets(ask, tenant, agent):
-    """In queries, exports and the stream alike; an entry of a call without one has no such field."""
+    """In queries, exports and the stream; without a context, the entry has no such field."""
     ask(context=CONTEXT)
     ask(context={})
     ask()
@@ -77,7 +77,7 @@ def test_a_context_is_a_small_object(ask, context, status, said):
 
 
 def test_the_same_idempotency_key_with_another_context_is_another_request(ask, tenant, agent):
-    """What the caller vouches for is part of what is asked."""
+    """The context is part of the request."""
     body = {"agent_id": agent["id"], "tool_name": "read", "parameters": {"user_id": "u1"}, "context": CONTEXT}
     headers = {"Idempotency-Key": "k"}
     assert tenant.reader.post("/v1/authorize", json=body, headers=headers).status_code == 200

@@ -63,7 +63,7 @@ MADE = {
     "row", [row for row in ROWS if any(row[2].startswith(begins) for begins in MADE)], ids=" ".join
 )
 def test_a_decision_is_as_its_row_says(tenant, row):
-    """The answer, and the entry that its code follows from."""
+    """The answer, and the entry from which its code follows."""
     code, result, when, action, retry = row
     begins = max((each for each in MADE if when.startswith(each)), key=len)
     for rules in MADE[begins]:
@@ -83,7 +83,7 @@ def test_a_decision_is_as_its_row_says(tenant, row):
 
 
 def test_a_full_limit_that_asks_says_how_long_it_is_full(tenant):
-    """Escalated: a person may be asked, or one may wait."""
+    """It is escalated: a person can be asked, or the agent can wait."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, limit(effect="escalate"))
     answers = [tenant.authorize(agent, "t") for _ in range(2)]
@@ -116,7 +116,7 @@ def test_with_too_many_open_approvals_a_call_can_be_tried_later(store):
 
 
 def test_every_code_has_its_row_and_every_action_is_one():
-    """A code that the page does not have, or a row without a code, fails here."""
+    """A code missing from the page, or a row without a code, fails here."""
     others = {"rule_failed"}
     assert {row[0] for row in ROWS} | others == set(DecisionCode)
     assert all(f"`{name}`" in PAGE for name in others)
@@ -124,7 +124,7 @@ def test_every_code_has_its_row_and_every_action_is_one():
 
 
 def test_every_type_of_rule_has_its_code():
-    """A new type that nobody thought of here would only say that a rule has failed."""
+    """Otherwise a new type would only get the general code for failed rules."""
     for kind in msgspec.inspect.type_info(PolicyRule).types:
         code = code_from(Result.DENIED, kind.cls.__struct_config__.tag, "Rate limit reached: Budget spent: ")
         assert code is not DecisionCode.RULE_FAILED, kind.cls
@@ -133,7 +133,7 @@ def test_every_type_of_rule_has_its_code():
 
 
 def test_a_policys_message_reaches_the_agent_unless_the_call_is_allowed(tenant):
-    """Beside the reason; the log has the reason alone, and an allowed call needs no words."""
+    """In addition to the reason; the log has only the reason, and an allowed call gets no message."""
     agent = tenant.new_agent()["id"]
     said = "Refunds above 1 go to a colleague.\nSay so."
     policy = tenant.new_policy(agent, constraint(), agentMessage=said)
@@ -168,7 +168,7 @@ def test_a_message_with_hidden_characters_is_refused(tenant, message):
 
 
 def test_a_call_forbidden_after_another_one_says_so(tenant):
-    """Within the session; another session is free."""
+    """Within the session; other sessions are not affected."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["t", "mail.read"]}, AFTER)
     context = {"session": "s"}

@@ -58,7 +58,7 @@ def test_the_page_is_served_to_everybody(replica):
 
 
 def test_the_page_and_the_document_are_made_before_anybody_is_served():
-    """To make them takes a tenth of a second, in which no decision would be answered."""
+    """Generating them takes a tenth of a second, during which no decision would be answered."""
     for made in (page, encoded_document):
         made.cache_clear()
     create_app(Settings())
@@ -67,7 +67,7 @@ def test_the_page_and_the_document_are_made_before_anybody_is_served():
 
 
 def test_the_page_loads_nothing(seen):
-    """One script, which stands in it; no image, no style sheet, no frame; links lead within the service."""
+    """It has one inline script; no images, style sheets or frames; all links stay within the service."""
     assert [attributes for tag, attributes in seen.elements if tag == "script"] == [{}]
     assert not {tag for tag, _ in seen.elements} & ELEMENTS_THAT_LOAD
     assert [attributes for tag, attributes in seen.elements if tag == "link"] == [{"rel": "icon", "href": "data:,"}]
@@ -111,7 +111,7 @@ def test_every_operation_can_be_tried(seen):
 
 
 def test_everything_that_the_script_looks_for_exists(seen):
-    """Each element that it names by id, class or kind."""
+    """Each element that it selects by id, class or type."""
     ids = set(seen.values("id"))
     assert set(re.findall(r'getElementById\("(\w+)"\)', SCRIPT)) <= ids
     assert "nav details" in SCRIPT
@@ -120,7 +120,7 @@ def test_everything_that_the_script_looks_for_exists(seen):
 
 
 def test_the_page_is_well_formed(seen):
-    """Everything that is opened is closed, in order; every id is there once."""
+    """All tags are closed in order; every id is unique."""
     assert seen.open == []
     ids = seen.values("id")
     assert len(ids) == len(set(ids))
@@ -151,7 +151,7 @@ def test_every_operation_schema_and_field_is_on_the_page(seen):
 
 @pytest.mark.parametrize("value", [value for examples in BODIES.values() for value in examples.values()], ids=str)
 def test_a_curl_line_sends_its_example(value):
-    """A shell reads from it the words that were meant, quotes in texts included."""
+    """A shell parses it into the intended words, even with quotes in strings."""
     words = shlex.split(curl_line("POST", "/v1/x", value, with_key=True))
     assert words[:5] == ["curl", "-s", "-X", "POST", "$REMIT/v1/x"]
     assert words[5:7] == ["-H", "Authorization: Bearer $KEY"]
@@ -159,12 +159,12 @@ def test_a_curl_line_sends_its_example(value):
 
 
 def test_a_curl_line_of_a_get_is_short():
-    """No method, no body."""
+    """It has neither method nor body."""
     assert curl_line("GET", "/livez", None, with_key=False) == 'curl -s "$REMIT/livez"'
 
 
 def test_text_is_shown_and_never_executed():
-    """Descriptions are text, whatever stands in them."""
+    """Whatever the descriptions contain."""
     assert _inline("<b> & `<i>`") == "&lt;b&gt; &amp; <code>&lt;i&gt;</code>"
     assert _rich("a\nb\n\n| x | y |\n|---|---|\n| `<` | 2 |") == (
         "<p>a b</p><table><tr><th>x</th><th>y</th></tr><tr><td><code>&lt;</code></td><td>2</td></tr></table>"
@@ -172,7 +172,7 @@ def test_text_is_shown_and_never_executed():
 
 
 def test_a_search_lists_matching_names_before_mentions(seen):
-    """Its script looks at the headings and the summaries that the page has; and says where it finds nothing."""
+    """The script searches the page's headings and summaries, and says so if nothing matches."""
     assert 'querySelectorAll("h3, h3 + p > b")' in SCRIPT
     operations = len(re.findall(r"<section id=\"\w+\"><h3>.*?</h3><p><b>[^<]+</b>", page()))
     assert operations == sum(map(len, document()["paths"].values()))

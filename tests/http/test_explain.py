@@ -56,7 +56,7 @@ def test_it_says_what_authorize_answers_and_leaves_nothing_behind(tenant, agent)
 
 
 def test_it_says_what_the_agent_may_do_next_and_is_told(tenant, agent):
-    """Code, next action and the policy's sentence are those of authorize, for every result."""
+    """Code, next action and the policy's message are those of authorize, for every result."""
     asks, waits = {"type": "approval_required", "tools": ["mail"]}, LIMITED | {"tools": ["pay", "mail"]}
     tenant.new_policy(agent, FREE, waits, asks, BOUNDED, agentMessage="Ask the desk.")
     for tool, amount, wanted in (
@@ -73,7 +73,7 @@ def test_it_says_what_the_agent_may_do_next_and_is_told(tenant, agent):
 
 
 def test_a_call_of_1_mib_is_explained_to_its_last_byte(tenant, agent):
-    """As large as authorize takes it; a byte more is 413, announced or not."""
+    """Up to authorize's limit; one more byte is 413, announced or not."""
     ends = {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"content": {"regex": "end$"}}}
     tenant.new_policy(agent, ends)
     call = {"agent_id": agent, "tool_name": "pay", "parameters": {"content": "end"}}
@@ -88,7 +88,7 @@ def test_a_call_of_1_mib_is_explained_to_its_last_byte(tenant, agent):
 
 
 def test_each_rule_says_what_it_saw_and_no_secret_is_in_it(tenant, agent):
-    """Values as the log keeps them; what is left of the limit."""
+    """Values as the log keeps them, and what is left of the limit."""
     policy = tenant.new_policy(agent, FREE, LIMITED, BOUNDED)
     told = explain(tenant, agent, parameters={"amount": 9, "apiKey": "xyz-secret"})
     [part] = told["policies"]
@@ -105,7 +105,7 @@ def test_each_rule_says_what_it_saw_and_no_secret_is_in_it(tenant, agent):
 
 
 def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
-    """Also where the call is denied by default, and guardrails are not asked; explaining counts nothing."""
+    """Even if the call is denied by default and guardrails are not evaluated; explaining counts nothing."""
     terms = {"maxDenials": 3, "windowSeconds": 60, "action": "escalate"}
     breaker = {"type": "denial_breaker", "tools": ["pay"], "denialBreaker": terms}
     tenant.new_policy(agent, breaker, kind="guardrail")
@@ -127,7 +127,7 @@ def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
 
 
 def test_a_breaker_that_suspends_is_shown_as_abstaining(tenant, agent):
-    """By itself or beside rules that are asked, whatever is answered; also of the denial that filled it, afterwards."""
+    """Alone or with other rules, whatever the answer; also afterwards, for the denial that filled it."""
     terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}
     breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
     tenant.new_policy(agent, breaker, kind="guardrail")
@@ -156,7 +156,7 @@ def test_a_breaker_that_suspends_is_shown_as_abstaining(tenant, agent):
 
 
 def test_a_draft_is_tried_and_stored_nowhere(tenant, agent):
-    """In the place of a policy, beside the others, or off."""
+    """In place of a policy, next to the others, or disabled."""
     policy = tenant.new_policy(agent, FREE)
     deny = {"name": "draft", "rules": [{"type": "tool_denylist", "tools": ["pay"]}]}
     for draft in (deny | {"id": policy["id"]}, deny, deny | {"kind": "guardrail"}):
@@ -204,7 +204,7 @@ def test_a_wrong_question_is_refused_with_its_place(tenant, agent, fields, place
 
 
 def test_at_another_time_windows_and_limits_are_evaluated_for_that_time(tenant, agent):
-    """A Sunday to come; by then the limit is free again."""
+    """On a coming Sunday, by when the limit is free again."""
     weekdays = {"type": "time_based", "tools": ["*"], "timeWindow": {"allowedDays": [1, 2, 3, 4, 5]}}
     tenant.new_policy(agent, FREE, LIMITED)
     tenant.new_policy(agent, weekdays)
@@ -218,7 +218,7 @@ def test_at_another_time_windows_and_limits_are_evaluated_for_that_time(tenant, 
 
 
 def test_approvals_are_neither_made_nor_used(tenant, agent):
-    """It says that a person would be asked; once one has said yes, that the call would be allowed."""
+    """It says that a person would be asked and, once the call is approved, that it would be allowed."""
     tenant.new_policy(agent, {"type": "approval_required", "tools": ["*"]})
     told = explain(tenant, agent)
     assert (told["result"], told["approval"]["status"]) == ("escalated", "pending")
@@ -236,7 +236,7 @@ def test_approvals_are_neither_made_nor_used(tenant, agent):
 
 
 def test_an_agent_that_is_not_active_reaches_no_rule(tenant, agent):
-    """And one that is called by its alias is found."""
+    """The agent can be named by its alias."""
     tenant.new_policy(agent, FREE)
     tenant.admin.patch(f"/v1/agents/{agent}", json={"status": "suspended", "alias": f"a-{agent[:8]}-{agent[-6:]}"})
     told = explain(tenant, f"a-{agent[:8]}-{agent[-6:]}")

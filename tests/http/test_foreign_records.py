@@ -230,7 +230,7 @@ def world(valkey_store, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(("what", "field"), [(what, field) for what, fields in ROWS.items() for field in fields])
 def test_garbage_in_a_record_is_reported_and_permits_nothing(world, what, field):
-    """STORE_UNAVAILABLE, for the most part; nothing that was denied is allowed, and nothing is an INTERNAL_ERROR."""
+    """Mostly as STORE_UNAVAILABLE; nothing denied becomes allowed, and nothing is an INTERNAL_ERROR."""
     for garbage in GARBAGE:
         now = world.answers(lambda garbage=garbage: world.spoil(what, field, garbage))
         wrong = {

@@ -54,7 +54,7 @@ async def test_a_store_that_refuses_writes_is_not_ready_and_says_why(own_client,
     "command", ["evalsha", "time", "hmget", "hget", "xlen", "xadd", "hset", "lpush", "lindex", "rpop", "pexpire"]
 )
 async def test_a_store_user_without_the_commands_of_a_decision_is_not_ready(own_store, own_client, command):
-    """Every command of the commit, each missing once; nothing is written to find out."""
+    """Each of the commit's commands is forbidden once; the check writes nothing."""
     await own_client.call("HSET", WORKSPACES, "default", "0")
     grants = ("on", "nopass", "~remit:*", "+@all")
     await own_client.call("ACL", "SETUSER", "remit", *grants, f"-{command}")
@@ -71,7 +71,7 @@ async def test_a_store_user_without_the_commands_of_a_decision_is_not_ready(own_
 
 
 async def test_scripts_that_the_store_has_lost_are_loaded_again(own_client):
-    """After a failover or a restart the store knows no script."""
+    """After a failover or a restart, the store has lost its scripts."""
     await own_client.call("SCRIPT", "FLUSH")
     await require_ready(own_client)
     assert await own_client.call("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS)) == [1] * len(SCRIPTS)
@@ -79,7 +79,7 @@ async def test_scripts_that_the_store_has_lost_are_loaded_again(own_client):
 
 @pytest.mark.slow
 def test_without_its_store_a_replica_lives_but_is_not_ready(own_store):
-    """A balancer takes it out; nothing starts it again, since that would not help; it recovers by itself."""
+    """A balancer takes it out; a restart would not help, and it recovers by itself."""
     replica = Replica(own_store.url, REMIT_COMPACT="false")
     try:
         own_store.kill()
@@ -96,12 +96,12 @@ def test_without_its_store_a_replica_lives_but_is_not_ready(own_store):
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
 def test_health_and_metrics_need_no_key(replica, path):
-    """Who asks them has none."""
+    """Balancers and monitors have no key."""
     assert httpx.get(f"{replica.base_url}{path}").status_code == 200
 
 
 def test_metrics_are_text_and_show_no_key_and_no_name(replica):
-    """They may be scraped by who may not read policies."""
+    """Those who scrape them may not be allowed to read policies."""
     with replica.client() as client:
         client.post("/v1/agents", json={"name": "a name that tells"})
     answer = httpx.get(f"{replica.base_url}/metrics")

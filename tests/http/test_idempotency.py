@@ -27,7 +27,7 @@ def ask(tenant, other_replica):
 
 
 def test_a_retry_on_another_replica_gets_the_first_answer(ask):
-    """Same entry, byte for byte the same answer, and a header that says so."""
+    """The same entry, the same answer byte for byte, and a header that says so."""
     first = ask("order-1")
     again = ask("order-1", to_other=True)
 
@@ -40,7 +40,7 @@ def test_a_retry_on_another_replica_gets_the_first_answer(ask):
 
 
 def test_the_order_of_names_does_not_make_another_request(ask):
-    """A client that writes its JSON anew asks the same."""
+    """A client that encodes its JSON again makes the same request."""
     first = ask("order-2", {"a": 1, "b": {"c": 2, "d": 3}})
     again = ask("order-2", {"b": {"d": 3, "c": 2}, "a": 1})
 
@@ -62,7 +62,7 @@ def asked(pin, *secrets):
 
 
 def test_a_pin_cannot_be_found_by_trying_them_all():
-    """C2: a reader of the store has digests of requests, but not the secret under which they are made."""
+    """C2: the store has MACs of requests, but not the secret."""
     kept = asked(b"4711", b"n" * 32)
     tried = {asked(b"%04d" % pin).body_digest for pin in (*range(10), 4711)}
     assert kept.body_digest not in tried
@@ -71,7 +71,7 @@ def test_a_pin_cannot_be_found_by_trying_them_all():
 
 
 def test_during_a_rotation_a_request_has_a_digest_under_each_secret():
-    """A retry is then recognised by the digest that its first answer was stored with."""
+    """A retry is recognised by the digest with which its first answer was stored."""
     both = asked(b"1", b"n" * 32, b"o" * 32)
     assert both.body_digest == asked(b"1", b"n" * 32).body_digest
     assert both.former_digests == (asked(b"1", b"o" * 32).body_digest,)
@@ -81,7 +81,7 @@ def test_during_a_rotation_a_request_has_a_digest_under_each_secret():
     "key", ["", "x" * 256, "tab\there", "caf\u00e9"], ids=["empty", "long", "control", "not ascii"]
 )
 def test_a_key_that_is_not_visible_ascii_is_400(ask, key):
-    """1 to 255 characters that a person can compare."""
+    """It must have 1 to 255 such characters, which a person can compare."""
     answer = ask(key.encode())
 
     assert answer.status_code == 400
@@ -89,7 +89,7 @@ def test_a_key_that_is_not_visible_ascii_is_400(ask, key):
 
 
 def test_two_keys_in_one_request_are_400(ask):
-    """Two programs might disagree on which of them counts."""
+    """Two programs might disagree on which one counts."""
     headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
     answer = ask.client.post("/v1/authorize", json={"agent_id": ask.agent_id, "tool_name": "x"}, headers=headers)
 

@@ -41,7 +41,7 @@ def test_every_answer_with_one_agent_or_policy_shows_its_version(client, made):
 
 
 def test_an_empty_patch_leaves_the_version(client, made):
-    """It changes nothing, so nobody's ETag goes out of date."""
+    """It changes nothing, so ETags stay valid."""
     path, _ = made
     assert client.patch(path, json={}, headers={"If-Match": '"1"'}).headers["ETag"] == '"1"'
 
@@ -59,7 +59,7 @@ def test_an_agents_version_does_not_count_changes_of_its_policies(client, agent)
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize("stale", ['"1"', '"3"', 'W/"2"', '"theirs"', '"1", "3"'])
 def test_a_version_that_is_not_the_current_one_is_412_and_changes_nothing(client, made, method, stale):
-    """Weak tags and tags that are none of ours match nothing."""
+    """Weak and foreign tags match nothing."""
     path, _ = made
     current = client.patch(path, json={"name": "two"}).json()
     body = {"json": {"name": "three"}} if method == "PATCH" else {}
@@ -73,7 +73,7 @@ def test_a_version_that_is_not_the_current_one_is_412_and_changes_nothing(client
 
 @pytest.mark.parametrize("fresh", ['"2"', '"1","2"', "*", ',"x" , "2",'])
 def test_the_current_version_among_those_named_lets_the_change_through(client, made, fresh):
-    """Several tags, empty places between them and `*` are as RFC 9110 has them."""
+    """Several tags, empty list elements and `*` work as RFC 9110 says."""
     path, _ = made
     client.patch(path, json={"name": "two"})
     assert client.patch(path, json={"name": "three"}, headers={"If-Match": fresh}).status_code == 200
@@ -88,7 +88,7 @@ def test_tags_in_two_headers_count_together(client, made):
 
 @pytest.mark.parametrize("malformed", ["", "1", '"1', '"1" "2"', "W/1", '"1", *'])
 def test_an_invalid_entity_tag_is_400(client, made, malformed):
-    """A forgotten quote must not pass for a tag that matches nothing."""
+    """A missing quote must not be read as a tag that matches nothing."""
     path, _ = made
     answer = client.patch(path, json={"name": "b"}, headers={"If-Match": malformed})
     assert answer.status_code == 400
@@ -104,7 +104,7 @@ def test_an_unknown_id_is_404_whatever_if_match_says(client, path):
 
 
 def test_of_many_admins_with_the_same_version_one_gets_through(replica, other_replica, tenant, made):
-    """Over two replicas at once: one 200, everybody else 412, and the name is the winner's."""
+    """Concurrently on two replicas: one gets 200, the others 412, and the winner's name is stored."""
     path, _ = made
 
     def rename(number):

@@ -30,7 +30,7 @@ def ask(tenant, agent_id):
 
 
 def test_a_key_that_is_a_session_cannot_begin_another(ask):
-    """Nor leave it out of the calls that are remembered."""
+    """Nor can it keep calls from being remembered."""
     assert ask("pay") == "allowed"
     assert ask("mail", context={"session": "elsewhere"}) == "allowed"
     for context in ({"session": "new"}, {"session": 7}, {}, {"user": "u"}):
@@ -45,7 +45,7 @@ def test_two_keys_are_two_sessions(ask, tenant, agent_id):
 
 
 def test_policies_and_log_see_the_key_as_the_session(ask, tenant, agent_id):
-    """Whatever the call says; the rest of its context stays, without its secrets."""
+    """Whatever the call says; the rest of its context stays, with secrets redacted."""
     only = {"type": "parameter_constraint", "tools": ["read"], "context": {"session": {"enum": [ask.key_id]}}}
     tenant.new_policy(agent_id, only, kind="guardrail")
     assert ask("read", context={"session": "x", "user": "u", "password": "p"}) == "allowed"
@@ -56,7 +56,7 @@ def test_policies_and_log_see_the_key_as_the_session(ask, tenant, agent_id):
 
 @pytest.mark.parametrize("scopes", [["read"], ["admin"], ["authorize", "read"], ["audit"]], ids=str)
 def test_a_key_session_requires_the_scope_authorize_alone(tenant, scopes):
-    """Other scopes ask in any session."""
+    """Keys with other scopes may ask in any session."""
     body = {"name": "k", "scopes": scopes, "sessionFrom": "key"}
     refused = tenant.admin.post("/v1/api-keys", json=body)
     assert refused.status_code == 400
@@ -64,7 +64,7 @@ def test_a_key_session_requires_the_scope_authorize_alone(tenant, scopes):
 
 
 def test_lists_and_the_trail_show_key_sessions(tenant):
-    """It is shown where keys are."""
+    """Wherever keys are shown."""
     made = tenant.new_key(["authorize"], session_from="key")
     shown = next(each for each in tenant.admin.get("/v1/api-keys").json() if each["id"] == made["id"])
     assert shown["sessionFrom"] == "key"

@@ -44,7 +44,7 @@ def body_of(tenant, size, end="end"):
 
 
 def test_a_parameter_of_1_mib_is_judged(writer):
-    """With what stands around it, as a proxy of MCP has it."""
+    """Together with what surrounds it, as an MCP proxy sends it."""
     parameters = {"content": "x" * ((1 << 20) - 3) + "end"}
     call = {"agent_id": writer.agent, "tool_name": "file.write", "parameters": parameters}
     answer = writer.reader.post("/v1/authorize", json=call | {"context": {"session": "s" * 255}})
@@ -53,7 +53,7 @@ def test_a_parameter_of_1_mib_is_judged(writer):
 
 @pytest.mark.parametrize(("end", "allowed"), [("end", True), ("END", False)])
 def test_a_call_of_1_mib_is_judged_to_its_last_byte(writer, end, allowed):
-    """The policy sees all of it; the entry has its beginning, its length and its MAC."""
+    """The policy sees the whole string; the entry has its beginning, length and MAC."""
     body, text = body_of(writer, MAX_CALL_BYTES, end)
     answer = writer.reader.post("/v1/authorize", content=body)
 
@@ -67,7 +67,7 @@ def test_a_call_of_1_mib_is_judged_to_its_last_byte(writer, end, allowed):
 
 
 def test_a_byte_more_is_413_however_it_is_sent(writer):
-    """Announced or in chunks, on the direct way and through the ASGI server."""
+    """Announced or in chunks, on the direct path and through the ASGI server."""
     body, _ = body_of(writer, MAX_CALL_BYTES + 1)
     for path in ("/v1/authorize", "/v1/authorize?"):
         for content in (body, iter([body])):
@@ -109,7 +109,7 @@ def test_parameters_that_do_not_fit_into_an_entry_are_413(writer, made, size):
 
 
 def test_the_hook_of_a_coding_agent_takes_large_files(writer):
-    """Its Write tool sends whole files."""
+    """Because its Write tool sends whole files."""
     rules = [{"type": "parameter_constraint", "tools": ["Write"], "parameters": {"content": {"regex": "end$"}}}]
     writer.new_policy(writer.agent, *rules)
     call = {
@@ -124,7 +124,7 @@ def test_the_hook_of_a_coding_agent_takes_large_files(writer):
 
 
 def test_an_approval_is_bound_to_all_of_a_large_call(writer):
-    """A byte in its middle makes it another call, although the entries look alike but for the MAC."""
+    """One byte in the middle makes it another call, although the entries differ only in the MAC."""
     writer.new_policy(writer.agent, {"type": "approval_required", "tools": ["*"]}, name="asks", kind="guardrail")
     body, _ = body_of(writer, 500_000)
     middle = len(body) // 2
@@ -136,7 +136,7 @@ def test_an_approval_is_bound_to_all_of_a_large_call(writer):
 
 
 def test_the_same_key_for_another_large_body_is_409(writer):
-    """What is beyond the beginning counts."""
+    """Bytes beyond the beginning count, too."""
     headers = {"Idempotency-Key": "large"}
     first, other = (body_of(writer, 300_000, end)[0] for end in ("end", "END"))
     assert writer.reader.post("/v1/authorize", content=first, headers=headers).status_code == 200
@@ -171,7 +171,7 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
 
 
 def test_a_workspace_has_its_share_and_others_have_theirs():
-    """Whatever one workspace announces. An answered call makes room."""
+    """Whatever another workspace announces. An answered call makes room."""
     room = LargeCalls(in_all=40, per_workspace=20)
     assert room.enter("a", 20)
     assert not room.enter("a", 1)
@@ -221,7 +221,7 @@ def test_megabytes_announced_but_never_sent_do_not_block_other_workspaces(writer
 
 
 def test_a_stranger_is_refused_before_its_body_is_read(writer, asking_replica):
-    """Not a byte of its body is kept."""
+    """None of its body is kept."""
     head = (
         f"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer svc_{'0' * 32}\r\n"
         f"Content-Length: {MAX_CALL_BYTES}\r\n\r\n"

@@ -27,14 +27,14 @@ def bound(tenant, agents):
 
 
 def test_a_bound_key_asks_about_its_agents(bound, agents):
-    """As by a key that may ask for all."""
+    """As with a key that may ask for all agents."""
     for agent in agents[:2]:
         answer = bound.post("/v1/authorize", json={"agent_id": agent, "tool_name": "file.read"})
         assert answer.json()["result"] == "allowed"
 
 
 def test_another_agent_and_one_that_does_not_exist_are_answered_alike(bound, tenant, agents):
-    """Nobody learns which agents there are, and nothing is logged."""
+    """Nothing reveals which agents exist, and nothing is logged."""
     before = tenant.log()
     answers = [
         bound.post("/v1/authorize", json={"agent_id": agent, "tool_name": "file.read"}) for agent in (agents[2], ID)
@@ -55,7 +55,7 @@ def test_a_bound_key_is_shown_with_its_agents(tenant, bound, agents):
 
 @pytest.mark.parametrize("scopes", [["read"], ["admin"], ["authorize", "read"], ["audit"]], ids=",".join)
 def test_a_key_that_asks_for_all_or_not_at_all_is_not_bound(tenant, agents, scopes):
-    """It would look bound and not be."""
+    """It would look bound without being so."""
     body = {"name": "bound", "scopes": scopes, "agents": agents[:1]}
     answer = tenant.admin.post("/v1/api-keys", json=body)
     assert answer.status_code == 400
@@ -63,7 +63,7 @@ def test_a_key_that_asks_for_all_or_not_at_all_is_not_bound(tenant, agents, scop
 
 
 def test_a_key_can_be_bound_only_to_agents_of_its_workspace(tenant, stranger, agents):
-    """An agent of another workspace is an unknown one."""
+    """An agent of another workspace is treated as unknown."""
     for agent in (ID, stranger.new_agent()["id"]):
         body = {"name": "bound", "scopes": ["authorize"], "agents": [agents[0], agent]}
         answer = tenant.admin.post("/v1/api-keys", json=body)
@@ -93,7 +93,7 @@ def test_the_last_admin_key_is_revoked_only_with_force(store, replica):
 
 
 def test_a_bound_key_sees_approvals_of_its_agents_alone(store, asking_replica):
-    """Another agent's are answered like one that does not exist; who may read or decide sees all."""
+    """Another agent's are treated as unknown; keys that may read or decide see all."""
     tenant = Tenant(store.url, asking_replica)
     mine, others = (tenant.new_agent()["id"] for _ in range(2))
     for agent_id in (mine, others):

@@ -34,7 +34,7 @@ async def body_of(answer):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 200, 3_000])
 async def test_a_list_built_in_steps_has_the_same_bytes(count):
-    """Whether it is one piece or many, and its length is known before."""
+    """Whether in one chunk or many; its length is known beforehand."""
     agents = [agent(number, "d" * (number % 100)) for number in range(count)]
     answer = await answer_list(each(agents), AgentView.of)
     wanted = msgspec.json.encode([AgentView.of(one) for one in agents])
@@ -45,7 +45,7 @@ async def test_a_list_built_in_steps_has_the_same_bytes(count):
 
 
 async def test_a_list_lets_others_have_their_turn():
-    """Between two turns of the loop no more is made than a step and the item that fills it."""
+    """Between two turns of the loop, at most one step and the item that fills it are encoded."""
     made, most = [], 0
 
     def view(item):
@@ -69,7 +69,7 @@ async def test_a_list_lets_others_have_their_turn():
 
 
 async def test_a_store_that_fails_halfway_gives_an_error_and_no_partial_list():
-    """Nothing is sent before the whole is there."""
+    """Nothing is sent before the whole list is there."""
 
     async def failing():
         for number in range(1_000):
@@ -81,7 +81,7 @@ async def test_a_store_that_fails_halfway_gives_an_error_and_no_partial_list():
 
 
 def test_a_list_of_many_pieces_is_as_its_pages_are(tenant):
-    """Over HTTP, with its length in the head; of what is read and encoded in several steps nothing is missing."""
+    """Over HTTP, with its length in the head; although read and encoded in several steps, nothing is missing."""
     for number in range(70):
         tenant.new_agent(name=f"Bücher {number}", description="d" * LONG)
     answer = tenant.reader.get("/v1/agents")

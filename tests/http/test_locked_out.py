@@ -65,7 +65,7 @@ def test_an_address_that_failed_too_often_is_429_and_told_how_long(call, key):
 
 @pytest.mark.slow
 def test_failures_on_the_hot_path_count_as_everywhere(call):
-    """It does its own authentication, and counts failures itself."""
+    """The hot path authenticates by itself, and counts failures, too."""
     use_up(call, method="POST", path="/v1/authorize")
     assert call("POST", "/v1/authorize").status_code == call().status_code == 429
 
@@ -82,7 +82,7 @@ def test_other_addresses_are_not_affected(call, strict):
 
 @pytest.mark.slow
 def test_a_key_that_has_worked_here_works_on_from_the_same_address(call, strict):
-    """Many callers can share an address: one that misbehaves does not lock out the others."""
+    """Callers can share an address: one that misbehaves does not lock out the others."""
     good = strict.env["REMIT_BOOTSTRAP_KEY"]
     assert call(key=good).status_code == 200
     use_up(call)
@@ -99,7 +99,7 @@ def test_an_ipv6_network_counts_as_one_caller(call, address):
 
 @pytest.mark.slow
 def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
-    """What the caller wrote into the header is left of what the proxy appended."""
+    """The proxy appends the true address to the right of whatever the caller wrote."""
     use_up(call, sent_from=f"198.51.100.1, {address}")
     assert call(sent_from=f"198.51.100.2, {address}").status_code == 429
 
@@ -119,7 +119,7 @@ def test_a_request_that_needs_no_key_is_not_refused(call, path):
     ids=lambda each: f"{each.method} {each.path}",
 )
 def test_every_operation_that_needs_a_key_refuses_who_is_locked_out(call, operation):
-    """Before anything else looks at the request."""
+    """Before the request is examined further."""
     use_up(call)
     answer = call(operation.method, re.sub(r"{\w+}", ID, operation.path))
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "LOCKED_OUT")
@@ -127,7 +127,7 @@ def test_every_operation_that_needs_a_key_refuses_who_is_locked_out(call, operat
 
 @pytest.mark.slow
 def test_scopes_and_bad_requests_are_no_failed_authentications(call, strict):
-    """A valid key that asks for what it may not have, or for nonsense, is authenticated."""
+    """A valid key is authenticated, even if its request is forbidden or invalid."""
     good = strict.env["REMIT_BOOTSTRAP_KEY"]
     for _ in range(2 * PER_MINUTE):
         assert call("POST", key=good).status_code == 400

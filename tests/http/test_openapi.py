@@ -55,7 +55,7 @@ def validator(name):
 
 
 def test_the_table_has_every_route_and_no_other():
-    """A new route needs its entry, an entry its route."""
+    """Every route has an entry, and every entry a route."""
     table = [(each.method, each.path) for each in OPERATIONS]
     assert sorted(table) == sorted((method, path) for method, path, _ in handlers())
     assert len(set(table)) == len(table)
@@ -63,7 +63,7 @@ def test_the_table_has_every_route_and_no_other():
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
 def test_the_table_agrees_with_the_handler(operation):
-    """Scope, body and status are those of the code."""
+    """In scope, body and status."""
     handler = next(found for method, path, found in handlers() if (method, path) == (operation.method, operation.path))
     if not isinstance(handler, HTTPRouteHandler):
         bodies = {"/v1/authorize": AuthorizeBody, "/v1/hooks/claude-code": HookCall}
@@ -85,7 +85,7 @@ def test_the_table_agrees_with_the_handler(operation):
     "operation", [each for each in OPERATIONS if each.query], ids=lambda each: f"{each.method} {each.path}"
 )
 def test_the_table_names_the_query_parameters_that_are_read(tenant, operation):
-    """The refusal of an unknown one lists those that are known."""
+    """So the refusal of an unknown parameter can list the known ones."""
     body = None if operation.body is None else next(iter(BODIES[operation.body].values()))
     answer = tenant.admin.request(operation.method, operation.path, params={"zzz": "1"}, json=body)
     message = answer.json()["error"]["details"][0]["message"]
@@ -93,14 +93,14 @@ def test_the_table_names_the_query_parameters_that_are_read(tenant, operation):
 
 
 def test_the_document_is_valid_openapi_3_1():
-    """Against the meta-schema of the OpenAPI initiative; Schemathesis writes into what it is given."""
+    """A copy is checked against the OpenAPI Initiative's meta-schema, because Schemathesis modifies its input."""
     assert API["openapi"] == "3.1.0"
     schemathesis.openapi.from_dict(copy.deepcopy(API)).validate()
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_every_schema_is_valid_json_schema(name):
-    """Of the dialect that OpenAPI 3.1 has, with every reference found."""
+    """In OpenAPI 3.1's dialect, with every reference resolved."""
     jsonschema_rs.meta.validate(SCHEMAS[name])
     validator(name)
 
@@ -115,14 +115,14 @@ def test_the_document_is_served_to_everybody_as_it_is(replica):
 
 
 def test_the_document_is_made_once():
-    """It costs milliseconds, which no request should pay."""
+    """Generating it takes milliseconds, which no request should pay."""
     assert document() is document()
     assert openapi.encoded_document() is openapi.encoded_document()
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), DESCRIBED, ids=IDS)
 def test_every_operation_is_described(path, method, operation):
-    """A sentence, an id of its own, each parameter of its path, and an example of what goes in and comes out."""
+    """With a sentence, a unique id, each path parameter, and examples of request and answer."""
     assert operation["summary"]
     assert [each["operationId"] for _, _, each in DESCRIBED].count(operation["operationId"]) == 1
     in_path = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "path"]
@@ -140,13 +140,13 @@ FIELDS = [(name, field) for name, schema in SCHEMAS.items() for field in schema.
 
 @pytest.mark.parametrize(("struct", "field"), FIELDS, ids=[".".join(each) for each in FIELDS])
 def test_every_field_says_what_it_means(struct, field):
-    """On its struct: a line of the docstring, or the description of its type."""
+    """In a line of its struct's docstring, or in its type's description."""
     assert SCHEMAS[struct]["properties"][field]["description"].strip()
 
 
 @pytest.mark.parametrize("kind", BODIES, ids=lambda kind: kind.__name__)
 def test_the_other_spelling_of_a_field_is_described(kind):
-    """The schema has the spelling of the specification; its description names the other."""
+    """The schema has the specification's spelling, and its description names the other."""
     for alias, field in kind.aliases.items():
         properties = SCHEMAS[kind.__name__]["properties"]
         assert f"`{alias}` is accepted, too" in properties[field]["description"]
@@ -154,7 +154,7 @@ def test_the_other_spelling_of_a_field_is_described(kind):
 
 
 def test_the_other_spelling_of_a_query_parameter_is_described():
-    """As with bodies."""
+    """In the same way as for bodies."""
     parameters = {each.name: each.also for operation in OPERATIONS for each in operation.query if each.also}
     assert {alias: name for name, alias in parameters.items()}.items() >= ALIASES.items()
 
@@ -178,14 +178,14 @@ def test_an_example_of_a_body_is_accepted(kind, name, value):
 
 @pytest.mark.parametrize(("kind", "value"), ANSWERS.items(), ids=[kind.__name__ for kind in ANSWERS])
 def test_an_example_of_an_answer_is_a_valid_answer(kind, value):
-    """It has every field of the struct that is encoded, no other, and the formats of the document."""
+    """It has exactly the fields of the encoded struct, in the document's formats."""
     validator(kind.__name__).validate(value)
     fields = msgspec.structs.fields(kind)
     assert list(value) == [field.encode_name for field in fields if field.required or field.encode_name in value]
 
 
 def test_examples_of_bodies_do_what_they_claim(tenant):
-    """Sent in the order of the table, with ids that exist."""
+    """When sent in the table's order, with existing ids."""
     agent = tenant.admin.post("/v1/agents", json=BODIES[openapi_kind("CreateAgent")]["an agent"])
     assert agent.status_code == 201
     for policy in BODIES[openapi_kind("CreatePolicy")].values():
@@ -202,7 +202,7 @@ def openapi_kind(name):
 
 
 def test_the_example_of_a_refused_refund_is_what_its_policy_answers(tenant):
-    """The worked example of the document is no invention."""
+    """The document's worked example is real."""
     agent = tenant.new_agent()
     policy = BODIES[openapi_kind("CreatePolicy")]["refunds within bounds"]
     rules = [rule for rule in policy["rules"] if rule["type"] != "time_based"]
@@ -216,7 +216,7 @@ def test_the_example_of_a_refused_refund_is_what_its_policy_answers(tenant):
 
 
 def test_every_code_is_in_the_document():
-    """As a value that `code` can have, and in the table of its description."""
+    """As a possible value of `code`, and in the table of its description."""
     assert set(SCHEMAS["Problem"]["properties"]["code"]["enum"]) == set(errors.codes())
     for error in all_errors():
         assert f"| {error.status} | `{error.code}` |" in API["info"]["description"]
@@ -224,7 +224,7 @@ def test_every_code_is_in_the_document():
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
 def test_the_errors_of_an_operation_are_those_of_the_table(operation):
-    """One answer a status, every code with an example."""
+    """With one answer per status, and an example of every code."""
     responses = API["paths"][operation.path][operation.method.lower()]["responses"]
     described = {
         (int(status), code)
@@ -236,20 +236,20 @@ def test_the_errors_of_an_operation_are_those_of_the_table(operation):
 
 
 def test_every_error_can_come_from_some_operation():
-    """But for those of paths, methods and connections, which belong to none."""
+    """Except errors of paths, methods and connections, which belong to no operation."""
     of_none = {"NOT_FOUND", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "HEAD_TOO_LARGE"}
     assert {error.code for each in OPERATIONS for error in errors_of(each)} == set(errors.codes()) - of_none
 
 
 def test_docs_errors_lists_the_errors_as_they_are():
-    """docs/errors.md is the same table, with what to do."""
+    """docs/errors.md has the same table, and says what to do."""
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \| (.+?) \| (.+?) \|$", (DOCS / "errors.md").read_text(), re.MULTILINE)
     assert [row[:3] for row in rows] == [(str(each.status), each.code, sentence_of(each)) for each in all_errors()]
     assert all(advice.endswith(".") for *_, advice in rows)
 
 
 def test_the_example_in_docs_errors_is_what_is_answered(tenant):
-    """The body on that page comes from the service."""
+    """The page shows the service's own body."""
     page = (DOCS / "errors.md").read_text()
     example = json.loads(re.search(r"```json\n(.+?)```", page, re.DOTALL)[1])
     rule = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 0, "windowSeconds": 1}}
@@ -258,7 +258,7 @@ def test_the_example_in_docs_errors_is_what_is_answered(tenant):
 
 
 def test_the_pattern_of_visible_text_refuses_only_what_the_service_refuses():
-    """A client that follows the document is never refused for a character; the rarest are not in the pattern."""
+    """The pattern leaves out the rarest hidden characters, but a valid character never fails it."""
     hidden = re.compile(f"[{HIDDEN}]")
     for code in (*range(0xD800), *range(0xE000, 0x10000)):
         if hidden.match(chr(code)):
@@ -274,7 +274,7 @@ TOOLS = {
 
 @pytest.mark.parametrize("schema", TOOLS.values(), ids=TOOLS)
 def test_the_document_takes_the_spaces_in_tools_that_the_service_takes(schema):
-    """Of every character that is a space to Unicode, at either end, in the middle and twice."""
+    """For every Unicode space: at either end, in the middle, and doubled."""
     valid = jsonschema_rs.Draft202012Validator(schema).is_valid
     spaces = [chr(code) for code in range(0x10000) if chr(code).isspace()]
     texts = [text for space in spaces for text in (space, f"{space}a", f"a{space}", f"a{space}b", f"a{space}{space}b")]
@@ -309,7 +309,7 @@ def is_tool_name(text):
     ],
 )
 def test_the_document_refuses_what_the_service_refuses(tenant, rule, wrong):
-    """A pattern that covers names which begin with a dot, a zone without a name."""
+    """Such as a pattern for names that begin with a dot, or an empty zone."""
     policy = {"agent_id": tenant.new_agent()["id"], "name": "p", "rules": [rule]}
     for given, is_right in ((rule, True), (rule | wrong, False)):
         body = policy | {"rules": [given]}
@@ -318,7 +318,7 @@ def test_the_document_refuses_what_the_service_refuses(tenant, rule, wrong):
 
 
 def test_every_zone_fits_the_document():
-    """Its pattern is of all names that there are, but for the machine's own."""
+    """The pattern matches every zone name except the machine's own."""
     schema = SCHEMAS["TimeWindow"]["properties"]["timezone"]
     valid = jsonschema_rs.Draft202012Validator(schema).is_valid
     assert all(valid(zone) for zone in zoneinfo.available_timezones() - {"localtime", "posixrules"})

@@ -30,7 +30,7 @@ def report(tenant, decision, status="not_executed", client=None):
 
 
 def test_a_call_that_was_not_executed_counts_no_more(tenant, agent_id):
-    """Of a rate limit and of a budget, both at once."""
+    """In a rate limit and a budget at once."""
     tenant.new_policy(agent_id, limit(2, refundable=True), budget(100, refundable=True))
     first = tenant.authorize(agent_id, parameters={"amount": 60})
     assert tenant.authorize(agent_id, parameters={"amount": 41})["result"] == "denied"
@@ -49,7 +49,7 @@ def test_a_call_that_was_not_executed_counts_no_more(tenant, agent_id):
 
 
 def test_the_log_says_what_was_reported(tenant, agent_id):
-    """An entry of its own, which points to the decision."""
+    """In an entry of its own, which refers to the decision."""
     tenant.new_policy(agent_id, limit(2))
     decision = tenant.authorize(agent_id, tool="mail.send")
     told = report(tenant, decision, "failed").json()
@@ -72,7 +72,7 @@ def test_an_attempted_call_counts(tenant, agent_id, status):
 
 
 def test_only_what_is_refundable_is_given_back(tenant, agent_id):
-    """Rules say so one by one."""
+    """Each rule says so for itself."""
     tenant.new_policy(agent_id, limit(1, refundable=False), budget(1, refundable=True), limit(5))
     decision = tenant.authorize(agent_id, parameters={"amount": 1})
     assert report(tenant, decision).json()["refunded"] == 1
@@ -81,7 +81,7 @@ def test_only_what_is_refundable_is_given_back(tenant, agent_id):
 
 
 def test_a_report_whose_answer_was_lost_is_answered_again(tenant, agent_id):
-    """As the first time, and nothing is given back twice; another report is refused."""
+    """As the first time, with nothing refunded twice; a different report is refused."""
     tenant.new_policy(agent_id, limit(2, refundable=True))
     decision, _ = tenant.authorize(agent_id), tenant.authorize(agent_id)
     first = report(tenant, decision).json()
@@ -94,7 +94,7 @@ def test_a_report_whose_answer_was_lost_is_answered_again(tenant, agent_id):
 
 
 def test_of_concurrent_reports_one_is_recorded(tenant, agent_id):
-    """The first is recorded, whichever that is; who said the same is told the same."""
+    """The first one is recorded; callers with the same status get the same answer."""
     tenant.new_policy(agent_id, limit(50, refundable=True))
     decision = tenant.authorize(agent_id)
     with ThreadPoolExecutor(8) as pool:
@@ -106,7 +106,7 @@ def test_of_concurrent_reports_one_is_recorded(tenant, agent_id):
 
 
 def test_only_the_key_that_asked_reports(tenant, agent_id):
-    """For any other there is no such decision, as for an id that nobody has."""
+    """For any other key, the decision is unknown."""
     tenant.new_policy(agent_id, limit(1, refundable=True))
     decision = tenant.authorize(agent_id)
     answers = [report(tenant, decision, client=tenant.admin), report(tenant, {"id": str(uuid.uuid4())})]
@@ -125,7 +125,7 @@ def test_a_call_that_was_not_allowed_has_no_outcome(tenant, agent_id):
 
 
 def test_an_unknown_status_is_refused(tenant, agent_id):
-    """With its place."""
+    """The error names the place."""
     tenant.new_policy(agent_id)
     told = report(tenant, tenant.authorize(agent_id), "done")
     assert (told.status_code, told.json()["error"]["details"][0]["path"]) == (400, "$.status")

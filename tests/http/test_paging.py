@@ -27,7 +27,7 @@ def agent(tenant):
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 11])
 def test_chained_pages_hold_every_entry_once(tenant, agent, limit):
-    """In the order of one large page; the last one has no cursor."""
+    """In the order of one large page; the last page has no cursor."""
     for n in range(10):
         tenant.authorize(agent, f"tool.{n}")
     chained = list(pages(tenant.reader, agent_id=agent, limit=limit))
@@ -37,7 +37,7 @@ def test_chained_pages_hold_every_entry_once(tenant, agent, limit):
 
 
 def test_entries_that_are_added_between_pages_change_none_of_them(tenant, agent):
-    """New entries are newer than every cursor; by offset they would push old ones onto the next page again."""
+    """New entries are newer than every cursor; with offsets, old entries would move onto the next page."""
     before = [tenant.authorize(agent)["id"] for _ in range(12)]
     seen = []
     for page in pages(tenant.reader, agent_id=agent, limit=5):
@@ -48,7 +48,7 @@ def test_entries_that_are_added_between_pages_change_none_of_them(tenant, agent)
 
 @pytest.mark.slow
 def test_paging_while_others_write_neither_repeats_nor_skips(tenant, agent, other_replica):
-    """Four writers on two replicas; the readers page on both, with and without a filter."""
+    """With four writers on two replicas, and readers on both, with and without a filter."""
     answered, done = [tenant.authorize(agent, "bad")["id"] for _ in range(40)], threading.Event()
 
     def write(client):
@@ -80,7 +80,7 @@ def test_paging_while_others_write_neither_repeats_nor_skips(tenant, agent, othe
 
 
 def test_an_answered_decision_is_found_by_every_later_query(tenant, agent, other_replica):
-    """To any replica, as its newest entry."""
+    """Sent to any replica, as the newest entry."""
     with other_replica.client(tenant.read_key) as there:
         for n in range(20):
             asked, read = (tenant.reader, there) if n % 2 else (there, tenant.reader)
@@ -91,7 +91,7 @@ def test_an_answered_decision_is_found_by_every_later_query(tenant, agent, other
 
 
 def test_a_cursor_takes_its_filters_with_it_only_if_they_are_sent(tenant, agent):
-    """It is a place in the log, so another filter may be used from there on."""
+    """A cursor is a place in the log, so a different filter may be used with it."""
     for tool in ("bad", "good") * 4:
         tenant.authorize(agent, tool)
     first = tenant.reader.get("/v1/audit-logs", params={"agent_id": agent, "limit": 4})
@@ -109,7 +109,7 @@ def test_offset_and_cursor_combine(tenant, agent):
 
 
 def test_a_cursor_below_everything_gives_the_empty_last_page(tenant, agent):
-    """No error: there is nothing older."""
+    """It is not an error: there is nothing older."""
     tenant.authorize(agent)
     answer = tenant.reader.get("/v1/audit-logs", params={"cursor": 1})
     assert (answer.json(), "X-Next-Cursor" in answer.headers) == ([], False)
@@ -117,7 +117,7 @@ def test_a_cursor_below_everything_gives_the_empty_last_page(tenant, agent):
 
 @pytest.mark.parametrize("path", ["/v1/agents", "/v1/policies", "/v1/api-keys"])
 def test_limit_and_offset_cut_every_list_in_its_order(tenant, agent, path):
-    """The whole list if they are left out."""
+    """If they are left out, the list is complete."""
     for _ in range(3):
         tenant.new_policy(tenant.new_agent()["id"])
         tenant.new_key(["read"])

@@ -32,7 +32,7 @@ def parts(told):
 
 
 def test_a_past_decision_is_explained_by_the_policies_of_its_time(tenant, agent):
-    """Even if they or the agent have been changed, deleted or suspended since."""
+    """Even if policies or agent have since been changed, deleted or suspended."""
     policy = tenant.new_policy(agent, FREE, BOUNDED, name="first")
     denied = tenant.authorize(agent, "pay", parameters={"amount": 9})
     tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [FREE], "name": "second"})
@@ -57,7 +57,7 @@ def test_a_past_decision_is_explained_by_the_policies_of_its_time(tenant, agent)
 
 
 def test_limits_are_explained_as_far_as_the_decision_tells(tenant, agent):
-    """The limit that decided was full, those before it had room, and those after it are unknown."""
+    """The limit that decided was full, earlier ones had room, and later ones are unknown."""
     other = LIMITED | {"rateLimit": {"maxCalls": 9, "windowSeconds": 60}}
     tenant.new_policy(agent, FREE, other, LIMITED, LIMITED | {"tools": ["p*"]}, name="limits")
     allowed, full = tenant.authorize(agent, "pay"), tenant.authorize(agent, "pay")
@@ -82,7 +82,7 @@ def test_values_the_log_does_not_hold_are_named_and_never_guessed(tenant, agent)
 
 
 def test_rules_are_not_guessed_if_nobody_can_know_which_applied(tenant, agent):
-    """If a `when` that reads a redacted value selects the tier, only the deciding rule is known."""
+    """If the tier depends on a `when` that reads a redacted value, only the deciding rule is known."""
     when = {"when": {"parameters": {"password": {"minLength": 8}}}}
     tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["pay"], **when}, name="high", priority=9)
     tenant.new_policy(agent, FREE, BOUNDED, name="low")
@@ -95,7 +95,7 @@ def test_rules_are_not_guessed_if_nobody_can_know_which_applied(tenant, agent):
 
 
 def test_an_approved_call_is_explained_with_the_rule_that_asked(tenant, agent):
-    """The rule failed, and the approval is named with it."""
+    """The rule failed, and its approval is named."""
     tenant.new_policy(agent, FREE, ASKED, name="p")
     asked = tenant.authorize(agent, "pay")
     with tenant.replica.client(tenant.new_key(["approve", "read"])["key"]) as people:
@@ -108,7 +108,7 @@ def test_an_approved_call_is_explained_with_the_rule_that_asked(tenant, agent):
 
 
 def test_too_many_changes_ago_is_gone_and_says_so(tenant, agent):
-    """410 with its own code; what is newer is still explained."""
+    """It is 410 with its own code; newer decisions can still be explained."""
     policy = tenant.new_policy(agent, FREE)
     first = tenant.authorize(agent, "pay")
     for priority in range(1, 4):

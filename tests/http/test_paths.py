@@ -70,7 +70,7 @@ def test_another_spelling_leads_nowhere(asked, target):
 
 @pytest.mark.slow
 def test_equivalent_spellings_are_checked_alike(asked):
-    """Letters may be written as their codes (RFC 3986, section 6.2.2.2) and a path as a URL: one rate for all."""
+    """Percent-encoded letters (RFC 3986, section 6.2.2.2) and absolute URLs share one rate limit."""
     statuses = [asked(SAME[number % len(SAME)]) for number in range(30)]
     assert set(statuses) == {200, 429}
     assert statuses.count(200) <= 6
@@ -78,7 +78,7 @@ def test_equivalent_spellings_are_checked_alike(asked):
 
 @pytest.mark.parametrize("path", ["/v1/agents", "/", "/.env", "/v1/..x/...", "/v1/agents/a%20b", "/a.b/c.", "/v1/%"])
 def test_names_may_hold_dots_and_codes(path):
-    """A part that only begins with dots is a name."""
+    """A segment that only begins with dots is a name."""
     assert served_path(path, path.encode()) == path
 
 
@@ -104,5 +104,5 @@ def test_names_may_hold_dots_and_codes(path):
     ],
 )
 def test_a_slash_in_an_agents_alias_stays_a_part_of_it(raw, read):
-    """Nowhere else may one be written as a code, and there is one way to write it."""
+    """An encoded slash is allowed nowhere else, and only in one form."""
     assert served_path(unquote(raw), raw.encode()) == read

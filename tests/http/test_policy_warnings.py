@@ -34,7 +34,7 @@ def agent(tenant):
 
 
 def test_a_new_policy_is_warned_about_in_view_of_existing_ones(tenant, agent):
-    """By itself, and against what governs the same agent."""
+    """On its own, and together with what governs the same agent."""
     body = {"agent_id": agent, "name": "p", "rules": [CAP]}
     assert told(tenant.admin.post("/v1/policies", json=body), 201) == [("grants_by_restriction", "$.rules[0]")]
     assert told(tenant.admin.post("/v1/policies", json=body | {"rules": [AMOUNT]}), 201) == [
@@ -49,7 +49,7 @@ def test_a_new_policy_is_warned_about_in_view_of_existing_ones(tenant, agent):
 
 
 def test_a_policy_is_compared_with_the_catalogue(store, replica):
-    """Tools and parameters that nobody knows; without a catalogue nothing is suspected."""
+    """Unknown tools and parameters get warnings; without a catalogue, nothing is suspect."""
     tenant = Tenant(store.url, replica)
     agent = tenant.new_agent()["id"]
     rule = {"type": "parameter_constraint", "parameters": {"amuont": {"min": 1}}}
@@ -70,7 +70,7 @@ def test_a_policy_is_compared_with_the_catalogue(store, replica):
 
 
 def test_groups_and_the_workspace_count_for_an_agent_and_each_for_itself(tenant):
-    """The workspace's guardrail and a group's policy are beside an agent's."""
+    """An agent's policy is judged with the workspace's guardrail and its group's policy."""
     guard = {"kind": "guardrail", "name": "g", "rules": [READS]}
     made = tenant.admin.post("/v1/policies", json=guard)
     assert told(made, 201) == []
@@ -83,7 +83,7 @@ def test_groups_and_the_workspace_count_for_an_agent_and_each_for_itself(tenant)
 
 
 def test_a_change_is_judged_as_it_becomes(tenant, agent):
-    """What it was does not count; what is refused for a warning is as it was."""
+    """Its former state does not count; a change refused for a warning is not made."""
     policy = tenant.new_policy(agent, READS)
     path = f"/v1/policies/{policy['id']}"
     assert told(tenant.admin.patch(path, json={"rules": [CAP]})) == [("grants_by_restriction", "$.rules[0]")]
@@ -108,7 +108,7 @@ def test_a_change_is_judged_as_it_becomes(tenant, agent):
 
 
 def test_a_set_is_judged_with_what_stays(tenant, agent):
-    """Places begin at the body; with pruning, what goes does not count."""
+    """Paths begin at the body; with pruning, deleted policies do not count."""
     tenant.new_policy(agent, READS, name="stays")
     path = f"/v1/agents/{agent}/policies"
     policies = {"policies": [{"name": "a", "rules": [READS]}, {"name": "b", "rules": [NAMED]}]}
@@ -122,7 +122,7 @@ def test_a_set_is_judged_with_what_stays(tenant, agent):
 
 
 def test_a_draft_is_judged_and_not_stored(tenant, agent):
-    """Two drafts count for each other; a draft of what is stored takes its place."""
+    """Drafts are judged together; a draft of a stored policy replaces it."""
     stored = tenant.new_policy(agent, CAP, name="cap", key="cap")
     body = {"agent_id": agent, "policies": [{"key": "cap", "name": "cap", "rules": [CAP], "kind": "guardrail"}]}
     before = tenant.admin.get("/v1/changes").json()
@@ -146,7 +146,7 @@ def test_a_draft_is_judged_and_not_stored(tenant, agent):
 
 
 def test_very_large_sets_are_not_compared():
-    """One warning says so; it comes at once."""
+    """A single warning says so at once."""
     tools = [f"tool{number}" for number in range(1000)]
     made = [
         Policy(
@@ -165,7 +165,7 @@ def test_very_large_sets_are_not_compared():
 
 
 def test_the_page_has_every_code():
-    """And no other."""
+    """And no other code."""
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(Code)
 
 

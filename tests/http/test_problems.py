@@ -43,7 +43,7 @@ async def broken_client():
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/agents"), ("POST", "/v1/authorize")])
 async def test_an_unforeseen_failure_is_500_and_reveals_nothing(broken_client, caplog, method, path):
-    """The answer is a sentence; the log has the trace."""
+    """The answer is a sentence; the log has the traceback."""
     with caplog.at_level(logging.ERROR):
         answer = await broken_client.request(method, path, headers={"Authorization": f"Bearer {ADMIN_KEY}"})
     assert answer.status_code == 500
@@ -67,13 +67,13 @@ async def test_an_unforeseen_failure_is_500_and_reveals_nothing(broken_client, c
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
 def test_every_failure_is_one_of_ours(error, status, code):
-    """Litestar's own are none of the caller's business."""
+    """Litestar's own errors are not shown to callers."""
     ours = as_app_error(GET, error)
     assert (ours.status, ours.code) == (status, code)
 
 
 def test_an_error_without_details_has_an_empty_list():
-    """A client may loop over it without asking."""
+    """A client can always loop over it."""
     assert json.loads(encode_error(AppError("sentence"))) == {
         "error": {"code": "INTERNAL_ERROR", "message": "sentence", "details": []}
     }
@@ -90,7 +90,7 @@ def test_an_error_about_a_place_names_it_twice():
 
 @pytest.mark.parametrize("text", [ADMIN_KEY, f"x{ADMIN_KEY}y", f"{ADMIN_KEY}{ADMIN_KEY}", f'"{ADMIN_KEY}"'])
 def test_no_error_quotes_a_raw_key(text):
-    """The last line of defence, whoever wrote the sentence."""
+    """As a last line of defence, whoever wrote the message."""
     body = encode_error(Invalid.at(f"$.{text}", text)).decode()
     assert ADMIN_KEY not in body
     assert ADMIN_KEY[4:] not in body
@@ -98,7 +98,7 @@ def test_no_error_quotes_a_raw_key(text):
 
 
 async def test_a_handler_that_somebody_adds_gets_the_same_bodies(broken_client):
-    """Routes that the test adds are answered by the same handlers of errors."""
+    """Errors of routes that the test adds go through the same handlers."""
 
     @get("/added")
     async def added() -> None:

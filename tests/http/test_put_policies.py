@@ -35,7 +35,7 @@ def refusal(answer):
 
 
 def test_the_answer_of_get_can_be_sent_back(tenant, path):
-    """With its version, ids and times; nothing changes, and the version stays."""
+    """With its version, ids and times; nothing changes, not even the version."""
     made = tenant.admin.put(path, json={"policies": [GUARD, GUARD | {"name": "h", "priority": 7}]})
     assert (made.status_code, len(made.json()["created"])) == (200, 2)
     shown = tenant.reader.get(path)
@@ -49,7 +49,7 @@ def test_the_answer_of_get_can_be_sent_back(tenant, path):
 
 
 def test_a_set_binds_the_next_decision(tenant, agent, replica):
-    """Of the agent's own, of its group and of the workspace together."""
+    """Together with those of its group and of the workspace."""
     tenant.admin.put(f"/v1/agents/{agent}/policies", json={"policies": [{"name": "p", "rules": [LIST]}]})
     assert tenant.authorize(agent)["allowed"]
     for owner in ("groups/crew", "workspace"):
@@ -62,7 +62,7 @@ def test_a_set_binds_the_next_decision(tenant, agent, replica):
 
 @pytest.mark.parametrize("where", ["header", "body"])
 def test_a_set_that_was_read_before_another_change_is_412(tenant, path, where):
-    """Nothing of it is made, and the refusal names the version of now."""
+    """Nothing is changed, and the refusal names the current version."""
     tenant.admin.put(path, json={"policies": [GUARD]})
     read = tenant.admin.get(path).json()
     now = tenant.admin.put(path, json={"policies": [GUARD | {"priority": 3}]})
@@ -77,7 +77,7 @@ def test_a_set_that_was_read_before_another_change_is_412(tenant, path, where):
 
 
 def test_header_and_body_must_both_name_the_version_of_now(tenant, path):
-    """One of them alone would undo somebody's change."""
+    """Checking only one could undo someone's change."""
     version = tenant.admin.put(path, json={"policies": [GUARD]}).json()["version"]
     body = {"policies": [GUARD], "version": version}
     for tags, status in (('"other"', 412), (f'"other", "{version}"', 200), ("*", 200), (f'W/"{version}"', 412)):
@@ -110,7 +110,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("body", "place", "words"), WRONG.values(), ids=WRONG)
 def test_a_wrong_set_is_refused_with_its_place_and_nothing_is_made(tenant, path, body, place, words):
-    """Not even what stands before the fault."""
+    """Not even the entries before the fault."""
     before = tenant.admin.get(path).content
     status, code, message = refusal(tenant.admin.put(path, json=body))
     assert (status, code) == (400, "VALIDATION_ERROR")
@@ -128,7 +128,7 @@ def test_the_workspace_has_guardrails_only(tenant):
 
 
 def test_an_id_of_another_owner_is_404(tenant, agent):
-    """It says which entry it is."""
+    """The error says which entry it is."""
     other = tenant.new_policy(tenant.new_agent()["id"])["id"]
     answer = tenant.admin.put(f"/v1/agents/{agent}/policies", json={"policies": [GUARD, GUARD | {"id": other}]})
     assert refusal(answer)[:2] == (404, "POLICY_NOT_FOUND")
@@ -150,7 +150,7 @@ def test_a_groups_name_may_be_any_that_a_path_can_hold(tenant):
 
 
 def test_groups_of_the_same_name_in_two_workspaces_are_separate(tenant, stranger, path):
-    """A name is no id; what it names lies in the caller's workspace."""
+    """A name always refers to the caller's workspace."""
     tenant.admin.put("/v1/groups/crew/policies", json={"policies": [GUARD]})
     assert stranger.admin.get("/v1/groups/crew/policies").json()["policies"] == []
     assert stranger.admin.get("/v1/workspace/policies").json()["policies"] == []
@@ -175,13 +175,13 @@ def test_of_many_at_once_with_the_same_version_one_gets_through(tenant, other_re
 
 
 def test_prune_is_true_or_false_and_given_once(tenant):
-    """A value that is not understood must not be read as false."""
+    """An unknown value must not be read as false."""
     for query in ("prune=1", "prune=true&prune=true", "purge=true"):
         assert tenant.admin.put(f"/v1/workspace/policies?{query}", json={"policies": []}).status_code == 400
 
 
 def test_a_group_with_a_slash_in_its_name_has_a_path(tenant, store):
-    """On the wire and behind an ASGI server; what is put binds its agents, and one of another part does not."""
+    """Directly and behind an ASGI server; the policies govern this group's agents, and no other group's."""
     agent = tenant.new_agent(groups=["support/night"])["id"]
     allowed = {"policies": [{"name": "p", "rules": [LIST]}]}
     put = tenant.admin.put("/v1/groups/support%2fnight/policies", json=allowed)
@@ -207,7 +207,7 @@ def test_a_group_with_a_slash_in_its_name_has_a_path(tenant, store):
 
 
 def test_a_set_may_be_as_large_as_what_an_agent_may_have(tenant, agent):
-    """A mebibyte of rules in 500 policies, put, read, sent back, linted; beyond the bounds it is refused."""
+    """1 MiB of rules in 500 policies is put, read, sent back and linted; more is refused."""
     path = f"/v1/agents/{agent}/policies"
     rules = [{"type": "tool_denylist", "tools": [f"files.{'x' * 40}.{number}"]} for number in range(20)]
     body = {"policies": [{"name": f"p{number}", "rules": rules} for number in range(500)]}

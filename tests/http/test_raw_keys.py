@@ -109,7 +109,7 @@ class Session:
 
 @pytest.mark.slow
 def test_the_store_is_sent_digests_only(session):
-    """MONITOR and SLOWLOG show the words of every command to whoever may look."""
+    """MONITOR and SLOWLOG show the arguments of every command."""
     assert len(session.commands) > 100
     sent = "\n".join(" ".join(words) for words in session.commands)
     assert digest_of(session.tenant.admin_key) in sent
@@ -118,7 +118,7 @@ def test_the_store_is_sent_digests_only(session):
 
 @pytest.mark.slow
 def test_nothing_at_rest_is_a_raw_key(session):
-    """Neither in a name of a key nor in any value: the log, the trail, the records."""
+    """Neither key names nor values contain one: not the log, the trail or the records."""
     stored = dump(session.store)
     assert digest_of(session.tenant.admin_key) in stored
     assert "deadbeef..." in stored, "what was sent in parameters is recorded, cut to its prefix"
@@ -127,7 +127,7 @@ def test_nothing_at_rest_is_a_raw_key(session):
 
 @pytest.mark.slow
 def test_no_log_line_contains_a_raw_key(session):
-    """At level debug, with everything that was refused; the paths that were asked for are in it."""
+    """At level debug, with all refusals and requested paths."""
     written = session.replica.written
     assert "/v1/agents/svc_deadbeef..." in written
     assert RAW.findall(written) == []
@@ -135,7 +135,7 @@ def test_no_log_line_contains_a_raw_key(session):
 
 @pytest.mark.slow
 def test_only_the_answer_that_creates_a_key_contains_it(session):
-    """What an error quotes, it quotes without the key."""
+    """Errors quote values without the key."""
     assert len(session.answers) > 200
     examples = {"/docs", "/schema/openapi.json"}
     assert {path for _, path, text in session.answers if RAW.search(text)} == examples
@@ -144,7 +144,7 @@ def test_only_the_answer_that_creates_a_key_contains_it(session):
 
 @pytest.mark.slow
 def test_the_reason_of_a_denial_quotes_the_value_without_the_key(session):
-    """Even where it is cut short: half a key is most of a key."""
+    """Even if it is shortened: half a key is most of a key."""
     reasons = [entry["reason"] for entry in session.tenant.log(tool_name="t")]
     assert any("svc_deadbeef..." in reason for reason in reasons)
     assert [reason for reason in reasons if RAW.search(reason)] == []
@@ -178,7 +178,7 @@ def dump(store):
     ],
 )
 def test_a_key_is_no_name(tenant, path, body):
-    """It would be in the log, in reasons and in the trail, for all who may read them; it is not repeated either."""
+    """It would appear in the log, in reasons and in the trail; the error does not repeat it either."""
     if "agent_id" in body:
         body = body | {"agent_id": tenant.new_agent()["id"]}
     answer = tenant.admin.post(path, json=body)
@@ -210,7 +210,7 @@ RULES = {
 
 @pytest.mark.parametrize("place", RULES)
 def test_no_rule_may_contain_a_raw_key(tenant, place):
-    """Rules are shown to all who may read them, in reasons too: 400 at the place, when made and when changed."""
+    """Rules are visible to readers, in reasons too: 400 with the place, on creation and on change."""
     agent = tenant.new_agent()["id"]
     policy = tenant.new_policy(agent)
     body = {"rules": [{"type": "tool_allowlist", "tools": ["a"]}, RULES[place]]}
@@ -226,5 +226,5 @@ def test_no_rule_may_contain_a_raw_key(tenant, place):
 
 
 def test_a_pattern_for_keys_is_no_key(tenant):
-    """Who wants to deny them may say so."""
+    """A rule may deny anything that looks like a key."""
     tenant.new_policy(tenant.new_agent()["id"], constraint(notRegex="svc_[0-9a-f]{32}", enum=["svc_…", "svc_0123"]))

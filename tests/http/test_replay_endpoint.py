@@ -65,7 +65,7 @@ def until(holds):
 
 
 def test_a_draft_is_reported_with_what_it_flips(tenant):
-    """A full limit, a draft with a lower one, and one that denies a tool."""
+    """With a full limit, a draft with a lower one, and a draft that denies a tool."""
     agent = tenant.new_agent()["id"]
     policy = tenant.new_policy(agent, FREE, LIMIT, name="p")
     results = [tenant.authorize(agent, tool)["result"] for tool in ("a", "b", "c")]
@@ -101,7 +101,7 @@ def test_a_draft_is_reported_with_what_it_flips(tenant):
 
 
 def test_a_group_and_the_whole_workspace_are_replayed(tenant):
-    """Calls of agents outside the group are not judged; a limit that all share counts them."""
+    """Calls of other agents are not judged, but a shared limit counts them."""
     inside, outside = tenant.new_agent(groups=["g"])["id"], tenant.new_agent()["id"]
     tenant.new_policy(None, FREE, group="g", name="free")
     tenant.new_policy(outside)
@@ -159,7 +159,7 @@ def held(tenant, calls=3000):
 
 
 def test_a_replay_ends_with_its_client_and_with_its_process(tenant, narrow):
-    """One more than the workspace may have is 429; the next may begin once the process is gone."""
+    """One too many is 429; the next can begin once the process has ended."""
     held(tenant)
     stream = tenant.reader.stream("POST", "/v1/replay", json={})
     answer = stream.__enter__()
@@ -184,7 +184,7 @@ def test_a_replay_ends_with_its_client_and_with_its_process(tenant, narrow):
 
 
 def test_a_replay_says_when_its_store_or_its_key_goes(valkey_store, tmp_path):
-    """A report that is not whole is never sent: the last line is an error, or there is none."""
+    """An incomplete report is never sent: the last line is an error or missing."""
     store = Store(valkey_store.binary, tmp_path)
     replica = Replica(store.url)
     tenant = Tenant(store.url, replica)
@@ -212,7 +212,7 @@ def test_a_replay_says_when_its_store_or_its_key_goes(valkey_store, tmp_path):
 
 
 def test_a_replay_sees_an_edit_entirely_or_not_at_all(tenant):
-    """A policy is changed all the time: every replay of the policies as they were flips nothing."""
+    """While a policy changes constantly, a replay of the policies of the time flips nothing."""
     agent = tenant.new_agent()["id"]
     policy = tenant.new_policy(agent, FREE, LIMIT)["id"]
     stop = threading.Event()

@@ -23,7 +23,7 @@ GIVEN = "order-4711/retry:2"
     ],
 )
 def test_an_answer_returns_the_requests_id_whatever_its_status(replica, method, path, status):
-    """Answers of handlers, of guards, of the router and of the hot path alike."""
+    """In answers of handlers, guards, the router and the hot path."""
     with replica.client() as client:
         answer = client.request(method, path, headers={"X-Request-ID": GIVEN})
     assert answer.status_code == status
@@ -32,7 +32,7 @@ def test_an_answer_returns_the_requests_id_whatever_its_status(replica, method, 
 
 @pytest.mark.parametrize("given", [None, "", "two words", "x" * 129, "ümlaut".encode(), "tab\there"])
 def test_a_request_without_a_valid_id_gets_one(replica, given):
-    """What could not be written to a log line as it is, or is longer than 128, is not taken over."""
+    """An id that cannot be logged as it is, or is longer than 128, is replaced."""
     headers = {} if given is None else {"X-Request-ID": given}
     with replica.client() as client:
         made = [client.get("/livez", headers=headers).headers["X-Request-ID"] for _ in range(2)]

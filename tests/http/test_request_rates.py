@@ -40,7 +40,7 @@ def agent(tenant):
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/agents"), ("POST", "/v1/authorize")])
 def test_a_key_that_asks_too_fast_is_429_and_sees_it_coming(bounded, tenant, agent, method, path):
-    """The hot path as well. Two hundred requests take less than a minute."""
+    """On the hot path, too. Two hundred requests take less than a minute."""
     with bounded.client(tenant.read_key) as client:
         seen = []
         for _ in range(200):
@@ -69,7 +69,7 @@ def test_a_refused_request_is_not_decided(bounded, tenant, agent):
 
 
 def test_another_key_of_the_same_workspace_is_not_slowed(bounded, tenant):
-    """The bound is each key's own."""
+    """Each key has its own bucket."""
     with bounded.client(tenant.read_key) as fast, bounded.client(tenant.admin_key) as other:
         assert 429 in [fast.get("/v1/agents").status_code for _ in range(50)]
         assert other.get("/v1/agents").status_code == other.get("/v1/agents").status_code == 200
@@ -82,7 +82,7 @@ def test_without_the_setting_there_is_no_such_header(tenant):
 
 
 def test_one_more_than_the_limit_is_409(bounded, tenant, agent):
-    """Agents, policies and keys: with a sentence that says whose limit it is and how high."""
+    """For agents, policies and keys; the message says whose limit it is and how high."""
     policy = {"agent_id": agent, "name": "p", "rules": RULES}
     tenant.admin.post("/v1/agents", json={"name": "second"})
     tenant.admin.post("/v1/policies", json=policy)
@@ -106,7 +106,7 @@ def test_one_more_than_the_limit_is_409(bounded, tenant, agent):
 
 
 def test_one_more_rate_limit_than_the_limit_is_409(bounded, tenant, agent):
-    """Where a policy is changed as well; nothing of it is changed then."""
+    """Also when a policy is changed; then nothing is changed."""
     limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
     policy = tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": RULES}).json()
     with bounded.client(tenant.new_key(["admin"])["key"]) as client:

@@ -22,7 +22,7 @@ def error(answer):
 
 
 def test_yesterdays_policy_is_brought_back_and_decides_at_once(tenant, policy):
-    """Who changed it, when, what and why; each version as GET showed it."""
+    """With who changed what, when and why; each version is as GET showed it."""
     path = f"/v1/policies/{policy['id']}"
     why = {"Change-Reason": "for the migration"}
     changed = tenant.admin.patch(path, json={"rules": WRITE}, headers=why)
@@ -45,7 +45,7 @@ def test_yesterdays_policy_is_brought_back_and_decides_at_once(tenant, policy):
 
 
 def test_an_impossible_rollback_says_why(tenant, policy):
-    """No such policy, no such version, and somebody else was faster: each with its own code, and nothing is written."""
+    """An unknown policy, an unknown version, or a newer change: each has its own code, and nothing is written."""
     path = f"/v1/policies/{policy['id']}"
     assert error(tenant.admin.get(f"/v1/policies/{UNKNOWN}/versions"))[:2] == (404, "POLICY_NOT_FOUND")
     assert error(tenant.admin.post(f"/v1/policies/{UNKNOWN}/rollback", json={"version": 1}))[1] == "POLICY_NOT_FOUND"
@@ -60,7 +60,7 @@ def test_an_impossible_rollback_says_why(tenant, policy):
 
 
 def test_a_version_too_many_changes_ago_is_gone(tenant, policy):
-    """410, and the list ends with the last hundredth."""
+    """It is 410, and the list ends with the hundredth version."""
     path = f"/v1/policies/{policy['id']}"
     for number in range(101):
         assert tenant.admin.patch(path, json={"priority": number}).status_code == 200
@@ -72,7 +72,7 @@ def test_a_version_too_many_changes_ago_is_gone(tenant, policy):
 
 @pytest.mark.parametrize("reason", ["because", "weil es schöner ist", "改善 · x" * 3, "x" * 500])
 def test_a_reason_is_in_the_trail_as_given(tenant, reason):
-    """In UTF-8, of agents, policies and keys."""
+    """In UTF-8, for agents, policies and keys."""
     header = {"Change-Reason": reason.encode()}
     agent = tenant.admin.post("/v1/agents", json={"name": "a"}, headers=header).json()["id"]
     tenant.admin.patch(f"/v1/agents/{agent}", json={"name": "b"}, headers=header)
@@ -97,7 +97,7 @@ def test_a_reason_is_in_the_trail_as_given(tenant, reason):
     ],
 )
 def test_a_reason_that_cannot_be_kept_is_refused_and_nothing_changes(tenant, policy, given, message):
-    """400 that names the header."""
+    """It is 400, and the message names the header."""
     path = f"/v1/policies/{policy['id']}"
     headers = [(b"Change-Reason", value) for value in given]
     refused = tenant.admin.patch(path, json={"priority": 7}, headers=headers)

@@ -46,7 +46,7 @@ def guard_scopes(handler):
 
 @pytest.mark.parametrize("handler", [each for each in ROUTES if isinstance(each, HTTPRouteHandler)], ids=str)
 def test_every_route_has_one_guard_or_is_public(handler):
-    """A route that somebody adds is closed or on the list of those that are open."""
+    """A new route has a guard or is on the list of public routes."""
     if handler.paths & PUBLIC:
         assert guard_scopes(handler) == []
     else:
@@ -54,13 +54,13 @@ def test_every_route_has_one_guard_or_is_public(handler):
 
 
 def test_only_the_authorize_routes_check_the_key_without_a_guard():
-    """It authenticates in the handler, because there the commit has the last word; the hook asks the same handler."""
+    """It authenticates in the handler, because the commit has the last word; the hook uses the same handler."""
     unguarded = [path for each in ROUTES if isinstance(each, ASGIRouteHandler) for path in each.paths]
     assert unguarded == ["/v1/authorize", "/v1/hooks/claude-code"]
 
 
 def test_the_scopes_are_those_of_the_specification():
-    """Changing one is a decision, not a slip."""
+    """They must not change by accident."""
     table = {(each.method, each.path): each.scope for each in OPERATIONS}
     assert {route: table.get(route) for route in SPEC} == SPEC
 
@@ -78,7 +78,7 @@ def call(client, method, path):
 
 @pytest.mark.parametrize(("method", "path"), ADMIN_ONLY)
 def test_a_read_key_is_403_on_every_admin_route(tenant, method, path):
-    """Before the body or the id is looked at."""
+    """Before the body or the id is read."""
     answer = call(tenant.reader, method, path)
     assert answer.status_code == 403
     wanted = " or ".join(next(each.scopes for each in OPERATIONS if (each.method, each.path) == (method, path)))
@@ -95,7 +95,7 @@ def test_both_scopes_open_every_read_route(tenant, keys, method, path):
 
 @pytest.mark.parametrize(("method", "path"), ADMIN_ONLY)
 def test_an_admin_key_opens_every_admin_route(tenant, method, path):
-    """With or without read beside it."""
+    """With or without the scope read."""
     assert call(tenant.admin, method, path).status_code not in {401, 403}
 
 
@@ -115,7 +115,7 @@ def by_scope(tenant):
 @pytest.mark.parametrize("scope", Scope)
 @pytest.mark.parametrize(("method", "path", "scopes"), CLOSED, ids=str)
 def test_a_scope_opens_what_the_table_says_and_nothing_else(by_scope, scope, method, path, scopes):
-    """Every scope x every route; what is closed says which scopes would do."""
+    """Every scope on every route; a refusal lists the scopes that would suffice."""
     opens = scope is Scope.ADMIN or scope in scopes
     if opens and path in ENDLESS:
         return
@@ -131,7 +131,7 @@ def test_a_scope_opens_what_the_table_says_and_nothing_else(by_scope, scope, met
 
 
 def test_the_page_has_a_column_for_every_scope_and_says_what_it_opens():
-    """docs/scopes.md, row by row: a part of the API by its tag, and read or write."""
+    """Checked row by row in docs/scopes.md: each part of the API by its tag, for reading or writing."""
     page = (Path(__file__).parents[2] / "docs/scopes.md").read_text()
     head, _, *rows = re.findall(r"^\|(.*)\|$", page.split("## The table")[1].split("\n## ")[0], re.MULTILINE)
     columns = [cell.strip().strip("`") for cell in head.split("|")][1:]
@@ -148,13 +148,13 @@ def test_the_page_has_a_column_for_every_scope_and_says_what_it_opens():
 
 @pytest.mark.parametrize("path", sorted(PUBLIC))
 def test_a_public_route_needs_no_key_and_ignores_any(tenant, replica, path):
-    """A wrong key does not close it either: balancers send what they are told to."""
+    """Even with a wrong key, because balancers may send one."""
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer nonsense"}, {}):
         assert tenant.admin.get(path, headers=headers).status_code == (302 if path == "/" else 200)
 
 
 def test_a_read_key_that_is_refused_has_changed_nothing(tenant):
-    """403 on every write of something that exists."""
+    """Every write to an existing resource is 403."""
     agent = tenant.new_agent()
     policy = tenant.new_policy(agent["id"])
     for path, body in ((f"/v1/agents/{agent['id']}", {"name": "x"}), (f"/v1/policies/{policy['id']}", {"priority": 9})):

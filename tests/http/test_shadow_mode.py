@@ -25,7 +25,7 @@ def divergence(tenant, policy):
 
 
 def test_a_divergence_is_counted_and_found(tenant, agent_id):
-    """By policy and direction; the entries are those that the filters find."""
+    """By policy and direction; the filters find the same entries."""
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
     ask = tenant.new_policy(agent_id, {"type": "approval_required", "tools": ["pay"]}, **IN_SHADOW)
     for tool in ("mail", "mail", "pay", "look"):
@@ -49,7 +49,7 @@ def test_a_divergence_is_counted_and_found(tenant, agent_id):
 
 
 def test_a_change_begins_the_counts_anew(tenant, agent_id):
-    """So does one that enforces it; a former version made current again is a change."""
+    """So do enforcing it and a rollback."""
     policy = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
     path = f"/v1/policies/{policy['id']}"
     tenant.authorize(agent_id, "mail")
@@ -70,7 +70,7 @@ def test_a_change_begins_the_counts_anew(tenant, agent_id):
 
 
 def test_a_disabled_policy_is_off_in_either_mode(tenant, agent_id):
-    """`enabled` says so, and what GET shows can be sent back."""
+    """`enabled` says so, and GET's answer can be sent back."""
     policy = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW, enabled=False)
     shown = tenant.admin.get(f"/v1/policies/{policy['id']}").json()
     assert (shown["mode"], shown["enabled"]) == ("shadow", False)
@@ -87,7 +87,7 @@ def test_a_disabled_policy_is_off_in_either_mode(tenant, agent_id):
 
 
 def test_a_call_not_executed_is_refunded_in_shadow_limits_too(tenant, agent_id):
-    """The report says of how many limits that change answers."""
+    """The report's count includes only limits that affect answers."""
     tenant.new_policy(agent_id, limit(9, refundable=True), kind="guardrail")
     policy = tenant.new_policy(agent_id, limit(1, refundable=True), **IN_SHADOW)
     first = tenant.authorize(agent_id)
@@ -100,7 +100,7 @@ def test_a_call_not_executed_is_refunded_in_shadow_limits_too(tenant, agent_id):
 
 
 def test_calls_counted_only_by_a_shadow_limit_are_refunded_one_by_one(tenant, agent_id):
-    """Each call is noted under its own id, however alike they are."""
+    """Each call has its own record, even if calls are equal."""
     policy = tenant.new_policy(agent_id, limit(1, refundable=True), **IN_SHADOW)
     for _ in range(3):
         made = tenant.authorize(agent_id)
@@ -110,7 +110,7 @@ def test_calls_counted_only_by_a_shadow_limit_are_refunded_one_by_one(tenant, ag
 
 
 def test_an_explanation_shows_what_a_shadow_policy_would_do(tenant, agent_id):
-    """Of a call that nobody makes, and of one that was made; nothing is counted by it."""
+    """For a hypothetical call and for a past one; nothing is counted."""
     policy = tenant.new_policy(agent_id, NO_MAIL, limit(3), name="no mail", **IN_SHADOW)
     call = {"agent_id": agent_id, "tool_name": "mail"}
 
@@ -132,7 +132,7 @@ def test_an_explanation_shows_what_a_shadow_policy_would_do(tenant, agent_id):
 
 
 def test_a_draft_in_shadow_changes_no_answer(tenant, agent_id):
-    """Explained, it shows; replayed, it flips nothing."""
+    """An explanation shows its effect; a replay flips nothing."""
     draft = {"name": "closed", "rules": [{"type": "tool_denylist", "tools": ["*"]}]} | IN_SHADOW
     told = tenant.reader.post("/v1/explain", json={"agent_id": agent_id, "tool_name": "a", "policies": [draft]}).json()
     assert (told["result"], told["shadow"]["result"], told["shadow"]["policyId"]) == ("allowed", "denied", None)
@@ -145,7 +145,7 @@ def test_a_draft_in_shadow_changes_no_answer(tenant, agent_id):
 
 
 def test_divergence_counts_are_deleted_with_the_policy(tenant, agent_id, store_keys):
-    """Whether it is deleted, pruned, or goes with its agent."""
+    """Whether the policy is deleted, pruned, or deleted with its agent."""
     for remove in ("delete", "prune", "agent"):
         policy = tenant.new_policy(agent_id, NO_MAIL, limit(5), **IN_SHADOW)
         tenant.authorize(agent_id, "mail")

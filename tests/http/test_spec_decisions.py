@@ -8,7 +8,7 @@ PAGE = (ROOT / "docs/spec-decisions.md").read_text()
 
 
 def test_every_test_that_the_page_names_exists():
-    """By its name anywhere in tests/, or as a file."""
+    """As a function anywhere in tests/, or as a file."""
     named = set(re.findall(r"`(test_\w+)`", PAGE))
     written = {
         name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
@@ -26,6 +26,6 @@ def test_every_page_that_the_page_links_exists():
 
 
 def test_every_decision_says_what_remit_does():
-    """No row has an empty cell but for the reason, where the answer is reason enough."""
+    """Only the reason may be empty, where the answer is reason enough."""
     rows = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ") and "---" not in line]
     assert all(len(row) == 4 and all(cell.strip() for cell in row[:3]) for row in rows)

@@ -39,7 +39,7 @@ def open_stream(stack, tenant, key, path="/v1/audit-logs/stream"):
 
 @pytest.mark.slow
 def test_a_key_has_a_limited_number_of_streams(tenant):
-    """429 with a sentence; another key is not concerned, and whoever closes one can open another."""
+    """One more is 429 with a message; other keys are not affected, and a closed stream makes room."""
     with ExitStack() as all_streams:
         with ExitStack() as two:
             for _ in range(2):
@@ -63,14 +63,14 @@ def until(claim):
 
 @pytest.mark.slow
 def test_an_export_gives_its_place_back(tenant):
-    """However often."""
+    """However often exports are run."""
     assert {tenant.reader.get("/v1/audit-logs/export").status_code for _ in range(6)} == {200}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/v1/audit-logs/stream", "/v1/approvals/stream"])
 def test_an_idle_stream_ends_when_its_key_is_revoked(tenant, path):
-    """Nothing has to happen for it to be noticed."""
+    """Even without any event."""
     made = tenant.new_key(["read"])
     with ExitStack() as stack:
         _, lines = open_stream(stack, tenant, made["key"], path)
@@ -80,7 +80,7 @@ def test_an_idle_stream_ends_when_its_key_is_revoked(tenant, path):
 
 @pytest.mark.slow
 def test_a_key_has_a_limited_number_of_approval_streams(tenant):
-    """They count with those of the log; one that is closed gives its place back."""
+    """They count together with streams of the log; a closed one makes room."""
     with ExitStack() as two:
         for path in ("/v1/approvals/stream", "/v1/audit-logs/stream"):
             open_stream(two, tenant, tenant.read_key, path)
@@ -91,7 +91,7 @@ def test_a_key_has_a_limited_number_of_approval_streams(tenant):
 
 
 async def test_an_export_ends_without_its_end_when_its_key_is_revoked():
-    """What has been sent is all that is sent; it does not look whole."""
+    """Nothing more is sent, so the export does not look complete."""
     known = Polled("caller")
 
     @asynccontextmanager
@@ -111,7 +111,7 @@ async def test_an_export_ends_without_its_end_when_its_key_is_revoked():
 
 
 async def test_an_export_ends_without_its_end_when_the_replica_stops():
-    """Nobody waits for a slow reader of a large log; the file says that it is not whole."""
+    """The replica does not wait for a slow reader; without its end, the file is recognisably incomplete."""
 
     @asynccontextmanager
     async def on(_raw_key, _wake):

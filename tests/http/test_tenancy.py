@@ -121,7 +121,7 @@ def places(operation):
 
 
 def test_every_operation_and_every_place_of_an_id_has_its_row():
-    """A new route that nobody thought through here fails."""
+    """A new route without a row fails."""
     table = {(each.method, each.path): places(each) for each in OPERATIONS if each.scope is not None}
     assert {route: set(row) for route, row in ROWS.items()} == table
 
@@ -208,7 +208,7 @@ def send(client, method, path, place, value):
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "place", "whose"), PROBES)
 def test_another_workspaces_id_is_answered_like_an_unknown_one_byte_for_byte(ours, theirs, method, path, place, whose):
-    """Same status, same headers, same body: nobody learns that it exists. And nothing of theirs has changed."""
+    """With the same status, headers and body, so its existence is not revealed; and nothing of theirs has changed."""
     held = theirs.state()
 
     unknown = send(ours.admin, method, path, place, str(uuid.uuid4()))
@@ -224,7 +224,7 @@ def test_another_workspaces_id_is_answered_like_an_unknown_one_byte_for_byte(our
 def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
     quiet, ours, theirs, method, path, place, whose
 ):
-    """The same commands in the same order: the time an answer takes says nothing either."""
+    """With the same commands in the same order, so response times reveal nothing either."""
     send(ours.admin, method, path, place, str(uuid.uuid4()))
 
     costs = []
@@ -239,7 +239,7 @@ def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
 
 @pytest.mark.slow
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):
-    """Every operation that answers with a list, asked without a filter."""
+    """For every operation that returns a list, without a filter."""
     names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook)
     lists = [each.path for each in OPERATIONS if each.method == "GET" and str(each.answer).startswith("list[")]
     lists = [path for path in lists if "{" not in path]  # those below an id have a row above

@@ -49,7 +49,7 @@ def headers_of(answer):
 
 @pytest.mark.parametrize("case", ["allowed", "unknown agent", "no JSON", "revoked", "repeated"])
 def test_both_ways_answer_alike(tenant, replica, case):
-    """Status, the names and values of the headers, and the body, but for ids and times."""
+    """With the same status, headers and body, except for ids and times."""
     agent = tenant.admin.post("/v1/agents", json={"name": "a"}).json()["id"]
     rules = [{"type": "tool_allowlist", "tools": ["t"]}]
     tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": rules}).raise_for_status()
@@ -78,7 +78,7 @@ def test_both_ways_answer_alike(tenant, replica, case):
 
 
 def test_a_trailing_slash_changes_nothing(tenant):
-    """One request id, one set of headers, one call counted."""
+    """It has one request id and one set of headers, and counts as one call."""
     answer = tenant.admin.post("/v1/authorize/", content=NOBODY, headers={"X-Request-ID": "mine"})
     assert answer.status_code == 404
     assert answer.headers.get_list("x-request-id") == ["mine"]

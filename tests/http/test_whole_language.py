@@ -181,7 +181,7 @@ ALIKE = ("result", "policyId", "rule", "reason", "code", "nextAction")
 @PROFILE
 @given(bodies=policies, asked=calls)
 def test_every_stored_policy_can_be_evaluated_and_all_tools_agree(tenant, tmp_path, bodies, asked):
-    """No policy that is taken makes a call fail; explain, lint, tests of files and the log's entries say one thing."""
+    """No accepted policy makes a call fail; explain, lint, policy tests and the log agree."""
     agent_id, taken = tenant.new_agent()["id"], []
     for number, body in enumerate(bodies):
         policy = {"name": f"p{number}", **body}
@@ -235,7 +235,7 @@ def assert_tests_agree(folder, policies_taken, made):
 
 
 def test_a_replay_of_the_whole_language_flips_nothing(tenant):
-    """The policies of the time, over every call that the test above has made."""
+    """It replays every call of the test above by the policies of its time."""
     answer = tenant.reader.post("/v1/replay", json={}, timeout=120)
     report = json.loads(answer.text.splitlines()[-1])["report"]
     assert (report["flipped"], report["unjudged"]["unreadable"]) == (0, 0)

@@ -63,7 +63,7 @@ BOTH = pytest.mark.parametrize("path", ["/v1/agents", "/v1/authorize"])
 
 @BOTH
 def test_a_stranger_is_refused_before_its_body_arrives(connection, path):
-    """A stranger's 401 comes while the body is still on its way."""
+    """An unauthenticated client gets its 401 while the body is still arriving."""
     connection.send(f"POST {path} HTTP/1.1", "Host: x", "Content-Length: 100", body=b"{")
     status, _, body = connection.answer()
     assert (status, json.loads(body)["error"]["code"]) == (401, "UNAUTHORIZED")
@@ -79,7 +79,7 @@ def test_a_body_that_is_too_large_is_refused_before_its_end(connection, key, pat
 
 
 def test_a_body_in_pieces_is_one_body(connection, key):
-    """Also in chunks of a byte."""
+    """Even in chunks of one byte."""
     connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, "Transfer-Encoding: chunked")
     for byte in b'{"name": "in pieces"}':
         connection.send_more(b"1\r\n%c\r\n" % byte)
@@ -103,7 +103,7 @@ def test_a_client_that_is_refused_gets_no_100_continue(connection):
 
 
 def test_requests_in_a_row_are_answered_in_their_order(connection, key):
-    """Pipelined, hot path and others mixed, refused ones among them."""
+    """Pipelined, on the hot path and elsewhere, including refused ones."""
     call = json.dumps({"agent_id": UNKNOWN, "tool_name": "t"})
     for _ in range(3):
         connection.send(
@@ -131,7 +131,7 @@ SMUGGLED = {
 
 @pytest.mark.parametrize("headers", SMUGGLED.values(), ids=SMUGGLED)
 def test_a_request_that_two_readers_would_end_in_different_places_ends_the_connection(connection, key, headers):
-    """What one reads as a body, another could read as the next request, with somebody else's key."""
+    """One reader's body could be another's next request, with somebody else's key."""
     connection.send("POST /v1/agents HTTP/1.1", "Host: x", key, *headers, body=b"{}GET /v1/agents HTTP/1.1\r\n\r\n")
     status, answered, body = connection.answer()
     assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
@@ -140,7 +140,7 @@ def test_a_request_that_two_readers_would_end_in_different_places_ends_the_conne
 
 
 def test_a_method_that_nobody_knows_is_405(connection, key):
-    """RFC 9110 lets anybody add methods, so it is a request; and the connection goes on."""
+    """RFC 9110 allows new methods, so it is a valid request, and the connection stays open."""
     connection.send("FOO /v1/agents HTTP/1.1", "Host: x", key)
     status, headers, _ = connection.answer()
     assert (status, headers["allow"]) == (405, "GET, OPTIONS, POST")
@@ -150,7 +150,7 @@ def test_a_method_that_nobody_knows_is_405(connection, key):
 
 @pytest.mark.parametrize("first", ["GET  /v1/agents HTTP/1.1", "\x16\x03\x01", "GET", "GET /v1/agents HTTP/9.9"])
 def test_a_request_that_is_not_http_gets_the_usual_error_body(connection, first):
-    """And the connection ends."""
+    """And the connection closes."""
     connection.send(first, "Host: x")
     status, headers, body = connection.answer()
     assert (status, headers["content-type"]) == (400, "application/json")
@@ -160,7 +160,7 @@ def test_a_request_that_is_not_http_gets_the_usual_error_body(connection, first)
 
 
 def test_http_1_0_is_answered_and_closed(connection, key):
-    """Old balancers check with it."""
+    """Old load balancers use it for health checks."""
     connection.send("GET /v1/agents HTTP/1.0", key)
     assert connection.answer()[0] == 200
     assert connection.is_closed()
@@ -173,7 +173,7 @@ def test_the_path_of_an_absolute_url_counts(connection, key):
 
 
 def test_an_invalid_host_is_refused(connection, key):
-    """In the body of every error."""
+    """With the usual error body."""
     connection.send("GET /v1/agents HTTP/1.1", "Host: a b/c", key)
     status, _, body = connection.answer()
     assert (status, json.loads(body)["error"]["code"]) == (400, "VALIDATION_ERROR")
@@ -219,7 +219,7 @@ def misbehaved(store, tmp_path_factory):
 
 @pytest.mark.slow
 def test_no_error_repeats_a_raw_key(misbehaved):
-    """Wherever it was put, and however it was refused."""
+    """Wherever the key was, and whatever the error."""
     answers, _, keys = misbehaved
     assert {answer.status_code for answer in answers} <= {400, 401, 404}
     for answer in answers:
@@ -236,7 +236,7 @@ def test_no_line_of_the_log_holds_a_raw_key(misbehaved):
 
 @pytest.mark.slow
 def test_a_client_that_goes_away_leaves_no_traceback(misbehaved):
-    """That is not our failure; the next request is served."""
+    """It is not the service's failure; the next request is served."""
     _, log, _ = misbehaved
     assert "Traceback" not in log
     assert "unexpected" not in log
@@ -255,7 +255,7 @@ def call_of(tool):
     ],
 )
 def test_a_body_behind_an_upgrade_is_not_a_second_request(connection, key, asked):
-    """In whichever piece it comes: a balancer would give the second answer to somebody else."""
+    """However it is split; a balancer would give the second answer to another client."""
     inner = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
     for path in ("/v1/authorize", "/v1/agents"):
         connection.send(f"POST {path} HTTP/1.1", "Host: x", key, *asked, f"Content-Length: {len(inner)}")
@@ -276,7 +276,7 @@ def test_a_client_that_offers_h2c_is_answered_in_http_1(connection, key):
 
 
 def test_a_client_that_closes_its_sending_side_gets_its_answers(replica, key):
-    """`printf … | nc -N`: on the hot path and on the other."""
+    """As `printf … | nc -N` does, on the hot path and elsewhere."""
     body = call_of("t")
     with socket.create_connection(("127.0.0.1", replica.port), timeout=10) as peer:
         head = f"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n{key}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -296,7 +296,7 @@ def test_a_good_call_before_a_bad_one_is_answered_first(connection, key):
 
 
 def test_trailers_without_end_are_refused(connection):
-    """No key is needed to send them; nobody keeps them, and the answer can be read."""
+    """They can be sent without a key, are not kept, and the answer can still be read."""
     connection.send(
         "POST /livez HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", body=b"0\r\n" + b"a:b\r\n" * 100_000
     )
@@ -306,7 +306,7 @@ def test_trailers_without_end_are_refused(connection):
 
 
 def test_a_repeated_head_is_authenticated_each_time(connection, tenant):
-    """The connection remembers what the headers say, and never who may ask: neither another's key nor a revoked one."""
+    """The connection caches parsed headers, but never the authentication: another key or a revoked one is noticed."""
     mine, body = tenant.new_key(["read"]), json.dumps({"agent_id": tenant.new_agent()["id"], "tool_name": "t"}).encode()
 
     def ask(*headers):

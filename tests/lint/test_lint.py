@@ -214,7 +214,7 @@ EARNED = {
 
 @pytest.mark.parametrize("name", EARNED)
 def test_a_faulty_policy_gets_its_warning(name):
-    """At its place, and no other one."""
+    """At its place, and no other warning."""
     policies, warning = EARNED[name]
     assert found(*policies, known_tools=KNOWN) == [warning]
 
@@ -277,7 +277,7 @@ NOT_EARNED = {
 
 @pytest.mark.parametrize("name", NOT_EARNED)
 def test_a_sound_policy_gets_no_warning(name):
-    """A warning that cries wolf is switched off by the second policy."""
+    """Warnings that cry wolf are soon ignored."""
     assert found(*NOT_EARNED[name], known_tools=KNOWN) == []
 
 
@@ -302,13 +302,13 @@ def test_every_warning_code_has_a_policy_that_causes_it():
     ],
 )
 def test_patterns_relate_as_the_tools_they_cover(inner, outer, within, meet):
-    """Within: every tool of the one is covered by the other; meet: some tool is covered by both."""
+    """Within: the other covers every tool of the one. Meet: both cover some tool."""
     assert pattern_within(inner, outer) is within
     assert patterns_meet(inner, outer) is patterns_meet(outer, inner) is meet
 
 
 def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
-    """Found by their order, since there may be thousands."""
+    """By binary search, since there may be thousands."""
     names = ["a", "a.", "a.b", "a.b.c", "ab", "b", "a\U0010ffff"]
     known = KnownTools(names)
     for pattern in ("a", "a.*", "a*", "*", "b", "b*", "a.b", "a.b.*", "c", "c*"):
@@ -316,7 +316,7 @@ def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
 
 
 def test_shadow_policies_are_linted_with_enforced_ones_but_not_the_reverse():
-    """So that a policy which is tried earns the warnings that it would earn enforced, and causes none."""
+    """A policy in shadow mode gets the warnings that it would get enforced, and causes none for others."""
     grant, asks = policy(BOUNDED, priority=10), policy(ASK, ALLOW, name="low")
     tried = [structs.replace(each, mode=PolicyMode.SHADOW) for each in (grant, asks)]
     silenced = (Code.SILENCES_BELOW, "$.priority")

@@ -8,7 +8,7 @@ from app.redis_client.scripts import SCRIPTS
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 async def test_arguments_that_the_header_does_not_declare_are_refused(client, workspace_id, script):
-    """The first line of every body: a wrapper that has drifted from its script fails at once, and loudly."""
+    """By the first line of every body, so a wrapper that has drifted from its script fails at once."""
     name = f"remit:{{{workspace_id}}}:stray"
     one_too_many = [name] * (len(script.keys) + len(script.repeated_keys) + len(script.last_keys) + 1)
 

@@ -37,7 +37,7 @@ async def agent(scene):
 
 
 async def test_only_denied_calls_are_counted(scene):
-    """By its plan, by a full limit; not what is allowed or escalated."""
+    """By its plan or by a full limit; allowed and escalated calls do not count."""
     held, full = breaker(9), quota("full", 1, MINUTE)
     await scene.commit(full)
     for at, each in enumerate(
@@ -74,7 +74,7 @@ async def test_the_denial_that_fills_a_breaker_suspends_the_agent_in_the_same_st
 
 
 async def test_the_trail_says_that_a_breaker_did_it_and_why(scene):
-    """I13: with the policy, the decision, and the entry after which nothing is decided without it."""
+    """I13: with the policy, the decision, and the newest entry before the suspension."""
     denied = [await scene.commit(plan=plan(breaker(2)), at=START + number) for number in range(2)]
     [change] = (await Changes(scene.client).query(scene.workspace_id, ChangeQuery(actor_id="breaker"))).changes
     assert (change.actor_id, change.actor_name, change.resource_id) == ("breaker", "breaker", scene.agent.id)
@@ -97,7 +97,7 @@ async def test_a_window_is_closed_at_its_old_end(scene):
 
 
 async def test_a_full_breaker_that_escalates_asks_like_a_full_limit(scene):
-    """What would be allowed is escalated, and says until when; what is denied stays denied."""
+    """A call that would be allowed is escalated, with the time until room; a denied one stays denied."""
     held = breaker(2, suspends=False)
     for at in (0, 1):
         await scene.commit(plan=plan(held), at=START + at * SECOND)
@@ -110,7 +110,7 @@ async def test_a_full_breaker_that_escalates_asks_like_a_full_limit(scene):
 
 
 async def test_a_reactivated_agent_has_no_denials(scene):
-    """However it was suspended; and what had suspended it is no longer said of it."""
+    """However it was suspended; the breaker that suspended it is no longer shown."""
     held = breaker(2)
     await scene.commit(plan=plan(held))
     for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
@@ -138,7 +138,7 @@ async def test_of_several_full_breakers_the_first_is_named_and_all_have_counted(
 
 
 async def test_an_idempotent_repeat_counts_once(scene):
-    """It is one decision, however often it is told."""
+    """However often it is repeated, it is one decision."""
     held, again = breaker(9), Idempotency("1d" * 32, "b0" * 32)
     answers = [await scene.commit(plan=plan(held), idempotency=again, decision_id=scene.ids.new(at)) for at in (0, 1)]
     assert [each.repeated for each in answers] == [False, True]
@@ -146,7 +146,7 @@ async def test_an_idempotent_repeat_counts_once(scene):
 
 
 async def test_a_storm_does_not_grow_the_store(scene):
-    """The newest thousand are kept, which is what the largest breaker waits for, and they go by themselves."""
+    """The newest thousand are kept, the maximum of the largest breaker, and they expire by themselves."""
     held = breaker(MAX_DENIALS, suspends=False)
     name = scene.keyspace.denials(scene.agent.id, 0, POLICY, "cafe")
     await scene.client.call("RPUSH", name, *range(START + MAX_DENIALS + 20, START, -1))
@@ -169,7 +169,7 @@ async def test_a_storm_does_not_grow_the_store(scene):
     )
 )
 async def test_any_history_of_denials_edits_and_clock_steps_is_as_a_list_of_times_says(scene, steps):
-    """Two breakers of one maximum, edited from call to call: one asks people, a wider one suspends."""
+    """Two breakers with one maximum, edited from call to call: one escalates, one with a longer window suspends."""
     scene = await type(scene)(scene.client, scene.runner, scene.ids.new(0)).enter()
     clock_us, quota_us, times, held = START, START, [], scene.agent
     for moved_us, what, most in steps:

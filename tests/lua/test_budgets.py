@@ -50,7 +50,7 @@ calls = st.lists(
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), deadline=None)
 @given(history=calls)
 def test_any_history_of_amounts_maxima_and_clock_steps_is_as_a_list_says(history):
-    """I3: what is admitted, and how long it takes until there is room; time goes on from a step back."""
+    """I3: which calls are admitted, and how long until there is room; quota time continues after a step back."""
 
     async def run():
         client, ids = FakeClient(), Ids()
@@ -72,7 +72,7 @@ def test_any_history_of_amounts_maxima_and_clock_steps_is_as_a_list_says(history
 
 
 async def test_however_many_expire_at_once_none_of_them_counts(scene):
-    """Three thousand amounts leave together; the next call is judged by what is left, and the bucket shrinks."""
+    """Three thousand amounts expire together; the next call is judged by the rest, and the bucket shrinks."""
     for number in range(300):
         await scene.commit(budget(1, 10_000), at=START + number)
     await scene.commit(budget(50, 10_000), at=START + MINUTE - 1)
@@ -88,7 +88,7 @@ async def test_however_many_expire_at_once_none_of_them_counts(scene):
 
 
 async def test_a_budgets_only_bucket_does_not_expire_by_the_stores_timer(scene):
-    """A century from its first call, like any limit; one that is `per` value by its window."""
+    """It lasts a century, like any limit's; a bucket `per` value expires by its window."""
     century_ms = 100 * 365 * 86_400_000
     for number in range(20):
         await scene.commit(budget(1), budget(1, bucket="b"), at=START + number * WINDOW // 3)
@@ -99,7 +99,7 @@ async def test_a_budgets_only_bucket_does_not_expire_by_the_stores_timer(scene):
 
 @pytest.mark.parametrize("leaving", [1, 2, 3, 5])
 async def test_amounts_leave_exactly_one_window_later(scene, leaving):
-    """However many leave together; a microsecond before, all of them count."""
+    """However many leave together; a microsecond earlier, all of them count."""
     for _ in range(leaving):
         await scene.commit(budget(10), at=START)
     await scene.commit(budget(1), at=START + 1)
@@ -109,7 +109,7 @@ async def test_amounts_leave_exactly_one_window_later(scene, leaving):
 
 
 async def test_totals_wrap_around_unnoticed(scene):
-    """More than 2^52 millionths in all, never more than the maximum at once."""
+    """More than 2^52 millionths in total, but never more than the maximum at once."""
     most = 10**15
     for turn in range(12):
         at = START + turn * MINUTE
@@ -139,7 +139,7 @@ async def test_each_value_has_a_bucket_that_the_store_drops(scene):
 
 
 async def test_beyond_ten_thousand_live_values_the_rule_fails_and_says_so(scene):
-    """For this agent alone; a value that it has already goes on, and room comes when the first has left."""
+    """Only for this agent; known values still work, and there is room once the first has expired."""
     live = scene.keyspace.live_buckets(POLICY, "per", scene.agent.id)
     scores = [word for n in range(MAX_LIVE) for word in (START + MINUTE + n, f"{n:x}")]
     await scene.client.call("ZADD", live, *scores)
@@ -158,7 +158,7 @@ async def test_beyond_ten_thousand_live_values_the_rule_fails_and_says_so(scene)
 
 
 async def test_limits_of_all_kinds_are_taken_together_or_not_at_all(scene):
-    """I3, I4: whichever is full."""
+    """I3, I4: whichever of them is full."""
     wide = Quota(POLICY, "wide", 10, MINUTE, FULL)
     await scene.commit(wide, one_of("a"), budget(60, bucket="b"))
     for refused in ((wide, one_of("a"), budget(1, bucket="b")), (wide, one_of("c"), budget(41, bucket="b"))):

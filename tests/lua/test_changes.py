@@ -68,7 +68,7 @@ async def admin(client, ids, workspace_id):
 
 
 async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin):
-    """All fields on creation and deletion, those that changed in between."""
+    """With all fields on creation and deletion, and the changed ones in between."""
     agent = await admin.agents.create(admin.workspace_id, "a", "what for", **admin.by)
     await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, **admin.by)
     await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
@@ -101,7 +101,7 @@ async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin)
 
 
 async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin):
-    """Rules come back as they were given."""
+    """With rules as they were given."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
     policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **admin.by)
     await admin.policies.update(admin.workspace_id, policy.id, rules=LIMITED, **admin.by)
@@ -136,7 +136,7 @@ async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin)
 
 
 async def test_a_key_is_recorded_by_its_prefix_and_neither_raw_nor_as_a_digest(admin):
-    """I10: who can read the trail can authenticate as nobody."""
+    """I10: a reader of the trail cannot authenticate as anyone."""
     key, raw_key = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), 4_000_000_000_000, **admin.by)
     await admin.keys.revoke(admin.workspace_id, key.id, **admin.by)
 
@@ -151,7 +151,7 @@ async def test_a_key_is_recorded_by_its_prefix_and_neither_raw_nor_as_a_digest(a
 
 
 async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
-    """Of every kind of change; an entry without one has the fields it always had."""
+    """For every kind of change; an entry without one has the same fields as before."""
     why = {**admin.by, "reason": "because"}
     agent = await admin.agents.create(admin.workspace_id, "a", None, **why)
     await admin.agents.update(admin.workspace_id, agent.id, name="b", **why)
@@ -180,7 +180,7 @@ async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
 
 
 async def test_a_change_names_the_newest_audit_entry(admin, client):
-    """So the order of changes and decisions is known, however close they are; before the first entry it is 0."""
+    """So the order of changes and decisions is known, however close they are. Before the first entry it is 0."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     for sequence in (1, 2):
         await client.call("HSET", Keyspace(admin.workspace_id).commits, "sequence", sequence)
@@ -190,7 +190,7 @@ async def test_a_change_names_the_newest_audit_entry(admin, client):
 
 
 async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
-    """One entry each: a policy that is gone can be found by its own id."""
+    """With one entry each, so a deleted policy can be found by its id."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
     policies = [
         await admin.policies.create(admin.workspace_id, agent.id, name=name, rules=LIMITED, **admin.by) for name in "pq"
@@ -205,7 +205,7 @@ async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
 
 
 async def test_the_actor_is_recorded_under_the_keys_name_at_the_time(admin):
-    """What happens to the key later changes nothing about who it was."""
+    """Whatever happens to the key later."""
     other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.ADMIN,), **admin.by)
     await admin.agents.create(admin.workspace_id, "a", None, actor_id=other.id)
     await admin.keys.revoke(admin.workspace_id, other.id, **admin.by)
@@ -217,7 +217,7 @@ async def test_the_actor_is_recorded_under_the_keys_name_at_the_time(admin):
 
 
 async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
-    """It was authenticated and revoked before its change reached the store: the script refuses."""
+    """It was revoked after authentication, before its change reached the store: the script refuses it."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES)
     other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.READ,))
@@ -241,7 +241,7 @@ async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
 
 
 async def test_a_change_without_effect_leaves_no_entry(admin):
-    """An empty PATCH and a change of what does not exist are no changes."""
+    """Such as an empty PATCH, or a change of something that does not exist."""
     agent = await admin.agents.create(admin.workspace_id, "a", None)
     unknown = admin.key.id
     count = len(await admin.changes())
@@ -255,7 +255,7 @@ async def test_a_change_without_effect_leaves_no_entry(admin):
 
 
 async def test_concurrent_changes_are_all_recorded_in_order(admin):
-    """Each entry's `before` is the `after` of the one below it, whoever had to try again."""
+    """Each entry's `before` is the previous one's `after`, whichever writer had to retry."""
     agent = await admin.agents.create(admin.workspace_id, "0", None)
     names = [str(each) for each in range(1, 7)]
     await asyncio.gather(*(admin.agents.update(admin.workspace_id, agent.id, name=name) for name in names))
@@ -267,7 +267,7 @@ async def test_concurrent_changes_are_all_recorded_in_order(admin):
 
 
 async def test_of_two_concurrent_revocations_one_is_recorded(admin):
-    """The other finds no key."""
+    """The other one finds no key."""
     key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,))
     outcomes = await asyncio.gather(
         *(admin.keys.revoke(admin.workspace_id, key.id) for _ in range(4)), return_exceptions=True
@@ -277,7 +277,7 @@ async def test_of_two_concurrent_revocations_one_is_recorded(admin):
 
 
 async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):
-    """However many replicas start with it."""
+    """However many replicas start with the setting."""
     keys, raw_key = ApiKeys(client, ids), new_raw_key()
     workspaces = Workspaces(client, ids, keys)
     await asyncio.gather(*(workspaces.ensure_default(raw_key) for _ in range(4)))
@@ -336,7 +336,7 @@ def _matches(change, query):
 
 @pytest.mark.parametrize("limit", [1, 7, 60, 120, 121, 1000])
 async def test_pages_chained_by_the_cursor_are_the_whole_trail(admin, limit):
-    """Neither repeated nor skipped; the last page says that it is the last."""
+    """Nothing is repeated or skipped, and the last page says that it is the last."""
     for number in range(120):
         await admin.agents.create(admin.workspace_id, str(number), None)
     whole = await admin.changes()

@@ -22,14 +22,14 @@ WIDE = quota("wide", 10, 60 * SECOND)
     ids=["no step", "two hours forward", "two hours back", "the estimate is behind"],
 )
 async def test_the_latency_is_bounded_by_what_the_replica_measured(scene, step, waited_us, latency_us):
-    """A step of the store's clock between the call's arrival and its commit makes no latency of two hours."""
+    """A step of the store's clock between arrival and commit does not show as latency."""
     answer = await scene.commit(at=START + step, arrived_us=START - 1_500, waited_us=waited_us)
     assert answer.latency_us == latency_us
     assert (await scene.entries())[-1]["latencyUs"] == str(latency_us)
 
 
 async def test_the_entry_and_the_answer_share_id_and_content(scene):
-    """I2: whoever holds a decision finds it in the log, word for word."""
+    """I2: every decision is in the log, word for word."""
     parameters = json.dumps({"path": "/tmp/ä", "empty": [], "big": 12345678901234567890, "slash": "a/b"}).encode()
 
     answer = await scene.commit(WIDE, arrived_us=START - 1500, parameters=parameters)
@@ -58,7 +58,7 @@ async def test_the_entry_and_the_answer_share_id_and_content(scene):
 
 @pytest.mark.parametrize("outcome", [ALLOWED, DENIED, ESCALATED], ids=lambda each: each.result.value)
 async def test_every_result_is_logged_as_it_is_answered(scene, outcome):
-    """I2 for the three results."""
+    """I2: for each of the three results."""
     answer = await scene.commit(outcome=outcome)
 
     [entry] = await scene.entries()
@@ -84,7 +84,7 @@ async def test_a_full_quotas_outcome_is_answered_and_logged(scene):
 
 
 async def test_sequence_numbers_have_no_gaps(scene):
-    """Refused calls take no number; concurrent ones each take their own."""
+    """Refused calls take no number; concurrent ones take one each."""
     await scene.commit()
     await scene.commit(version="another")
     await asyncio.gather(*(scene.commit() for _ in range(20)))
@@ -93,14 +93,14 @@ async def test_sequence_numbers_have_no_gaps(scene):
 
 
 async def test_concurrent_answers_are_not_mixed_up(scene):
-    """Each caller gets the decision it asked for."""
+    """Each caller gets its own decision."""
     ids = [scene.ids.new(0) for _ in range(50)]
     answers = await asyncio.gather(*(scene.commit(decision_id=each) for each in ids))
     assert [answer.id for answer in answers] == ids
 
 
 async def test_without_a_given_time_the_store_is_the_clock(scene):
-    """The answer's time is the store's, and the replica's clock has learned it."""
+    """The answer has the store's time, from which the replica's estimate learns."""
     seconds, micros = await scene.client.call("TIME")
 
     answer = await scene.commit(at=None)
@@ -123,7 +123,7 @@ async def test_a_revoked_key_gets_no_decision_and_nothing_is_written(scene):
 
 @pytest.mark.parametrize(("late_us", "valid"), [(-1, True), (0, False), (SECOND, False)])
 async def test_a_key_is_valid_until_its_expiry_and_not_at_it(path, workspace_id, late_us, valid):
-    """Expired at the very millisecond, by the store's clock; nothing is written then."""
+    """It has expired at that very millisecond, by the store's clock; nothing is written then."""
     scene = await Scene(*path, workspace_id).enter(expires_ms=START // MS)
     before = await scene.everything()
 
@@ -148,7 +148,7 @@ async def test_a_plan_from_another_version_is_stale_and_nothing_is_written(scene
 
 
 async def test_a_plan_for_an_agent_that_is_gone_is_stale_and_nothing_is_written(scene):
-    """I8: also when there is no agent any more."""
+    """I8: even if the agent no longer exists."""
     await scene.agents.delete(scene.workspace_id, scene.agent.id)
     before = await scene.everything()
 
@@ -173,7 +173,7 @@ async def test_a_plan_holds_from_its_first_moment_to_before_its_last(scene, offs
 
 
 async def test_a_full_backlog_is_a_refusal_and_nothing_is_written(path, workspace_id):
-    """The log fills up to its bound and not by one entry more."""
+    """The log fills up to its bound, and not one entry further."""
     scene = await Scene(*path, workspace_id, backlog_max=2).enter()
     await scene.commit(WIDE)
     await scene.commit(WIDE)
@@ -186,7 +186,7 @@ async def test_a_full_backlog_is_a_refusal_and_nothing_is_written(path, workspac
 
 
 async def test_a_log_without_its_counter_takes_no_entry(scene):
-    """A sequence number that was used is refused by the stream before anything else is written."""
+    """The stream refuses a used sequence number before anything else is written."""
     await scene.commit(WIDE)
     await scene.client.call("DEL", scene.keyspace.commits)
     before = await scene.everything()
@@ -274,7 +274,7 @@ async def test_the_latency_is_never_negative(scene):
 
 
 async def test_last_use_is_written_once_a_second(scene):
-    """Of a key in use: it moves when a whole second has passed, not before."""
+    """For a key in use: only once a whole second has passed."""
     seen = []
     for offset_us in (0, 999 * MS, SECOND, SECOND + 999 * MS, 2 * SECOND):
         await scene.commit(at=START + offset_us)
@@ -294,7 +294,7 @@ async def test_last_use_follows_a_clock_that_steps_back(scene):
 
 
 async def test_a_backlog_known_to_have_room_is_not_counted_again(scene):
-    """The stream grows by one with each sequence number: how long there is room for certain stands beside it."""
+    """The stream grows by one per sequence number, so the number up to which there is room is stored with it."""
     await scene.commit(WIDE)
     assert await scene.client.call("HGET", scene.keyspace.commits, "room:1000") == "1000"
 
@@ -308,7 +308,7 @@ async def test_a_backlog_known_to_have_room_is_not_counted_again(scene):
 
 
 async def test_a_lowered_bound_applies_to_the_next_commit(scene):
-    """Room under another replica's bound does not count under this one's."""
+    """Room under another replica's bound does not count."""
     await scene.commit(WIDE)
     await scene.commit(WIDE)
     lower, higher = (CommitDecision(scene.runner, scene.clock, most) for most in (2, 1_000))
@@ -324,7 +324,7 @@ async def test_a_lowered_bound_applies_to_the_next_commit(scene):
 
 
 async def test_room_made_by_sealing_is_found_once_the_known_room_is_used_up(path, workspace_id):
-    """Exactly as many entries as may wait, before and after."""
+    """Exactly as many entries as the bound allows, before and after."""
     scene = await Scene(*path, workspace_id, backlog_max=3).enter()
     for _ in range(3):
         await scene.commit(WIDE)

@@ -47,7 +47,7 @@ async def test_a_retry_gets_the_first_answer_and_takes_nothing(scene):
 
 
 async def test_a_refusal_is_repeated_with_its_reason_and_its_wait(scene):
-    """The first answer is the answer, also when the quota has room by now."""
+    """The first answer stays, even if the quota has room by now."""
     one = quota("one", 1, 60 * SECOND)
     await scene.commit(one)
     refused = await commit(scene, Plan(ALLOWED, (one,)), at=START + SECOND)
@@ -70,7 +70,7 @@ async def test_the_same_key_for_another_request_is_a_conflict(scene):
 
 
 async def test_another_key_is_another_call(scene):
-    """Two entries for two keys, though the question is the same."""
+    """Two keys give two entries, even for the same request."""
     await commit(scene, Plan(ALLOWED))
     await commit(scene, Plan(ALLOWED), ANOTHER_KEY)
 
@@ -78,7 +78,7 @@ async def test_another_key_is_another_call(scene):
 
 
 async def test_a_retry_is_known_while_secrets_are_replaced(scene):
-    """The digest under the new secret comes first; the answer was kept under the old one."""
+    """The request has digests under both secrets; the answer was stored with the old one."""
     first = await commit(scene, Plan(ALLOWED), Idempotency("a" * 64, "0" * 64))
     replaced = Idempotency("a" * 64, "1" * 64, ("0" * 64,))
 
@@ -88,7 +88,7 @@ async def test_a_retry_is_known_while_secrets_are_replaced(scene):
 
 
 async def test_only_the_newest_digest_is_kept(scene):
-    """What an old secret signs is of no use once that secret is gone."""
+    """A digest under an old secret is useless once that secret is removed."""
     asked = Idempotency("a" * 64, "1" * 64, ("0" * 64,))
     first = await commit(scene, Plan(ALLOWED), asked)
 
@@ -98,7 +98,7 @@ async def test_only_the_newest_digest_is_kept(scene):
 
 
 async def test_twenty_concurrent_retries_are_one_call(scene):
-    """The check and the write are one script, so retries that overlap cannot both be first."""
+    """One script checks and writes, so overlapping retries cannot both be the first."""
     one = quota("one", 10, 60 * SECOND)
 
     answers = await asyncio.gather(*(commit(scene, Plan(ALLOWED, (one,))) for _ in range(20)))
@@ -159,7 +159,7 @@ async def test_a_no_is_repeated_although_the_clock_would_permit_it_now(scene):
 
 
 async def test_an_outdated_replica_learns_of_a_change_before_an_answer_is_repeated(scene):
-    """A replica that has heard nothing reads again; then the first answer no longer stands, or the agent is gone."""
+    """An outdated replica reads again; then the first answer no longer holds, or the agent is gone."""
     await commit(scene, Plan(ALLOWED))
     await suspend(scene, None)
     assert await commit(scene, Plan(ALLOWED)) == Stale(START, version_moved=True)
@@ -169,7 +169,7 @@ async def test_an_outdated_replica_learns_of_a_change_before_an_answer_is_repeat
 
 
 async def test_an_answer_of_a_release_that_kept_no_tokens_is_not_repeated(scene):
-    """Nobody can say whether it still stands."""
+    """Nobody can tell whether it still holds."""
     await commit(scene, Plan(ALLOWED))
     name = scene.keyspace.first_answer(scene.key.id, ASKED.key_digest)
     await scene.client.call("HDEL", name, "version", "shared_version")
@@ -182,7 +182,7 @@ HOUR = 3600 * SECOND
 
 
 async def test_an_api_key_has_a_limited_number_of_first_answers(scene):
-    """One more is refused and nothing is written; retries, calls without the header and other keys go on."""
+    """One more is refused, and nothing is written; retries, calls without the header and other keys still work."""
     scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, first_answers_max=3)
     asked = [Idempotency(f"{n:064}", "b" * 64) for n in range(4)]
     one = quota("one", 100, 60 * SECOND)
@@ -202,7 +202,7 @@ async def test_an_api_key_has_a_limited_number_of_first_answers(scene):
 
 
 async def test_first_answers_make_room_after_a_day(scene):
-    """Not before: as long as one is kept it counts. And not much later."""
+    """Not earlier, because each counts as long as it is kept; and not much later."""
     scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, first_answers_max=2)
     start = START - START % (4 * HOUR)
     used = iter(Idempotency(f"{n:064}", "b" * 64) for n in range(99))
@@ -219,7 +219,7 @@ async def test_first_answers_make_room_after_a_day(scene):
 
 
 async def test_the_first_answer_is_kept_for_a_day(scene):
-    """A retry within 24 hours finds it, and then its memory is free again."""
+    """A retry within 24 hours finds it; then its memory is freed."""
     await commit(scene, Plan(ALLOWED))
 
     left = await scene.client.call("PTTL", scene.keyspace.first_answer(scene.key.id, ASKED.key_digest))

@@ -40,7 +40,7 @@ async def test_quotas_are_taken_all_together_or_not_at_all(scene):
 
 @pytest.mark.parametrize("outcome", [DENIED, ESCALATED], ids=["denied", "escalated"])
 async def test_a_call_that_is_not_allowed_costs_nothing(scene, outcome):
-    """I4: its quotas are looked at and not taken."""
+    """I4: its quotas are checked, not taken."""
     await scene.commit(TWO, outcome=outcome)
     assert await scene.admitted(TWO) == []
 
@@ -63,12 +63,12 @@ async def test_concurrent_calls_admit_exactly_the_maximum(scene):
 
 @pytest.mark.parametrize(("age_us", "result"), [(MINUTE - 1, "d"), (MINUTE, "a"), (MINUTE + 1, "a")])
 async def test_a_call_counts_until_exactly_one_window_later(scene, age_us, result):
-    """The window is closed at its new end and open at its old one."""
+    """The window includes its newest moment, but not its oldest."""
     assert await results(scene, ONE, times=[0, age_us]) == "a" + result
 
 
 async def test_the_time_to_wait_is_exact_to_the_microsecond(scene):
-    """One microsecond earlier the quota is still full."""
+    """One microsecond earlier, the quota is still full."""
     await scene.commit(TWO, at=START)
     await scene.commit(TWO, at=START + 20 * SECOND)
 
@@ -79,7 +79,7 @@ async def test_the_time_to_wait_is_exact_to_the_microsecond(scene):
 
 
 async def test_the_time_to_wait_is_that_of_the_last_quota_to_have_room(scene):
-    """Whoever waits that long is admitted by all of them."""
+    """After that time, all of them admit the call."""
     short, long = quota("short", 1, SECOND), quota("long", 1, MINUTE)
     await scene.commit(short, long)
 
@@ -91,7 +91,7 @@ async def test_the_time_to_wait_is_that_of_the_last_quota_to_have_room(scene):
 
 
 async def test_a_lowered_maximum_applies_at_once_and_raising_it_forgets_nothing(scene):
-    """Edits of maxCalls up, down and up again count every call in the window, once."""
+    """If maxCalls is edited up, down and up again, every call in the window counts once."""
     at_most = {n: quota("edited", n, MINUTE) for n in (1, 2, 3, 5)}
     assert await results(scene, at_most[3], times=[0, 1, 2, 3]) == "aaad"
     assert await results(scene, at_most[5], times=[4, 5, 6]) == "aad"
@@ -104,7 +104,7 @@ async def test_a_lowered_maximum_applies_at_once_and_raising_it_forgets_nothing(
 
 
 async def test_a_lowered_maximum_counts_only_calls_still_in_the_window(scene):
-    """Five in the bucket, four of them long gone: a maximum of two has room for one."""
+    """With five in the bucket, of which four have left the window, a maximum of two has room for one."""
     many, few = quota("edited", 5, MINUTE), quota("edited", 2, MINUTE)
     assert await results(scene, many, times=[0, 1, 2, 3, 30 * SECOND]) == "aaaaa"
     assert await results(scene, few, times=[MINUTE + 5, MINUTE + 5]) == "ad"
@@ -112,7 +112,7 @@ async def test_a_lowered_maximum_counts_only_calls_still_in_the_window(scene):
 
 @pytest.mark.parametrize("step", [-STEP, STEP], ids=["back", "forward"])
 async def test_a_full_quota_is_not_locked_out_by_a_clock_step(scene, step):
-    """Decision 0003: after a step of ten minutes either way it has room at most one window later."""
+    """Decision 0003: after a step of ten minutes in either direction, it has room at most one window later."""
     assert await results(scene, TWO, times=[0, 0, step]) in {"aad", "aaa"}
     assert await results(scene, TWO, times=[step + MINUTE]) == "a"
 
@@ -131,7 +131,7 @@ async def test_a_step_back_keeps_the_time_that_had_passed(scene):
 
 
 async def test_a_step_forward_counts_as_time_that_has_passed(scene):
-    """Decision 0003: nobody can tell the two apart, so a window's worth of room comes early, once per step."""
+    """Decision 0003: the two cannot be told apart, so one window's room comes early, once per step."""
     assert await results(scene, TWO, times=[0, 0, 0]) == "aad"
     assert await results(scene, TWO, times=[STEP, STEP, STEP]) == "aad"
 
@@ -143,7 +143,7 @@ async def test_a_clock_that_steps_forward_and_back_locks_nobody_out(scene):
 
 
 async def test_a_bucket_does_not_expire_by_the_stores_timer(scene):
-    """A clock that runs ahead, unseen by any commit, takes nothing; a short life that it had is prolonged."""
+    """A clock that runs ahead unseen by any commit deletes nothing; a short time to live is prolonged."""
     held = quota("held", 5, 90 * MINUTE)
     await scene.commit(held)
     name = scene.keyspace.quota(held.policy_id, held.fingerprint)
@@ -155,7 +155,7 @@ async def test_a_bucket_does_not_expire_by_the_stores_timer(scene):
 
 
 async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene):
-    """Not by the clock: what no commit has seen does not count, and a bucket goes only when nothing in it does."""
+    """Not by the server's clock: only time that a commit has seen counts."""
     policies = Policies(scene.client, scene.ids)
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
     policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit])
@@ -179,7 +179,7 @@ async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene
 
 @pytest.mark.parametrize("window_seconds", [1, 2_678_400])
 async def test_the_smallest_and_largest_window_and_maximum_work(scene, window_seconds):
-    """The bounds of a rate limit are within what a Lua number and PEXPIRE take."""
+    """The bounds of a rate limit fit into a Lua number and PEXPIRE."""
     held = quota("held", 1_000_000, window_seconds * SECOND)
     assert await results(scene, held, times=[0, 1]) == "aa"
     lowered = quota("held", 1, window_seconds * SECOND)
@@ -202,7 +202,7 @@ async def test_expired_times_are_dropped_as_calls_come_in(scene):
 
 
 async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
-    """They differ in nothing but their place, and neither takes a call twice."""
+    """They differ only in their place, and neither counts a call twice."""
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
     policies = Policies(scene.client, scene.ids)
     await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit])
@@ -220,7 +220,7 @@ async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
 
 
 async def test_a_bucket_survives_edits_of_the_policy(scene):
-    """Name, priority and maxCalls may change up and down; the calls in the window stay counted."""
+    """Name, priority and maxCalls may change; the calls in the window stay counted."""
     policies = Policies(scene.client, scene.ids)
     limits = {n: RateLimited(tools=["file.*"], rate_limit=RateLimit(n, 60)) for n in (2, 3)}
     policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limits[2]])
@@ -263,7 +263,7 @@ STEPS = st.lists(
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 async def test_any_sequence_of_calls_edits_and_clock_steps_is_as_a_list_of_times_says(scene, steps):
-    """Against a model that keeps every admitted call: who is admitted, who is full, and for how long."""
+    """Compared with a model that keeps every admitted call: what is admitted, what is full, and for how long."""
     scene = await type(scene)(scene.client, scene.runner, scene.ids.new(0)).enter()
     clock_us, quota_us = START, START
     admitted: dict[str, list[int]] = {name: [] for name in BUCKETS}

@@ -46,7 +46,7 @@ async def report(scene, decision, status=CallStatus.NOT_EXECUTED, at=START):
 
 
 async def test_concurrent_reports_give_back_once(scene):
-    """Over connections of their own, of both statuses."""
+    """Over separate connections, with both statuses."""
     decision = await scene.commit(calls(3), budget(30))
     await scene.commit(calls(3), budget(30))
     reports = [report(scene, decision) for _ in range(8)]
@@ -61,7 +61,7 @@ async def test_concurrent_reports_give_back_once(scene):
 
 
 async def test_a_refund_goes_to_the_bucket_of_its_value(scene):
-    """Buckets per value; another's stays as it is."""
+    """Other values' buckets stay as they are."""
     one = await scene.commit(calls(1, "a"), budget(100, bucket="b"))
     await scene.commit(calls(1, "c"), budget(100, bucket="d"))
     assert (await report(scene, one)).refunded == 2
@@ -71,7 +71,7 @@ async def test_a_refund_goes_to_the_bucket_of_its_value(scene):
 
 
 async def test_a_bucket_that_started_afresh_gives_nothing_back(scene):
-    """The call is not in it, so it would give back what was never taken."""
+    """The call is not in it, so nothing can be given back."""
     decision = await scene.commit(calls(2), budget(60))
     for quota in (calls(2), budget(60)):
         await scene.client.call("DEL", scene.keyspace.quota(POLICY, quota.fingerprint))
@@ -81,7 +81,7 @@ async def test_a_bucket_that_started_afresh_gives_nothing_back(scene):
 
 
 async def test_a_report_comes_in_time_or_not_at_all(scene):
-    """24 hours, to the millisecond; and by a key that is valid."""
+    """Within 24 hours, to the millisecond, and with a valid key."""
     decision, other = await scene.commit(calls(2)), await scene.commit(calls(2))
     with pytest.raises(OutcomeConflict, match="24 hours"):
         await report(scene, decision, at=START + REPORT_MS * MS)
@@ -94,7 +94,7 @@ async def test_a_report_comes_in_time_or_not_at_all(scene):
 
 
 async def test_only_the_decisions_own_record_is_kept_and_it_expires(scene):
-    """For a day, with an allowed call of a refundable limit; marks stand beside it."""
+    """For a day, if an allowed call took from a refundable limit; marks are stored separately."""
     taken = scene.keyspace.taken
     plain = await scene.commit(Quota(POLICY, "plain", 9, MINUTE, FULL))
     assert await scene.client.call("EXISTS", taken(plain.id)) == 0
@@ -145,7 +145,7 @@ steps = st.lists(
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), deadline=None)
 @given(history=steps)
 def test_any_history_of_calls_and_reports_is_as_a_list_says(history):
-    """Calls of a limit and a budget; some are given back, some of those twice."""
+    """Calls of a limit and a budget, of which some are refunded, some of those twice."""
 
     async def run():
         client, ids = FakeClient(), Ids()

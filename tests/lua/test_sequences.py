@@ -48,7 +48,7 @@ async def marks_of(scene):
 
 
 async def test_a_mark_is_seen_by_later_commits(scene):
-    """The call that leaves it does not see it itself."""
+    """But not by the call that leaves it."""
     first = leaving(quotas=(after(), quota("wide", 9, MINUTE)))
     assert (await scene.commit(plan=first)).outcome == ALLOWED
     assert not await passes(scene, after())
@@ -59,7 +59,7 @@ async def test_a_mark_is_seen_by_later_commits(scene):
 
 @pytest.mark.parametrize("outcome", [DENIED, ESCALATED], ids=lambda outcome: outcome.result)
 async def test_a_call_that_is_not_allowed_leaves_no_mark(scene, outcome):
-    """I4, I15: refused by its plan, or by a quota that is full."""
+    """I4, I15: whether its plan or a full quota refuses it."""
     full = quota("full", 1, MINUTE)
     await scene.commit(full)
 
@@ -80,7 +80,7 @@ async def test_another_agent_removes_no_mark_and_proves_nothing(scene):
 
 
 async def test_a_mark_counts_to_the_microsecond(scene):
-    """A forbidding mark says when to retry; a missing required one does not, since waiting does not help."""
+    """A forbidding mark says when to retry; a missing required one does not, because waiting does not help."""
     await scene.commit(plan=leaving())
     assert (await scene.commit(after(), at=START + 1)).retry_after_us == WITHIN - 1
     assert not await passes(scene, after(), at=START + WITHIN - 1)
@@ -91,7 +91,7 @@ async def test_a_mark_counts_to_the_microsecond(scene):
 
 
 async def test_a_clock_that_steps_back_makes_no_mark_younger_or_older(scene):
-    """Quota time goes on from where it was."""
+    """Quota time continues from where it was."""
     await scene.commit(plan=leaving(), at=START + 30 * SECOND)
     assert not await passes(scene, after(), at=START)
     assert not await passes(scene, after(), at=START + WITHIN - 1)
@@ -99,7 +99,7 @@ async def test_a_clock_that_steps_back_makes_no_mark_younger_or_older(scene):
 
 
 async def test_a_session_beyond_the_limit_is_refused_and_says_so(scene):
-    """For this agent alone; a session that it has already goes on, and there is room once the first has left."""
+    """Only for this agent; known sessions still work, and there is room once the first has expired."""
     live = scene.keyspace.live_sessions(scene.agent.id, READ)
     await scene.client.call(
         "ZADD", live, *(word for n in range(MAX_SESSIONS) for word in (START + MINUTE + n, f"{n:x}"))
@@ -124,7 +124,7 @@ async def test_a_session_beyond_the_limit_is_refused_and_says_so(scene):
 
 
 async def test_a_call_without_room_for_one_of_its_marks_leaves_none_of_them(scene):
-    """I15: it is refused, whichever of them had room."""
+    """I15: it is refused, even if some of them had room."""
     live = scene.keyspace.live_sessions(scene.agent.id, READ)
     await scene.client.call("ZADD", live, *(word for n in range(MAX_SESSIONS) for word in (START + MINUTE, f"{n:x}")))
     before_it = await marks_of(scene)
@@ -136,7 +136,7 @@ async def test_a_call_without_room_for_one_of_its_marks_leaves_none_of_them(scen
 
 
 async def test_marks_expire_by_themselves(scene):
-    """Twice as long as rules look back, and a second; a shorter one that comes later takes no time from them."""
+    """After twice the rules' look-back plus a second; a later, shorter mark does not shorten that."""
     await scene.commit(plan=leaving(Mark(READ, 2 * WITHIN, 0), Mark("bb" * 16, 0, WITHIN)))
     await scene.commit(plan=leaving(Mark(READ, WITHIN, 0)))
     keyspace = scene.keyspace
@@ -152,7 +152,7 @@ async def test_marks_expire_by_themselves(scene):
 
 
 async def test_a_repeated_answer_ignores_the_marks_of_its_call(scene):
-    """A retry with its Idempotency-Key gets the first answer, whatever the call itself has left."""
+    """A retry with its Idempotency-Key gets the first answer, whatever marks the call left."""
     plan = leaving(quotas=(after(),))
     request = AuthorizeRequest(scene.agent.id, "t", "authorize", {}, b"{}", Idempotency("aa", "bb"))
     tokens, ids = Tokens(scene.agent.version), [scene.ids.new(0) for _ in range(2)]

@@ -30,7 +30,7 @@ async def shadow_of(scene):
 
 
 async def test_a_shadow_only_bucket_counts_although_the_call_is_denied(scene):
-    """And an enforced one that it looks at is as it was."""
+    """An enforced bucket that it reads is unchanged."""
     plan = Plan(DENIED, shadow=beside(LIMIT, OWN))
 
     first = await scene.commit(plan=plan)
@@ -43,7 +43,7 @@ async def test_a_shadow_only_bucket_counts_although_the_call_is_denied(scene):
 
 
 async def test_a_quota_of_both_plans_is_taken_once(scene):
-    """The wait is the enforced limit's, however full the others are."""
+    """The wait is that of the enforced limit, however full the others are."""
     plan = Plan(ALLOWED, (LIMIT,), shadow=beside(LIMIT, OWN))
     assert (await scene.commit(plan=plan)).outcome == ALLOWED
     assert await shadow_of(scene) is None
@@ -55,7 +55,7 @@ async def test_a_quota_of_both_plans_is_taken_once(scene):
 
 
 async def test_a_denied_call_that_would_be_allowed_needs_room_in_its_session(scene):
-    """It leaves no marks itself, and has no limits."""
+    """Although it leaves no marks and has no limits."""
     plan = Plan(DENIED, shadow=beside(SessionRoom(READ, "abcdef")))
     answer = await scene.commit(plan=plan)
     assert (answer.outcome, answer.shadow) == (DENIED, would(Result.ALLOWED))
@@ -90,7 +90,7 @@ async def test_a_counter_of_another_type_is_an_error_before_anything_is_written(
 
 
 async def test_an_equal_result_counts_no_divergence(scene):
-    """No key is made for it."""
+    """And no key is created."""
     await scene.commit(plan=Plan(ALLOWED, shadow=beside(OWN)))
     assert await scene.client.call("EXISTS", scene.keyspace.divergence(TRIED)) == 0
     await scene.commit(plan=Plan(ALLOWED, shadow=beside(OWN)))

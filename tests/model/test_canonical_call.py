@@ -48,7 +48,7 @@ def test_two_values_have_one_form_exactly_if_they_are_the_same(one, other):
 
 @given(VALUES)
 def test_the_order_of_keys_does_not_matter(value):
-    """A runtime that writes them otherwise asks the same question."""
+    """A runtime that orders them differently makes the same request."""
 
     def turned(value):
         if isinstance(value, dict):
@@ -80,7 +80,7 @@ def test_the_order_of_keys_does_not_matter(value):
     ],
 )
 def test_a_similar_call_is_another_call(one, other):
-    """Each of these has passed for the other somewhere."""
+    """Some program has confused each of these pairs."""
     assert form(one) != form(other)
 
 
@@ -89,12 +89,12 @@ def test_a_similar_call_is_another_call(one, other):
     [('{"x": 1.0}', '{"x": 1.00}'), ('{"x": 1e2}', '{"x": 100.0}'), ('{"x": "\u0061"}', '{"x": "a"}')],
 )
 def test_another_spelling_of_a_value_is_the_same_call(one, other):
-    """JSON has many spellings of a number and of a string."""
+    """JSON has several spellings of numbers and strings."""
     assert form(one) == form(other)
 
 
 def test_an_approval_binds_agent_tool_and_context():
-    """An approval of one is none of another."""
+    """An approval of one call is not valid for another."""
     forms = [
         form("{}"),
         form("{}", agent="b"),
@@ -108,5 +108,5 @@ def test_an_approval_binds_agent_tool_and_context():
 
 
 def test_numbers_of_the_context_are_exact():
-    """As they were written, not as a float holds them."""
+    """They are compared as written, not as floats."""
     assert str(exact_context(b'{"context": {"limit": 0.10000000000000000555}}')["limit"]) == "0.10000000000000000555"

@@ -28,7 +28,7 @@ def test_an_id_keeps_its_layout_at_the_ends_of_time(now_ms):
 
 
 def test_ids_sort_by_time():
-    """As text, which is how stores and clients sort them."""
+    """As strings, which is how stores and clients sort them."""
     ids = Ids()
     made = [ids.new(NOW_MS + 10 * step) for step in range(500)]
     assert sorted(made) == made
@@ -59,7 +59,7 @@ def test_an_id_does_not_tell_how_many_were_made_before_it():
 
 
 def test_canonical_form_is_lower_case_with_dashes():
-    """What is stored and compared is one spelling."""
+    """Only one spelling is stored and compared."""
     text = "0198A1B2-C3D4-7E5F-8A9B-0C1D2E3F4A5B"
     assert canonical_uuid(text) == text.lower()
     assert canonical_uuid(text.lower()) == text.lower()
@@ -83,12 +83,12 @@ def test_canonical_form_is_lower_case_with_dashes():
     ],
 )
 def test_a_string_that_is_not_a_uuid_with_dashes_is_not_an_id(text):
-    """Ids become parts of key names, so nothing else gets there."""
+    """Ids become parts of key names, so nothing else may pass."""
     assert canonical_uuid(text) is None
 
 
 def test_ids_made_in_one_millisecond_sort_in_the_order_in_which_they_were_made():
-    """Two policies created in one millisecond have an oldest one."""
+    """So of two policies created in one millisecond, one is the older."""
     ids = Ids()
     made = [ids.new(1_800_000_000_000) for _ in range(2000)]
     assert made == sorted(made)

@@ -80,7 +80,7 @@ def state(past):
 
 @pytest.mark.parametrize(("one", "other"), CHANGES)
 def test_every_field_that_the_trail_records_is_undone(one, other):
-    """In both directions: some values are null in one of them."""
+    """In both directions, because some values are null in one of them."""
     for before, after in ((one, other), (other, one)):
         past = past_of(after)
         past.undo(change_of(before, after))
@@ -88,7 +88,7 @@ def test_every_field_that_the_trail_records_is_undone(one, other):
 
 
 def test_the_changes_above_are_of_every_field_that_the_trail_records():
-    """A new field of a policy or an agent needs its place in `past.py`, too."""
+    """A new field of a policy or agent also needs its place in `past.py`."""
     for thing, fields in ((AGENT, AGENT_OTHERWISE), (POLICY, POLICY_OTHERWISE)):
         recorded = msgspec.json.decode(snapshots(None, thing)[1])
         assert len(recorded) == len(fields)
@@ -96,7 +96,7 @@ def test_the_changes_above_are_of_every_field_that_the_trail_records():
 
 @pytest.mark.parametrize("thing", [other for _, other in CHANGES], ids=lambda thing: type(thing).__name__)
 def test_a_deleted_policy_is_restored_as_it_was(thing):
-    """With the time at which it was made, by which policies of one priority are ordered."""
+    """With its creation time, which orders policies of equal priority."""
     past = Past([], [])
     past.undo(change_of(thing, None))
     assert state(past) == replace(thing, updated_ms=state(past).updated_ms)
@@ -104,7 +104,7 @@ def test_a_deleted_policy_is_restored_as_it_was(thing):
 
 @pytest.mark.parametrize("thing", [AGENT, POLICY], ids=["agent", "policy"])
 def test_before_its_creation_there_was_nothing(thing):
-    """And an update of what is not there is an inconsistency that the caller hears of."""
+    """Undoing an update of something that does not exist is an error."""
     past = past_of(thing)
     past.undo(change_of(None, thing))
     assert (past.agents, past.policies) == ({}, {})
@@ -113,7 +113,7 @@ def test_before_its_creation_there_was_nothing(thing):
 
 
 def test_several_changes_are_undone_at_once():
-    """Nothing in between is decoded: a state that this release cannot read may lie there."""
+    """States in between are not decoded, as this release may be unable to read them."""
     unreadable = msgspec.json.encode({"rules": [{"type": "of a later release"}]})
     past = past_of(replace(POLICY, priority=3))
     past.undo(replace(change_of(replace(POLICY, priority=2), replace(POLICY, priority=3)), before=Raw(unreadable)))
@@ -122,7 +122,7 @@ def test_several_changes_are_undone_at_once():
 
 
 def test_a_state_that_this_release_cannot_read_is_an_error_once():
-    """A replay then knows no more than what came after it."""
+    """A replay then knows only what came after it."""
     past = past_of(POLICY)
     past.undo(replace(change_of(POLICY, POLICY), before=Raw(b'{"rules":[{"type":"of a later release"}]}')))
     with pytest.raises(msgspec.MsgspecError):

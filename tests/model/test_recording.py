@@ -23,13 +23,13 @@ def kept(value, signer=SIGNER):
 
 @pytest.mark.parametrize("text", ["x" * LONG_TEXT_BYTES, "é" * (LONG_TEXT_BYTES // 2), "天" * 682])
 def test_a_string_of_2_kib_is_kept_as_it_is(text):
-    """Bytes of UTF-8 count."""
+    """Its UTF-8 bytes count."""
     assert kept({"a": text, "b": [text]}) == {"a": text, "b": [text]}
 
 
 @pytest.mark.parametrize("text", ["x" * (LONG_TEXT_BYTES + 1), "é" * (LONG_TEXT_BYTES // 2 + 1), "天" * 683])
 def test_a_longer_string_keeps_its_beginning_length_and_mac(text):
-    """Wherever it stands; the rest stays as it is."""
+    """Wherever it occurs; the rest is unchanged."""
     mac = SIGNER.mac(Purpose.LONG_TEXT, text.encode())
     short = {"beginning": text[:KEPT_CHARACTERS], "length": len(text), "hmac": mac}
 
@@ -37,13 +37,13 @@ def test_a_longer_string_keeps_its_beginning_length_and_mac(text):
 
 
 def test_without_a_secret_there_is_no_mac():
-    """A plain digest of a text could be guessed at."""
+    """Because a string could be guessed from a plain digest."""
     text = "x" * 3_000
     assert kept({"a": text}, UNSIGNED) == {"a": {"beginning": text[:KEPT_CHARACTERS], "length": 3_000}}
 
 
 def test_a_redacted_value_is_not_shortened():
-    """Not a character of a secret is kept, and neither its length nor its MAC."""
+    """No character of a secret is kept, nor its length or MAC."""
     secret = "hunter2" * 1_000
     assert kept({"password": secret, "nested": {"token": [secret]}}) == {
         "password": "[REDACTED]",
@@ -59,7 +59,7 @@ def test_no_part_of_a_raw_key_survives_shortening(before):
 
 
 def test_a_short_call_is_kept_whole():
-    """Texts that are short stay texts, however many there are."""
+    """Short strings stay strings, however many there are."""
     value = {"texts": ["y" * 1_000] * 10}
     assert kept(value) == value
 
@@ -91,7 +91,7 @@ def test_a_short_call_is_kept_whole():
     ],
 )
 def test_a_secret_with_a_single_hint_is_not_kept(text):
-    """In an otherwise plain call, which is searched only if a quick scan finds such a hint."""
+    """In an otherwise plain call, which is searched only if a quick scan finds a hint."""
     assert "HUNTER2a" not in kept({"a": text})["a"]
 
 

@@ -79,7 +79,7 @@ def test_an_empty_setting_switches_redaction_off():
 
 
 def test_values_under_secret_names_are_replaced_wherever_they_stand():
-    """Nested in objects and arrays, and whole objects and arrays under a secret name."""
+    """Nested in objects and arrays; objects and arrays under a secret name are replaced whole."""
     parameters = {
         "user": {"password": "hunter2", "name": "ann"},
         "calls": [{"headers": {"Authorization": "Bearer x", "Accept": "*/*"}}, [{"otp": 123456}], "token"],
@@ -98,7 +98,7 @@ def test_values_under_secret_names_are_replaced_wherever_they_stand():
 
 
 def test_policies_see_the_real_values_because_redaction_copies():
-    """What it is given stays as it is."""
+    """The original value is unchanged."""
     parameters = {"a": [{"password": "hunter2"}], "b": {"c": 1}}
 
     kept = REDACTOR.redacted(parameters)
@@ -108,13 +108,13 @@ def test_policies_see_the_real_values_because_redaction_copies():
 
 
 def test_parameters_without_secrets_are_not_copied():
-    """Most calls hold none, and the hot path pays for what it copies."""
+    """Most calls contain none, and copying would slow the hot path."""
     parameters = {"a": [{"b": [1, {}]}], "c": {"d": {}}}
     assert REDACTOR.redacted(parameters) is parameters
 
 
 def test_the_cache_of_names_is_bounded():
-    """Callers choose the names, so they must not fill the cache; the answer is the same without it."""
+    """Callers choose the names, so the cache is bounded; results do not depend on it."""
     redactor = Redactor(["token"])
     for number in range(10_050):
         redactor.is_secret(f"name{number}")
@@ -164,7 +164,7 @@ pieces = ["token", "Token", "TOKEN", "api", "Key", "pin", "s", "O", "1", "_", "-
 
 @given(st.lists(st.sampled_from(pieces), max_size=8).map("".join))
 def test_a_name_is_secret_exactly_if_it_contains_a_whole_secret_word(name):
-    """However fast the answer is found: every run of words, joined, against every word of the settings."""
+    """The fast search is compared with trying every run of words against every secret word."""
     redactor = Redactor(["token", "api_key", "pin", "pins", "o_1", "κωδικός"])
     words = [
         word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+", name)
@@ -186,7 +186,7 @@ value = st.sampled_from(["GIVEN", 5555555, 5555555.5, True, None, ["GIVEN"], {"G
 
 @given(st.sampled_from(["password", "auth.token", "a.pin.b", "apiKey"]), constraint, value)
 def test_a_secret_never_stands_in_a_reason(name, wanted, given_value):
-    """Neither the given value nor the wanted one, because a reason is stored and shown."""
+    """Neither the given nor the wanted value, because reasons are stored and shown."""
     rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": {name: wanted}}]
     body = {"id": "p", "name": "p", "rules": rules, "priority": 0, "enabled": True, "createdAt": 0}
     compiled = compile_agent(agent(), [policy_of(body)], REDACTOR.is_secret)
@@ -199,6 +199,6 @@ def test_a_secret_never_stands_in_a_reason(name, wanted, given_value):
 
 
 def test_json_of_redacted_parameters_holds_no_secret():
-    """What goes to the store is this text."""
+    """This JSON is what goes to the store."""
     parameters = {"a": {"b": [{"refresh_token": "hunter2"}, {"DB_PASSWORD": {"deep": "hunter2"}}]}}
     assert b"hunter2" not in msgspec.json.encode(REDACTOR.redacted(parameters))

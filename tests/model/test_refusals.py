@@ -32,7 +32,7 @@ def constraint(**fields):
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_any_constraint_is_accepted_or_told_what_it_must_be(field):
-    """In a sentence that says what was there, or which fields there are."""
+    """In a sentence that says what was given, or which fields exist."""
     for value in VALUES:
         told = refusal(constraint(**{field: value}))
         if told is not None:
@@ -94,5 +94,5 @@ SENTENCES = {
 
 @pytest.mark.parametrize(("rule", "told"), SENTENCES.values(), ids=SENTENCES)
 def test_a_refusal_says_what_would_be_right(rule, told):
-    """Word for word."""
+    """It is compared word for word."""
     assert refusal(rule) == told

@@ -33,12 +33,12 @@ ORDER = {
     ],
 )
 def test_a_failure_names_the_first_place_and_the_keyword(value, failure):
-    """And never the value."""
+    """But never the value."""
     assert compile_schema(ORDER).first_failure(value) == failure
 
 
 def test_numbers_are_exact():
-    """Beyond 2^53 and 2^64."""
+    """Even beyond 2^53 and 2^64."""
     schema = compile_schema({"properties": {"n": {"maximum": 2**64}}})
     assert schema.first_failure({"n": 2**64}) is None
     assert schema.first_failure({"n": 2**64 + 1}) == ("n", "maximum")
@@ -62,7 +62,7 @@ def test_numbers_are_exact():
     ],
 )
 def test_an_unusable_schema_is_refused_with_its_place(schema, path, said):
-    """Before any call is held against it."""
+    """When the policy is written, not at the first call."""
     with pytest.raises(SchemaError) as refused:
         compile_schema(schema)
     assert refused.value.path == path
@@ -70,14 +70,14 @@ def test_an_unusable_schema_is_refused_with_its_place(schema, path, said):
 
 
 def test_a_schema_that_doubles_with_each_reference_is_refused():
-    """A hundred bytes for each doubling of the work."""
+    """Each doubling of the work costs only a hundred bytes."""
     doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(20)} | {"d20": {}}
     with pytest.raises(SchemaError, match="parts"):
         compile_schema({"$ref": "#/$defs/d0", "$defs": doubling})
 
 
 def test_a_deep_schema_is_refused():
-    """Before anything recurses into it."""
+    """Before any recursion."""
     schema = {}
     for _ in range(100):
         schema = {"not": schema}
@@ -127,13 +127,13 @@ MANY = {"items": {"anyOf": [{"const": f"v{number}"} for number in range(3000)]}}
     ],
 )
 def test_a_validation_that_would_block_others_is_not_started(schema, value):
-    """The library holds the interpreter's lock meanwhile, and takes seconds for these: up to twenty for a megabyte."""
+    """The library would hold the interpreter's lock for seconds: up to twenty for a megabyte."""
     with pytest.raises(TooMuchWork):
         compile_schema(schema).first_failure(value)
 
 
 def test_a_schema_that_applies_to_many_values_is_counted_once(monkeypatch):
-    """Counting it for each value took longer than the validation: a second for two milliseconds of work."""
+    """Counting it per value took longer than validating: a second for two milliseconds of work."""
     made = []
     of = schema_work.Place
     monkeypatch.setattr(schema_work, "Place", lambda *given: made.append(of(*given)) or made[-1])
@@ -241,12 +241,12 @@ def test_the_work_counted_together_is_that_of_each_pair(schema, value):
     ],
 )
 def test_a_schema_that_only_looks_costly_is_accepted(schema, value):
-    """What counts is which place is held against which value."""
+    """Only actual pairs of schema place and value count."""
     assert compile_schema(schema).first_failure(value) is None
 
 
 def test_a_failure_in_many_branches_is_not_located():
-    """An error of each branch would hold a copy of the value: seconds for a megabyte."""
+    """Each branch's error would copy the value, which takes seconds for a megabyte."""
     schema = compile_schema(BRANCHES)
     assert schema.first_failure({"a": 1}) == ("", "anyOf")
     assert schema.first_failure({"a": "b" * 1_000_000}) == ("", "schema")
@@ -257,7 +257,7 @@ def test_a_failure_in_many_branches_is_not_located():
     "name", ["$ref", "pattern", "patternProperties", "properties", "allOf", "dependencies", "enum"]
 )
 def test_a_reference_to_something_other_than_a_schema_is_refused_or_judged(name):
-    """Names of properties stand there where keywords would."""
+    """It may contain property names in place of keywords."""
     try:
         schema = compile_schema({"properties": {name: True, "b": {"$ref": "#/properties"}}})
     except SchemaError:

@@ -24,7 +24,7 @@ FULL = Policy(
 
 
 def test_a_policy_is_as_its_entry_says():
-    """In every field; put back, it is kept, and made anew it has them all."""
+    """In every field: sent back, it is unchanged; created anew, it has all fields."""
     entry = entry_of(FULL)
     assert entry.id == FULL.id
     [change] = settle([FULL], [entry], "a", None, prune=True)
@@ -37,7 +37,7 @@ def test_a_policy_is_as_its_entry_says():
 
 
 def test_the_entries_after_a_change_are_the_whole_set():
-    """What stays as it was too, and nothing that goes."""
+    """Including unchanged policies, without deleted ones."""
     other = PolicyEntry(name="other", rules=[ToolDenylist(tools=["y"])])
     kept = entries_after(settle([FULL], [other], "a", None, prune=False))
     assert [each.name for each in kept] == ["other", "p"]

@@ -11,7 +11,7 @@ TEXT = b"what was written"
 
 
 def test_only_signed_messages_are_recognised():
-    """The same text under the same secret, to the byte."""
+    """Only the same bytes under the same secret."""
     signer = Signer([NEW])
     mac = signer.mac(Purpose.LONG_TEXT, TEXT)
     assert signer.made(mac, Purpose.LONG_TEXT, TEXT)
@@ -21,7 +21,7 @@ def test_only_signed_messages_are_recognised():
 
 
 def test_a_secret_is_replaced_while_the_old_one_is_still_accepted():
-    """The first signs, each is believed."""
+    """The first secret signs; all are accepted."""
     before, during, after = Signer([OLD]), Signer([NEW, OLD]), Signer([NEW])
     old_mac, new_mac = before.mac(Purpose.LONG_TEXT, TEXT), during.mac(Purpose.LONG_TEXT, TEXT)
     assert new_mac == after.mac(Purpose.LONG_TEXT, TEXT) != old_mac
@@ -30,20 +30,20 @@ def test_a_secret_is_replaced_while_the_old_one_is_still_accepted():
 
 
 def test_without_a_secret_nothing_is_signed_or_believed():
-    """No MAC is better than one that anybody can make."""
+    """No MAC is better than one that anyone could make."""
     assert Signer([]).mac(Purpose.LONG_TEXT, TEXT) is None
     assert not Signer([]).made("", Purpose.LONG_TEXT, TEXT)
 
 
 def test_the_secret_itself_signs_nothing():
-    """Each purpose has a key derived from it, so that what is signed for one is nothing for another."""
+    """Each purpose has a derived key, so a MAC for one is not valid for another."""
     plain = hmac.digest(NEW, TEXT, "sha256").hex()
     assert Signer([NEW]).mac(Purpose.LONG_TEXT, TEXT) != plain
 
 
 @pytest.mark.parametrize("purpose", list(Purpose))
 def test_a_mac_never_changes_between_releases(purpose):
-    """What is in the store must be checked by every later version."""
+    """Later releases must be able to check stored MACs."""
     known = {
         Purpose.LONG_TEXT: "32dea161ca0fae75d38901277ebbe43aacc8ca6a7ca3634f855be9bb28a7b62d",
         Purpose.CALL: "5e082996ac8886aab80f3290867d54041f65cb916549ceb3873f94436b920645",

@@ -68,7 +68,7 @@ def kept(value, redactor=REDACTOR):
 @pytest.mark.parametrize("around", ["%s", "see %s.", "a\n%s\nb", '{"k": "%s"}', "tab\t%s", "\u0001%s", "x=%s"])
 @pytest.mark.parametrize("place", [lambda text: text, lambda text: json.dumps({"deep": json.dumps([text])})])
 def test_a_string_that_looks_like_a_known_credential_is_replaced(credential, around, place):
-    """Wherever in a text it stands, in JSON in JSON too, and as a name; what stands around it is kept."""
+    """Wherever it occurs in a string, even in nested JSON or as a name; its surroundings are kept."""
     text = place(around.replace("%s", credential))
     made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED).decode()
     assert "unter2" not in made
@@ -139,7 +139,7 @@ PAIRS = [
 @pytest.mark.parametrize("pair", PAIRS, ids=json.dumps)
 @pytest.mark.parametrize("place", [lambda pair: pair, lambda pair: [pair, 1], json.dumps, lambda p: json.dumps([[p]])])
 def test_a_value_whose_name_stands_beside_it_is_replaced(pair, place):
-    """In an object with name and value, in a list of the two, in a command's words."""
+    """In an object with name and value, in a list of the two, and among a command's words."""
     made = recorded({"headers": place(pair)}, REDACTOR, UNSIGNED)
     assert b"hunter2" not in made
     assert b"1234" not in made
@@ -147,7 +147,7 @@ def test_a_value_whose_name_stands_beside_it_is_replaced(pair, place):
 
 
 def test_in_a_pair_only_the_value_is_replaced():
-    """What it was about stays."""
+    """The name stays."""
     assert kept({"h": [{"name": "Authorization", "value": "x", "n": 1}, {"name": "Accept", "value": "x"}]}) == {
         "h": [{"name": "Authorization", "value": GONE, "n": 1}, {"name": "Accept", "value": "x"}]
     }
@@ -180,7 +180,7 @@ NAMED = {
 
 @pytest.mark.parametrize(("text", "wanted"), NAMED.items())
 def test_a_value_named_as_a_secret_in_a_string_is_replaced(text, wanted):
-    """JSON stays JSON; of anything else the value goes and the rest stays."""
+    """JSON stays JSON; elsewhere only the value is replaced."""
     assert kept({"command": text}) == {"command": wanted}
 
 
@@ -226,7 +226,7 @@ COMMANDS = {
 @pytest.mark.parametrize(("text", "wanted"), COMMANDS.items())
 @pytest.mark.parametrize("place", [lambda text: text, lambda text: {"argv": ["bash", "-c", text]}, lambda t: [[t, 1]]])
 def test_credentials_in_command_lines_are_replaced(text, wanted, place):
-    """By options that have no name of a secret too, and in whatever a command writes, reads or configures."""
+    """Even after options without a telling name, and in what a command writes, reads or configures."""
     assert kept({"command": place(text)}) == {"command": place(wanted)}
 
 
@@ -245,13 +245,13 @@ WORDS = [
 @pytest.mark.parametrize(("words", "wanted"), WORDS, ids=str)
 @pytest.mark.parametrize("place", [lambda words: words, lambda words: [{"n": [words, 1]}]])
 def test_in_a_list_the_value_after_an_option_or_a_header_is_replaced(words, wanted, place):
-    """A command's words, and headers as libraries list them."""
+    """In a command's words, and in headers as libraries list them."""
     assert kept({"a": place(words)}) == {"a": place(wanted)}
 
 
 @pytest.mark.parametrize("place", [lambda key: key, lambda key: {"keys": [key]}, json.dumps])
 def test_the_private_half_of_a_json_web_key_is_replaced(place):
-    """Its public half says which key it was."""
+    """Its public half stays, and identifies the key."""
     key = {"kty": "RSA", "n": "abc", "e": "AQAB", "d": "hunter2", "p": "hunter2", "oth": ["hunter2"]}
     made = recorded({"key": place(key)}, REDACTOR, UNSIGNED)
     assert b"hunter2" not in made
@@ -260,7 +260,7 @@ def test_the_private_half_of_a_json_web_key_is_replaced(place):
 
 
 def test_pass_is_a_password_if_its_value_is_a_string():
-    """`true` and a number say that something passed."""
+    """`true` or a number only means that something passed."""
     assert kept({"pass": "hunter2"}) == {"pass": GONE}
     for value in (True, 12, None, "yes", ""):
         assert kept({"pass": value}) == {"pass": value}
@@ -275,7 +275,7 @@ LONG = [
 
 @pytest.mark.parametrize("value", LONG, ids=json.dumps)
 def test_shortened_json_holds_no_secret(value):
-    """It is JSON no more where it is cut, and still names what it holds."""
+    """Shortened JSON is not valid, but still names its values."""
     made = recorded({"a": json.dumps([value, "x" * 5_000])}, REDACTOR, UNSIGNED)
     assert b"hunter2" not in made
     assert b'"length":' in made
@@ -283,7 +283,7 @@ def test_shortened_json_holds_no_secret(value):
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_nested_json_is_searched_for_secrets(times):
-    """However often it was quoted, also with letters written as escapes."""
+    """However often it is quoted, and even with letters as escapes."""
     text = '{"\\u0070assword": "hunter2", "n": 1}'
     for _ in range(times):
         text = json.dumps({"inner": text})
@@ -291,13 +291,13 @@ def test_nested_json_is_searched_for_secrets(times):
 
 
 def test_json_too_deep_to_search_is_not_kept():
-    """A thousand levels are of no use to a reader."""
+    """A thousand levels are useless to a reader."""
     made = recorded({"a": "[" * 1_000 + '{"password": "hunter2"}' + "]" * 1_000}, REDACTOR, UNSIGNED)
     assert b"hunter2" not in made
 
 
 def test_a_long_string_is_searched_before_it_is_shortened():
-    """No half of a secret stands at the end of what is kept."""
+    """So no half of a secret is left at the end."""
     for before in range(225, 260):
         for secret in (CREDENTIALS["GitHub"], "password=hunter2hunter2hunter2", PEM):
             text = "x" * before + " " + secret + " y" * 3_000
@@ -305,7 +305,7 @@ def test_a_long_string_is_searched_before_it_is_shortened():
 
 
 def test_policies_see_the_real_strings():
-    """The log's copy is a copy."""
+    """Redaction works on a copy."""
     value = {"a": [{"name": "token", "value": "x"}, "password=hunter2"], "b": ["--pin", "1"]}
     before = json.dumps(value)
     recorded(value, REDACTOR, UNSIGNED)
@@ -316,7 +316,7 @@ def test_policies_see_the_real_strings():
     "given_value", [*CREDENTIALS.values(), "PGPASSWORD=hunter2 psql", '{"password":"hunter2"}', "Cookie: hunter2"]
 )
 def test_no_reason_shows_a_redacted_value(given_value):
-    """A reason is stored and shown, too."""
+    """Because reasons are stored and shown, too."""
     rules = [{"type": "parameter_constraint", "tools": ["*"], "parameters": {"command": {"regex": "^ls$"}}}]
     body = {"id": "p", "name": "p", "rules": rules, "priority": 0, "enabled": True, "createdAt": 0}
     compiled = compile_agent(agent(), [policy_of(body)], REDACTOR.is_secret)
@@ -343,7 +343,7 @@ _WORDS = st.lists(
 @example("token=é", 1)
 @given(_WORDS.map("".join), st.integers(0, 2))
 def test_redaction_keeps_json_valid_and_its_shape(text, quoted):
-    """And what was redacted once is not changed by doing it again."""
+    """And redacting twice changes nothing."""
     for _ in range(quoted):
         text = json.dumps(text)
     made = kept({"a": text, "n": [text, 1]})
@@ -354,7 +354,7 @@ def test_redaction_keeps_json_valid_and_its_shape(text, quoted):
 
 @given(st.text(st.sampled_from('sk-ghp_AKIAeyJ.:/@\\"\n-BEGINEDbearer 0aZ='), max_size=80))
 def test_json_without_credentials_is_json(text):
-    """Whatever stands next to them."""
+    """Whatever is next to them."""
     raw = json.dumps({"a": text})
     assert set(json.loads(without_credentials(raw))) == {"a"}
     assert holds_credentials(raw.encode()) == (without_credentials(raw) != raw)

@@ -20,7 +20,7 @@ LAST_MS = 253_402_300_799_999
     ],
 )
 def test_a_time_is_written_in_utc_with_milliseconds(time_ms, text):
-    """RFC 3339, always of the same length, so that texts sort as times do."""
+    """RFC 3339, always of the same length, so strings sort by time."""
     assert rfc3339(time_ms) == text
     assert parse_time_ms(text) == time_ms
 
@@ -76,7 +76,7 @@ def test_a_date_is_its_first_instant():
     ],
 )
 def test_an_invalid_time_is_refused_with_an_example(text):
-    """One sentence for every way to be wrong."""
+    """The same sentence for every kind of error."""
     with pytest.raises(ValueError, match="is not an ISO 8601 time from 1970 to 9999 such as 2026-11-20T12:34:56Z"):
         parse_time_ms(text)
 
@@ -100,7 +100,7 @@ NOW = "2026-11-22T10:30:00.000Z"
     ],
 )
 def test_everyday_words_for_times_are_understood(said, begin, end):
-    """A day begins where it is a beginning and ends where it is an end."""
+    """A day means its start in `from` and its end in `to`."""
     now_ms = parse_time_ms(NOW)
     assert rfc3339(parse_moment_ms(said, now_ms)) == begin
     assert rfc3339(parse_moment_ms(said, now_ms, end=True)) == end
@@ -108,6 +108,6 @@ def test_everyday_words_for_times_are_understood(said, begin, end):
 
 @pytest.mark.parametrize("said", ["", "tomorrow", "24h", "-24", "- 24h", "-1y", "-\u0661h", "Yesterday", "2026-11-31"])
 def test_an_invalid_time_is_answered_with_all_forms(said):
-    """One sentence has them all."""
+    """In one sentence."""
     with pytest.raises(ValueError, match="is no time such as 2026-11-20T12:34:56Z, 2026-11-20, yesterday, today, now"):
         parse_moment_ms(said, 0)

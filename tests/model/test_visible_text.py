@@ -51,7 +51,7 @@ HIDDEN = {
 @pytest.mark.parametrize("character", HIDDEN.values(), ids=HIDDEN)
 @pytest.mark.parametrize("text", ["file.{}delete", "{}", "ünï{}"])
 def test_hidden_characters_are_rejected(character, text):
-    """Wherever they stand, and the error says where and which, without repeating them."""
+    """Wherever they occur; the error says where and which, without repeating them."""
     hiding = text.format(character)
 
     with pytest.raises(FieldError) as raised:
@@ -81,7 +81,7 @@ def test_prose_may_contain_only_line_feeds_and_tabs_as_hidden_characters():
 
 
 def test_every_control_or_format_character_is_rejected():
-    """By its category, so that characters that Unicode adds later are rejected too."""
+    """By its Unicode category, so future characters are covered."""
     accepted = []
     for code in range(sys.maxunicode + 1):
         if unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}:
@@ -94,6 +94,6 @@ def test_every_control_or_format_character_is_rejected():
 
 
 def test_hidden_characters_are_shown_as_their_code():
-    """Whatever a caller sent can be quoted in a sentence without changing how the sentence reads."""
+    """So callers' strings can be quoted without changing how a sentence reads."""
     assert with_hidden_shown("a\u202eb\0 é🚀\ufe0f\n") == "a\\u{202e}b\\u{0} é🚀\\u{fe0f}\\u{a}"
     assert with_hidden_shown("plain") == "plain"

@@ -120,7 +120,7 @@ async def change_something(past, rng, agent_id, others):
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))])
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["the agent is there", "the agent is gone"])
 async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, seed, is_deleted):
-    """Exact, though many changes and entries share a millisecond."""
+    """Exactly, even if many changes and entries share a millisecond."""
     rng = random.Random(seed)
     others = (await past.agents.create(past.workspace_id, "others", None)).id
     agent_id = (await past.agents.create(past.workspace_id, "a", None, groups=["crew"])).id
@@ -148,7 +148,7 @@ async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, s
 
 
 async def test_changes_without_an_entry_number_are_compared_by_time(client, past):
-    """Those of an older release: exact but within their own millisecond."""
+    """Changes of an older release: exactly, except within their own millisecond."""
     agent = await past.agents.create(past.workspace_id, "a", None)
     policy = await past.policies.create(past.workspace_id, agent.id, name="p", rules=ALLOW)
     name = Keyspace(past.workspace_id).changes
@@ -167,7 +167,7 @@ async def test_changes_without_an_entry_number_are_compared_by_time(client, past
 
 @pytest.mark.parametrize("is_deleted", [False, True])
 async def test_a_policy_changed_too_often_since_is_no_longer_known(client, ids, workspace_id, is_deleted):
-    """As many versions of a policy as are kept, also of one that is gone; newer entries are still known."""
+    """Even if the policy was deleted; newer entries can still be explained."""
     past = Past(client, ids, workspace_id, kept=4)
     agent = await past.agents.create(workspace_id, "a", None)
     policy = await past.policies.create(workspace_id, agent.id, name="p", rules=ALLOW)
@@ -186,7 +186,7 @@ async def test_a_policy_changed_too_often_since_is_no_longer_known(client, ids, 
 
 
 async def test_an_agent_that_never_existed_is_unknown(past):
-    """Nor one of another workspace."""
+    """Nor is one of another workspace known."""
     agent = await past.agents.create(past.workspace_id, "a", None)
     await past.look(agent.id)
     with pytest.raises(AgentNotFound):
@@ -194,7 +194,7 @@ async def test_an_agent_that_never_existed_is_unknown(past):
 
 
 async def test_before_its_creation_there_was_no_agent(past):
-    """The moment before its creation has none."""
+    """Not even at the moment before."""
     await past.look("018bcfe5-6800-7000-8000-00000000cafe")
     agent = await past.agents.create(past.workspace_id, "a", None)
     await past.look(agent.id)

@@ -26,7 +26,7 @@ def both_sides_of(case: Case) -> BothSides:
 
 @pytest.mark.parametrize("case", with_calls(CASES), ids=lambda case: case.name)
 def test_each_case_is_decided_as_it_says(case):
-    """Both evaluators give each call the wanted result, policy, rule and, where the case has them, reason and wait."""
+    """Both evaluators give the expected result, policy, rule and, if the case has them, reason and wait."""
     sides = both_sides_of(case)
     for number, call in enumerate(case.calls):
         for edit in call.edits:
@@ -57,7 +57,7 @@ def test_each_case_is_decided_as_it_says(case):
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.name)
 def test_each_case_is_refused_as_it_says(case):
-    """The last policy is a validation error at the wanted path; those before it are accepted."""
+    """The last policy is a validation error at the expected path; the earlier ones are accepted."""
     *accepted, body = [json.dumps(policy | owner_of(policy, AGENT_ID)).encode() for policy in case.policies]
     for each in accepted:
         decode_body(each, CreatePolicy)
@@ -71,7 +71,7 @@ def test_each_case_is_refused_as_it_says(case):
 
 
 def test_every_policy_of_a_decided_case_is_accepted_by_the_api():
-    """A case shows how the service decides, so its policies must get into the service."""
+    """Because a case shows how the service decides."""
     for case in with_calls(CASES):
         for policy in [
             *case.policies,
@@ -81,11 +81,11 @@ def test_every_policy_of_a_decided_case_is_accepted_by_the_api():
 
 
 def test_cases_have_names_of_their_own():
-    """docs/semantics.md refers to a case by its name alone."""
+    """Because docs/semantics.md refers to cases by name."""
     names = [case.name for case in CASES]
     assert sorted(set(names)) == sorted(names)
 
 
 def test_a_case_either_decides_or_is_refused():
-    """One that does neither would show nothing."""
+    """A case that did neither would show nothing."""
     assert [case.name for case in CASES if bool(case.calls) == bool(case.refused)] == []

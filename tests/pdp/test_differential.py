@@ -326,7 +326,7 @@ few_constraints = st.one_of(
 @PROFILE
 @given(st.data(), st.sampled_from(["x", "p.x", "a.b.c", "a.b.c.d"]), few_constraints)
 def test_every_spelling_of_a_name_is_judged_alike(data, name, constraint):
-    """Few values, so that booleans, numbers and their texts meet under each spelling."""
+    """With few values, so booleans, numbers and strings often meet under each spelling."""
     given_parameters = data.draw(spelled(name))
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
     assert (check(given_parameters, {}) is None) == satisfied(name, constraint, given_parameters)
@@ -342,7 +342,7 @@ json_values = st.recursive(
 @PROFILE
 @given(st.sampled_from(NAMES), constraints(), json_values, json_values)
 def test_any_json_is_judged_alike(name, constraint, value, other):
-    """Any number, text and nesting that a caller can send: no error, and the mirror's answer."""
+    """Any numbers, strings and nesting: without an error, and with the mirror's answer."""
     given_parameters = msgspec.json.decode(
         msgspec.json.encode({"x": value, "p": {"x": other}, "a": {"b": value}, "p.x": other})
     )
@@ -353,7 +353,7 @@ def test_any_json_is_judged_alike(name, constraint, value, other):
 @PROFILE
 @given(st.sampled_from(SCALARS), st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3))
 def test_an_enum_and_its_mirror_agree(value, members):
-    """Equal in type and value: the numbers, texts and constants that languages like to confuse."""
+    """By type and value, for numbers, strings and constants that languages confuse."""
     check = compile_constraint("x", Constraint(enum=members), secret=False)
     assert (check({"x": value}, {}) is None) == satisfied("x", {"enum": members}, {"x": value})
 
@@ -363,7 +363,7 @@ def test_an_enum_and_its_mirror_agree(value, members):
     st.lists(st.sampled_from([*PATTERNS, "a.b.*", "a.*", "..*"]), min_size=1, max_size=3), st.text("ab.*", max_size=6)
 )
 def test_patterns_and_their_mirror_agree(patterns, tool):
-    """On texts of letters, dots and stars alone."""
+    """On strings of letters, dots and stars."""
     assert covers(patterns, tool) == naive.covers(patterns, tool)
 
 
@@ -477,7 +477,7 @@ circumstances = st.fixed_dictionaries(
 @PROFILE
 @given(st.sampled_from(OTHER_NAMES), any_constraints(), calls, calls)
 def test_every_constraint_and_its_mirror_agree(name, constraint, given_parameters, context):
-    """Arrays, other values of the call, and what texts mean."""
+    """Including arrays, other values of the call, and strings with a meaning."""
     check = compile_constraint(name, msgspec.convert(constraint, Constraint), secret=False)
     call = {"parameters": given_parameters, "context": context}
     assert (check(given_parameters, context) is None) == naive.satisfies(call, "parameters", name, constraint)
@@ -496,7 +496,7 @@ def test_the_conditions_of_a_rule_and_their_mirror_agree(word, wanted, given_par
 @PROFILE
 @given(POLICIES, st.data(), st.sampled_from(TOOLS), calls, calls, st.sampled_from(STARTS))
 def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, given_parameters, context, start):
-    """Tiers, quotas and the rule that is named, where rules apply to some calls only."""
+    """In tiers, quotas and the named rule, if rules apply only to some calls."""
     for body in bodies:
         for rule in body["rules"]:
             if rule["type"] != "denial_breaker" and data.draw(st.booleans()):

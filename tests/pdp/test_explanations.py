@@ -277,7 +277,7 @@ async def test_quotas_and_budgets_show_what_is_left_and_when_it_frees(client):
 
 
 async def test_a_sequence_rule_shows_what_the_session_was_allowed(client):
-    """And what it was not allowed; another session has another answer."""
+    """And what it was not; another session has another answer."""
     sequence = {"forbiddenAfter": ["web.*"], "requiresBefore": ["login"], "withinSeconds": 60}
     rules = [
         {"type": "tool_allowlist", "tools": ["*"]},
@@ -306,7 +306,7 @@ async def test_a_sequence_rule_shows_what_the_session_was_allowed(client):
 
 
 async def test_an_explanation_tells_tiers_and_guardrails_apart(client):
-    """What is above, what decides, what is below, what is off, and what restricts."""
+    """What is above the deciding tier, what decides, what is below, what is off, and what restricts."""
     allow = {"type": "tool_allowlist", "tools": ["file.read", "mail.*"]}
     bodies = [
         {"id": "high", "name": "high", "priority": 9, "rules": [{"type": "tool_denylist", "tools": ["rm"]}]},

@@ -105,7 +105,7 @@ class Workspace:
 
 
 async def test_every_case_is_decided_alike_on_every_store(client):
-    """Through the scripts that create, edit and commit."""
+    """Through the scripts that create, edit and commit policies and decisions."""
     for case in CASES:
         workspace = await Workspace(client).enter(
             case.policies, case.agent.get("status", "active"), case.agent.get("groups", ())

@@ -54,13 +54,13 @@ async def test_we_see_the_requests_that_h11_sees_or_refuse(batch):
 
 @pytest.mark.parametrize("stream", WE_READ_LESS.values(), ids=WE_READ_LESS)
 async def test_where_the_readings_differ_ours_is_the_stricter_one(stream):
-    """Every line of the list is needed."""
+    """No line of the list is superfluous."""
     ours, statuses, state = await we_read(stream)
     assert (ours, statuses[-1:], state) == ([], [400], "lingering")
 
 
 async def test_where_we_read_more_than_h11_the_rfc_asks_for_it():
-    """Both lines of the list."""
+    """As both lines of the list say."""
     empty = b"\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"
     blanks = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1 ;a=b\r\nx\r\n0\r\n\r\n"
     for stream, shape in zip((empty, blanks), WE_READ_MORE.values(), strict=True):

@@ -51,7 +51,7 @@ async def test_a_silent_connection_is_closed(far_end):
 
 @pytest.mark.parametrize("part", [GET[:1], GET[:-2], POST[:-2], CHUNKS[:-4]])
 async def test_a_head_that_does_not_end_in_time_is_408(far_end, part):
-    """Even if a byte arrives now and then: the time runs from the first."""
+    """Even if a byte arrives now and then: the time runs from the first byte."""
     for byte in part:
         await far_end.send(bytes([byte]))
         await far_end.pass_time(bounds.REQUEST_SECONDS / len(part) - 0.001)
@@ -64,7 +64,7 @@ async def test_a_head_that_does_not_end_in_time_is_408(far_end, part):
     "part", [POST + b"abc", CHUNKS + b"3\r\nabc", CHUNKS + b"3\r\nabc\r\n0\r\n", CHUNKS + b"0\r\na: b\r\n", CHUNKS]
 )
 async def test_a_body_that_does_not_end_in_time_ends_the_connection(recorder, part):
-    """Trailers included. Whatever waits for the body is told, and answers last."""
+    """Trailers included. A handler that waits for the body is told, and its answer is the last."""
     far_end = FarEnd(recorder)
     await far_end.send(part)
     await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
@@ -105,7 +105,7 @@ async def test_an_answer_is_waited_for_as_long_as_it_takes():
 
 
 async def test_a_client_that_does_not_read_is_closed(far_end):
-    """What was held for it is freed."""
+    """The memory held for it is freed."""
     far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000), shared=far_end.shared)
     far_end.transport.reads = False
     await far_end.send(GET)
@@ -116,7 +116,7 @@ async def test_a_client_that_does_not_read_is_closed(far_end):
 
 
 async def test_a_client_that_reads_again_gets_everything(far_end):
-    """Requests that it sent meanwhile are answered then, not before."""
+    """Its later requests are answered only then."""
     far_end = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 100_000))
     far_end.transport.reads = False
     await far_end.send(GET * 3)
@@ -149,7 +149,7 @@ async def test_a_stream_waits_for_its_reader():
 
 
 async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
-    """Closing over unread bytes would reset the answer away, so they are dropped for a while."""
+    """Closing with unread bytes would reset the connection and lose the answer, so bytes are dropped for a while."""
     await far_end.send(b"no HTTP\r\n\r\n")
     assert (far_end.state, far_end.transport.ended, far_end.transport.closed) == ("lingering", True, False)
     for _ in range(10):
@@ -160,7 +160,7 @@ async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
 
 
 async def test_a_replica_that_stops_answers_requests_on_their_way(far_end, recorder):
-    """The answer says that the connection closes; a connection that has asked nothing closes soon."""
+    """The answer says that the connection closes; an idle connection closes soon."""
     quiet = FarEnd(recorder)
     for each in (far_end, quiet):
         each.protocol.shutdown()
@@ -172,7 +172,7 @@ async def test_a_replica_that_stops_answers_requests_on_their_way(far_end, recor
 
 
 async def test_a_replica_that_stops_answers_requests_waiting_in_line(far_end):
-    """All of them have been accepted."""
+    """Because all of them have been accepted."""
     await far_end.send(POST)
     far_end.protocol.shutdown()
     await far_end.send(b"body" + GET + GET)
@@ -196,7 +196,7 @@ async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent)
 
 
 async def test_a_body_that_begins_while_a_replica_stops_has_as_little_time(far_end):
-    """As one that had begun before."""
+    """As little as one that had begun before."""
     far_end.protocol.shutdown()
     await far_end.send(POST + b"bo")
     await far_end.pass_time(bounds.DRAIN_REQUEST_SECONDS)
@@ -204,7 +204,7 @@ async def test_a_body_that_begins_while_a_replica_stops_has_as_little_time(far_e
 
 
 async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream():
-    """Whether it stopped reading before or stops now: it gets a second, not the usual half minute."""
+    """Whether it stops reading before or after: it gets a second, not the usual half minute."""
 
     async def endless(scope, _receive, send):
         scope["state"][OPEN_ANSWER] = "key"
@@ -226,7 +226,7 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
 
 
 async def test_a_closed_connection_leaves_no_timer(far_end):
-    """Whatever it has waited for."""
+    """Whatever it was waiting for."""
     await far_end.send(GET + POST)
     far_end.protocol.connection_lost(None)
     assert far_end.clock.timers == []
@@ -247,7 +247,7 @@ async def test_a_head_without_end_is_431(far_end, head, piece):
 
 
 async def test_too_many_headers_are_431(far_end, recorder):
-    """Each costs forty times its bytes."""
+    """Each header costs forty times its bytes."""
     fields = b"a:\r\n" * (bounds.FIELDS_MAX - 1)
     await far_end.send(b"GET / HTTP/1.1\r\nHost: h\r\n" + fields + b"\r\n")
     assert len(recorder.requests) == 1
@@ -292,7 +292,7 @@ async def test_a_body_is_read_only_once_it_is_wanted():
 
 
 async def test_later_requests_wait_in_the_socket(recorder):
-    """One read of it is all that a connection holds."""
+    """A connection holds at most one read of them."""
     far_end = FarEnd(slow_answer)
     await far_end.send(GET * 10_000)
     assert far_end.transport.paused
@@ -330,7 +330,7 @@ async def test_a_good_request_before_a_bad_one_is_answered_first(far_end, record
 
 
 async def test_no_request_begins_before_the_earlier_ones_are_answered():
-    """Not even parsed: a malformed request is refused in its turn."""
+    """They are not even parsed: a malformed request is refused in its turn."""
     answering = []
 
     async def application(scope, receive, send):
@@ -360,7 +360,7 @@ async def test_a_client_that_closes_its_sending_side_gets_its_answers(far_end):
 
 
 async def test_a_client_that_closes_its_half_while_it_is_answered_gets_the_answer():
-    """It may take a while; then the connection closes."""
+    """However long the answer takes; then the connection closes."""
     held = []
 
     async def application(_scope, receive, send):
@@ -431,6 +431,6 @@ async def test_after_an_early_answer_a_short_body_is_read_and_a_long_one_closes_
 
 @pytest.mark.parametrize("piece", [None, 1, 2, 3])
 async def test_empty_lines_before_a_request_are_ignored(far_end, recorder, piece):
-    """RFC 9112, section 2.2; wherever they are cut."""
+    """RFC 9112, section 2.2; wherever reads split them."""
     await far_end.send(b"\r\n\r\n" + GET + b"\r\n" + GET + b"\r\n", piece)
     assert far_end.statuses == [200] * len(recorder.requests) == [200, 200]

@@ -107,7 +107,7 @@ async def test_each_lane_keeps_its_own_requests(make_pair, is_fast, stays):
 
 
 async def test_requests_behind_a_moving_one_move_with_it(make_pair):
-    """Those before it are answered first, and all of their answers written."""
+    """Those before it are answered first, and their answers written."""
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
     await far_end.send(CALL + CALL + GET + CALL)
@@ -117,7 +117,7 @@ async def test_requests_behind_a_moving_one_move_with_it(make_pair):
 
 @pytest.mark.parametrize("first", [CALL, GET])
 async def test_a_moved_request_is_answered_by_the_lane_it_moved_to(make_pair, first):
-    """Whatever it is: the other lane knows why. Only the requests after it are looked at again."""
+    """Whatever it is: the other lane had a reason. Only later requests are judged again."""
     sent = make_pair(is_fast=False)
     await sent.connect().send(CALL)
     sent.moved()
@@ -130,7 +130,7 @@ async def test_a_moved_request_is_answered_by_the_lane_it_moved_to(make_pair, fi
 
 
 async def test_earlier_answers_are_written_before_it_moves(make_pair):
-    """The other lane cannot write what waits in this process."""
+    """The other lane cannot write answers held in this process."""
     pair = make_pair(is_fast=False)
     far_end = pair.connect()
     far_end.transport.reads = False
@@ -152,7 +152,7 @@ async def test_a_client_that_does_not_read_does_not_move_for_ever(make_pair):
 
 
 async def test_if_the_other_lane_is_stuck_the_answer_is_503(make_pair):
-    """And the connection ends: whatever follows would wait as long."""
+    """And the connection ends: later requests would wait as long."""
     pair = make_pair(is_fast=True)
     while pair.here.send(pair.ends[0].fileno(), b"x" * 1000, 0) == "moved":
         pass
@@ -182,7 +182,7 @@ async def test_a_waiting_connection_moves_as_soon_as_there_is_room(make_pair):
 
 @pytest.mark.parametrize(("is_fast", "request_"), [(True, GET), (True, CHUNKED[:-9]), (False, CALL), (False, CHUNKED)])
 async def test_if_the_other_lane_has_ended_the_request_is_answered_here(make_pair, is_fast, request_):
-    """With those before and behind it, as if there had never been two."""
+    """With those before and after it, as if there were only one lane."""
     pair = make_pair(is_fast=is_fast)
     pair.there.listen(asyncio.get_running_loop(), pair.came.append)
     pair.there.close(pair.came.append)
@@ -240,7 +240,7 @@ async def test_waiting_connections_move_in_order_with_one_timer(make_pair):
 
 
 async def test_a_request_that_does_not_fit_into_a_message_is_503(make_pair, monkeypatch):
-    """None is that large. If one were, it would neither move nor stay."""
+    """None is that large; if one were, it could neither move nor stay."""
     monkeypatch.setattr("app.lane.MESSAGE_BYTES", 30)
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
@@ -249,7 +249,7 @@ async def test_a_request_that_does_not_fit_into_a_message_is_503(make_pair, monk
 
 
 async def test_a_client_that_closed_its_side_before_the_move_is_answered(make_pair):
-    """Whether more of its request comes first, or the end of the stream, or nothing."""
+    """Whether the rest of its request, the end of the stream or nothing arrives first."""
     sent = make_pair(is_fast=False)
     await sent.connect().send(CALL)
     sent.moved()
