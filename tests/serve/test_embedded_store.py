@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import clean_env
-from serving import COMPACTOR, REPLICA, STORE, Service, all_gone, kill
+from serving import COMPACTOR, NEW_INTERPRETER, REPLICA, STORE, Service, all_gone, kill
 
 from app.serve.embedded_secret import embedded_secret
 from app.settings import SettingsError
@@ -29,9 +29,9 @@ NO_WHEEL = (
 
 
 @pytest.fixture
-def service(tmp_path):
+def service(request, tmp_path):
     """A service on a store of its own, not started yet; whatever the test does, it is gone afterwards."""
-    made = Service(tmp_path)
+    made = Service(tmp_path, program=getattr(request, "param", None))
     yield made
     if made.process is not None and made.process.poll() is None:
         made.stop()
@@ -43,6 +43,7 @@ def without_servers(folder: Path) -> str:
     return str(folder / "bin")
 
 
+@pytest.mark.parametrize("service", [NEW_INTERPRETER], indirect=True)
 def test_the_first_start_prints_the_key_once_and_a_command_that_works(service, program):
     """What a newcomer copies from the terminal answers, and the key is never shown again."""
     program("curl", "the curl line of the first start")
@@ -171,6 +172,7 @@ def test_the_secret_is_made_once_and_kept_for_its_user_alone(tmp_path):
         embedded_secret(tmp_path)
 
 
+@pytest.mark.parametrize("service", [NEW_INTERPRETER], indirect=True)
 def test_a_signal_during_the_start_ends_it(service):
     """Whatever runs by then is stopped, and the next start works."""
     service.launch()
@@ -280,7 +282,7 @@ def test_a_data_directory_that_is_a_file_is_named(tmp_path):
 def test_a_data_directory_that_may_not_be_written_is_named(tmp_path):
     """A sentence, not a traceback."""
     (tmp_path / "data").mkdir(mode=0o555)
-    service = Service(tmp_path).launch(preexec_fn=obey_permissions)
+    service = Service(tmp_path, program=NEW_INTERPRETER).launch(preexec_fn=obey_permissions)
     assert service.ended() == 1
     assert service.complained == (
         f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (Permission denied: {tmp_path}/data/lock)\n"

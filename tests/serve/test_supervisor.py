@@ -10,7 +10,7 @@ import httpx
 import pytest
 from calls import Callers, entries, make_agent
 from servers import ADMIN_KEY
-from serving import REPLICA, Service, all_gone, children_of, kill
+from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
 
 from app.serve.supervisor import console_command
 
@@ -23,6 +23,7 @@ def service(tmp_path, store):
     made = Service(
         tmp_path,
         "--workers=2",
+        program=NEW_INTERPRETER,
         REMIT_REDIS_URL=store.url,
         REMIT_BOOTSTRAP_KEY=ADMIN_KEY,
         REMIT_COMPACT="false",

@@ -10,27 +10,35 @@ import time
 from pathlib import Path
 
 import httpx
+from forked import Forked
 from servers import clean_env, free_port
 
 REPLICA, STORE, COMPACTOR = "app.serve.worker", "unixsocket:", "app.cli compact"
 
 
-class Service:
-    """One `remit serve`; its output goes to files, so that it can be read at any time."""
+NEW_INTERPRETER = ("-m", "app.cli")
 
-    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = ("-m", "app.cli"), **env: str) -> None:
+
+class Service:
+    """One `remit serve`; its output goes to files, so that it can be read at any time.
+
+    program: what a new interpreter runs; None = a process is forked that has loaded the console.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] | None = None, **env: str) -> None:
         self.port = free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
         self._out, self._err = folder / "stdout.txt", folder / "stderr.txt"
-        self._command = [sys.executable, *program, "serve", *arguments]
+        self._command = [sys.executable, *(program or NEW_INTERPRETER), "serve", *arguments]
+        self._start = Forked if program is None else subprocess.Popen
         self.data_dir = folder / "data"
         self.env = clean_env() | {"REMIT_PORT": str(self.port), "REMIT_DATA_DIR": str(self.data_dir)} | env
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
 
     def launch(self, **options) -> "Service":
         """Start the process, which may not serve yet, and forget earlier output."""
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = subprocess.Popen(self._command, env=self.env, stdout=out, stderr=err, **options)
+            self.process = self._start(self._command, env=self.env, stdout=out, stderr=err, **options)
         return self
 
     def start(self) -> "Service":
