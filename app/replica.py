@@ -4,7 +4,7 @@ Long because every part is made and connected here, where one can see what depen
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -32,20 +32,20 @@ from app.gc_freeze import freeze_heap
 from app.lane import Lane, Note
 from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
+from app.model.agents import Agent
 from app.model.ids import Ids
 from app.model.keys import Caller
+from app.model.policies import Policy
 from app.model.redaction import Redactor
 from app.model.signer import Signer
 from app.model.workspace_limits import WorkspaceLimits
 from app.past_decisions.agent_history import AgentHistory
 from app.past_decisions.explainer import PastDecisions
-from app.pdp import compile_agent
+from app.pdp import CompiledAgent, compile_agent
 from app.redis_client.blocking import BlockingReader
-from app.redis_client.client import Client, open_client
-from app.redis_client.handover import Handover
-from app.redis_client.pipelined import PipelinedClient
-from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH_PARTS
-from app.redis_client.urls import MasterLocator, StoreUrl
+from app.redis_client.client import Client
+from app.redis_client.clients import Clients, open_clients
+from app.redis_client.scripts import COMMITS
 from app.replay_jobs.processes import ReplayProcesses
 from app.replay_jobs.replayer import Replayer
 from app.settings import Settings, SettingsError
@@ -129,133 +129,127 @@ async def open_services(
     """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable."""
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
-    url = settings.redis_url
-    metrics, lane = metrics or Metrics(), lane or Lane()
-    client = open_client(url, settings.store_timeout_ms, wait_replicas=settings.wait_replicas)
-    prompt = open_client(url, settings.store_timeout_ms, prompt=True)
+    url, metrics, pool, stopping = settings.redis_url, metrics or Metrics(), FairThreadPool(), asyncio.Event()
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(client.close)
-        stack.push_async_callback(prompt.close)
-        where = StoreUrl.parse(url)
-        runner: ScriptRunner = prompt
-        if where.topology != "cluster":
-            server = MasterLocator(where) if where.topology == "sentinel" else url
-            scripts = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS)
-            link = PipelinedClient(server, settings.store_timeout_ms, scripts, written=metrics.sent)
-            stack.push_async_callback(link.close)
-            await link.open()
-            if isinstance(server, MasterLocator):
-                handover = Handover(where, server, (link, client, prompt))
-                stack.push_async_callback(handover.close)
-                handover.open()
-            runner = link
-        ids, clock = Ids(), StoreClock()
-        limits = WorkspaceLimits(
-            agents=settings.agents_max,
-            policies_per_agent=settings.policies_per_agent_max,
-            policies=settings.policies_max,
-            rate_limits_per_agent=settings.rate_limits_per_agent_max,
-            rules_bytes_per_agent=settings.rules_bytes_per_agent_max,
-            policies_per_group=settings.policies_per_group_max,
-            rate_limits_per_group=settings.rate_limits_per_group_max,
-            rules_bytes_per_group=settings.rules_bytes_per_group_max,
-            keys=settings.keys_max,
-            policy_versions=settings.policy_versions_max,
-        )
-        pool = FairThreadPool()
         stack.callback(pool.close)
-        call_pool, budget = SlowLanePool(pool, lane), LoopBudget(lane)
-        api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
-        policies = Policies(client, ids, limits, pool)
-        redactor = Redactor(settings.redact.split(","))
-        catalog, workspaces = Catalog(client), Workspaces(client, ids, api_keys)
-        cache = AgentCache(
-            Agents(prompt, ids, pool=pool),
-            lambda agent, policies, marks: compile_agent(agent, policies, redactor.is_secret, marks),
-            settings.agent_cache_bytes,
-            kept=freeze_heap,
-            pool=pool,
-            budget=budget,
+        clients = await stack.enter_async_context(
+            open_clients(url, settings.store_timeout_ms, COMMITS, settings.wait_replicas, metrics.sent)
         )
-        authenticator = Authenticator(
-            client, settings.caller_cache_size, prompt, tell=partial(lane.tell, Note.KEY_HAS_WORKED)
-        )
-        lane.hear(Note.KEY_HAS_WORKED, authenticator.hear)
-        metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
-        metrics.watch("remit_agent_cache_entries", lambda: len(cache))
-        metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))
-        commit = CommitDecision(
-            runner,
-            clock,
-            settings.audit_backlog_max,
-            metrics.answered,
-            settings.store_timeout_ms * 1_000,
-            settings.idempotency_keys_max,
-            metrics.diverged,
-            metrics.breaker_tripped,
-            metrics.crowded,
-        )
-        signer = Signer(settings.secrets)
-        bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
-        escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
-        stopping = asyncio.Event()
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
+        services = _services(settings, metrics, lane or Lane(), clients, pool, follower, stopping)
         if settings.bootstrap_key is not None:
-            await workspaces.ensure_default(settings.bootstrap_key)
-        changes, history = Changes(client), AgentHistory(client, limits.policy_versions, pool)
-        audit = AuditLog(client, drops_unarchived=settings.drops_unarchived)
-        yield Services(
-            settings=settings,
-            client=client,
-            readiness=Readiness(lane, client, (runner, prompt)),
-            workspaces=workspaces,
-            api_keys=api_keys,
-            authenticator=authenticator,
-            request_rates=RequestRates(settings.requests_per_second),
-            auth_failures=_auth_failures(settings, lane),
-            agents=agents,
-            policy_sets=PolicySets(client, ids, limits, pool),
-            policies=policies,
-            policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
-            divergences=Divergences(client, pool),
-            catalog=catalog,
-            tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
-            audit=audit,
-            sealing=SealingWatch(client),
-            past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
-            replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
-            replays=ReplayProcesses(settings, stopping),
-            changes=changes,
-            redactor=redactor,
-            signer=signer,
-            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool, budget),
-            explainer=Explainer(
-                client,
-                agents,
-                CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None),
-                escalated,
-                clock,
-                ids,
-                lambda agent, policies, marks: compile_agent(agent, policies, redactor.is_secret, marks),
-                pool,
-            ),
-            approvals=Approvals(client, ids, settings.audit_backlog_max),
-            outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
-            approval_follower=follower,
-            webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
-            delivery=Delivery(settings, Secrets(signer)),
-            endings=Endings(client, ids, settings.audit_backlog_max),
-            metrics=metrics,
-            pool=pool,
-            call_pool=call_pool,
-            open_answers=OpenAnswers(settings.streams_per_key),
-            large_calls=LargeCalls(),
-            newest=watch_newest(client, stopping),
-            callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
-            stopping=stopping,
-            note_decision=decision_noter(settings.log_decisions, cache.agent),
-        )
+            await services.workspaces.ensure_default(settings.bootstrap_key)
+        yield services
+
+
+def _services(
+    settings: Settings,
+    metrics: Metrics,
+    lane: Lane,
+    clients: Clients,
+    pool: FairThreadPool,
+    follower: ApprovalFollower,
+    stopping: asyncio.Event,
+) -> Services:
+    """Every part, with what it needs. Nothing is sent to the store yet."""
+    client, prompt, runner = clients
+    ids, clock, limits = Ids(), StoreClock(), _workspace_limits(settings)
+    call_pool, budget = SlowLanePool(pool, lane), LoopBudget(lane)
+    redactor, signer = Redactor(settings.redact.split(",")), Signer(settings.secrets)
+
+    def compiled(agent: Agent, policies: Sequence[Policy], marks: Mapping[str, int]) -> CompiledAgent:
+        return compile_agent(agent, policies, redactor.is_secret, marks)
+
+    api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
+    policies, catalog, changes = Policies(client, ids, limits, pool), Catalog(client), Changes(client)
+    audit = AuditLog(client, drops_unarchived=settings.drops_unarchived)
+    history = AgentHistory(client, limits.policy_versions, pool)
+
+    reader = Agents(prompt, ids, pool=pool)
+    cache = AgentCache(reader, compiled, settings.agent_cache_bytes, kept=freeze_heap, pool=pool, budget=budget)
+    authenticator = Authenticator(
+        client, settings.caller_cache_size, prompt, tell=partial(lane.tell, Note.KEY_HAS_WORKED)
+    )
+    lane.hear(Note.KEY_HAS_WORKED, authenticator.hear)
+    metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
+    metrics.watch("remit_agent_cache_entries", lambda: len(cache))
+    metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))
+    commit = _commit(settings, metrics, runner, clock)
+    unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
+    bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
+    escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
+    return Services(
+        settings=settings,
+        client=client,
+        readiness=Readiness(lane, client, (runner, prompt)),
+        workspaces=Workspaces(client, ids, api_keys),
+        api_keys=api_keys,
+        authenticator=authenticator,
+        request_rates=RequestRates(settings.requests_per_second),
+        auth_failures=_auth_failures(settings, lane),
+        agents=agents,
+        policy_sets=PolicySets(client, ids, limits, pool),
+        policies=policies,
+        policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
+        divergences=Divergences(client, pool),
+        catalog=catalog,
+        tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
+        audit=audit,
+        sealing=SealingWatch(client),
+        past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
+        replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
+        replays=ReplayProcesses(settings, stopping),
+        changes=changes,
+        redactor=redactor,
+        signer=signer,
+        authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool, budget),
+        explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),
+        approvals=Approvals(client, ids, settings.audit_backlog_max),
+        outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
+        approval_follower=follower,
+        webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
+        delivery=Delivery(settings, Secrets(signer)),
+        endings=Endings(client, ids, settings.audit_backlog_max),
+        metrics=metrics,
+        pool=pool,
+        call_pool=call_pool,
+        open_answers=OpenAnswers(settings.streams_per_key),
+        large_calls=LargeCalls(),
+        newest=watch_newest(client, stopping),
+        callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
+        stopping=stopping,
+        note_decision=decision_noter(settings.log_decisions, cache.agent),
+    )
+
+
+def _workspace_limits(settings: Settings) -> WorkspaceLimits:
+    return WorkspaceLimits(
+        agents=settings.agents_max,
+        policies_per_agent=settings.policies_per_agent_max,
+        policies=settings.policies_max,
+        rate_limits_per_agent=settings.rate_limits_per_agent_max,
+        rules_bytes_per_agent=settings.rules_bytes_per_agent_max,
+        policies_per_group=settings.policies_per_group_max,
+        rate_limits_per_group=settings.rate_limits_per_group_max,
+        rules_bytes_per_group=settings.rules_bytes_per_group_max,
+        keys=settings.keys_max,
+        policy_versions=settings.policy_versions_max,
+    )
+
+
+def _commit(settings: Settings, metrics: Metrics, runner: ScriptRunner, clock: StoreClock) -> CommitDecision:
+    return CommitDecision(
+        runner,
+        clock,
+        settings.audit_backlog_max,
+        metrics.answered,
+        settings.store_timeout_ms * 1_000,
+        settings.idempotency_keys_max,
+        metrics.diverged,
+        metrics.breaker_tripped,
+        metrics.crowded,
+    )
 
 
 def _auth_failures(settings: Settings, lane: Lane) -> AuthFailures:

@@ -107,6 +107,7 @@ CHECK_KEY = _BY_NAME["check_key"]
 COMMIT_ASKING = _BY_NAME["commit_asking"]
 COMMIT_DECISION = _BY_NAME["commit_decision"]
 COMMIT_WITH_PARTS = _BY_NAME["commit_with_parts"]
+COMMITS = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS)
 DECIDE_APPROVAL = _BY_NAME["decide_approval"]
 DELETE_AGENT = _BY_NAME["delete_agent"]
 DELETE_POLICY = _BY_NAME["delete_policy"]
