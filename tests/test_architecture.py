@@ -50,7 +50,7 @@ PROCESSES = {layer_of(path) for path in APP.rglob("*.py")} - MAY_IMPORT.keys() -
 
 @pytest.mark.parametrize("layer", MAY_IMPORT)
 def test_a_layer_imports_only_what_the_page_lets_it(layer):
-    """The arrows are those of the table, and it draws none that is not there."""
+    """The table has exactly the actual imports."""
     imported = {
         name.split(".")[1]
         for path, name in all_imports()
@@ -60,7 +60,7 @@ def test_a_layer_imports_only_what_the_page_lets_it(layer):
 
 
 def test_the_layers_have_an_order():
-    """No two layers may import each other, not over others either."""
+    """No two layers may import each other, even indirectly."""
     left = dict(MAY_IMPORT)
     while left:
         lowest = {layer for layer, allowed in left.items() if not allowed & left.keys()}
@@ -78,7 +78,7 @@ def at_import(body):
 
 
 def test_no_module_imports_itself_over_others():
-    """Not within a layer either: whichever module is imported first, it loads."""
+    """Not even within a layer, so modules can be imported in any order."""
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for path in APP.rglob("*.py")
@@ -97,7 +97,7 @@ def test_no_module_imports_itself_over_others():
 
 
 def test_the_page_names_every_layer_and_process():
-    """What is not in the table is a process, and the page says which those are."""
+    """Layers that are not in the table are processes, and the page names them."""
     assert all((APP / layer).is_dir() or (APP / f"{layer}.py").is_file() for layer in MAY_IMPORT)
     sentence = PAGE.split(" are the processes; nothing below imports them", 1)[0].rpartition("\n\n")[2]
     assert set(re.findall(r"`(\w+)`", sentence)) == PROCESSES
@@ -105,7 +105,7 @@ def test_the_page_names_every_layer_and_process():
 
 @pytest.mark.parametrize("library", IMPORTED_BY)
 def test_a_library_is_imported_where_the_page_says(library):
-    """There and nowhere else."""
+    """Only there."""
     assert {layer_of(path) for path, name in all_imports() if name.split(".")[0] == library} == IMPORTED_BY[library]
 
 
@@ -119,7 +119,7 @@ LONG = 260
     ids=lambda path: path.name,
 )
 def test_a_long_module_says_why(path):
-    """In its docstring, in a sentence that begins with "Long because": else there is a second concern to move out."""
+    """In a sentence of its docstring that begins with "Long because"; otherwise it should be split."""
     assert re.search(r"^Long because [a-z]", ast.get_docstring(ast.parse(path.read_text())), re.MULTILINE)
 
 
@@ -130,7 +130,7 @@ turn it is to send."""
 
 
 def test_every_reader_of_the_log_uses_the_facade():
-    """`AuditLog` has all that is read of a log, so no reader needs to know what of it is sealed."""
+    """`AuditLog` has all reading methods, so no reader needs to know which part of the log is sealed."""
     named = {
         name.name
         for path in sorted(APP.rglob("*.py"))
@@ -153,7 +153,7 @@ def test_every_file_that_the_page_names_exists():
 
 
 def test_every_place_that_contributing_names_is_there():
-    """A newcomer is sent to files and folders that `ls` shows."""
+    """CONTRIBUTING sends newcomers to files and folders that exist."""
     places = (ROOT / "CONTRIBUTING.md").read_text().split("## Where a new thing goes", 1)[1].split("## ", 1)[0]
     named = set(re.findall(r"`((?:app|lua|tests|docs|bench|clients)/[\w./]*)`", places))
     assert len(named) > 25

@@ -47,7 +47,7 @@ async def begun(gate):
 
 
 async def test_a_caller_gets_what_the_function_returns_or_raises():
-    """Both come out of the thread."""
+    """Results and exceptions both come out of the thread."""
     pool = FairThreadPool()
     assert await pool.run("w", threading.get_ident) != threading.get_ident()
     with pytest.raises(ZeroDivisionError):
@@ -57,7 +57,7 @@ async def test_a_caller_gets_what_the_function_returns_or_raises():
 
 
 async def test_a_workspace_never_has_every_thread(gate):
-    """However much one has running and waiting, work of another begins at once."""
+    """However much one workspace has running and waiting, another's work begins at once."""
     pool = FairThreadPool(threads=2)
     hostile = [asyncio.create_task(pool.run("hostile", gate.wait)) for _ in range(12)]
     await begun(gate)
@@ -68,7 +68,7 @@ async def test_a_workspace_never_has_every_thread(gate):
 
 
 async def test_workspaces_take_turns(gate):
-    """One that has ten waiting gets no more turns than one that has one."""
+    """One with ten waiting jobs gets no more turns than one with a single job."""
     pool = FairThreadPool(threads=1)
     first = asyncio.create_task(pool.run("first", gate.wait, "first"))
     await begun(gate)
@@ -82,7 +82,7 @@ async def test_workspaces_take_turns(gate):
 
 
 async def test_a_caller_that_goes_away_frees_its_place(gate):
-    """Work that has not begun never does."""
+    """Work that has not begun never begins."""
     pool = FairThreadPool(threads=1)
     running = asyncio.create_task(pool.run("w", gate.wait, "running"))
     await begun(gate)
@@ -98,7 +98,7 @@ async def test_a_caller_that_goes_away_frees_its_place(gate):
 
 
 async def test_a_workspace_with_too_much_waiting_is_refused_and_others_are_not(gate):
-    """503 OVERLOADED with Retry-After; the queue of another is its own."""
+    """503 OVERLOADED with Retry-After; each workspace has its own queue."""
     pool = FairThreadPool(threads=2, waiting_max=3)
     held = [asyncio.create_task(pool.run("hostile", gate.wait)) for _ in range(4)]
     await begun(gate)
@@ -115,7 +115,7 @@ async def test_a_workspace_with_too_much_waiting_is_refused_and_others_are_not(g
 
 
 async def test_a_caller_that_waits_too_long_is_refused_and_the_thread_is_used_again(gate):
-    """In the queue or in the thread; what ran on is thrown away."""
+    """In the queue or in the thread; a late result is discarded."""
     pool = FairThreadPool(threads=1, patience_s=0.01)
     answers = await asyncio.gather(*(pool.run("w", gate.wait) for _ in range(2)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [Overloaded, Overloaded]
@@ -126,7 +126,7 @@ async def test_a_caller_that_waits_too_long_is_refused_and_the_thread_is_used_ag
 
 
 async def test_unwanted_work_stops_when_it_checks(gate):
-    """Its thread is free again, whatever there was left to do; work that is waited for goes on."""
+    """Its thread is free again at once; wanted work continues."""
     ended = threading.Event()
 
     def work():
@@ -152,7 +152,7 @@ async def test_unwanted_work_stops_when_it_checks(gate):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has no niceness of its own there")
 async def test_the_loop_has_its_core_before_the_threads():
-    """Where one core has to do for both, a decision does not wait until a long search has had its share."""
+    """On a shared core, a decision does not wait for a long search's time slice."""
 
     def niceness():
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
@@ -164,7 +164,7 @@ OF_EVERYBODY = {"to_thread", "run_in_executor"}
 
 
 def test_nothing_in_the_service_uses_the_default_threads():
-    """What takes long goes through the pool, where workspaces take turns."""
+    """Long work goes through the pool, where workspaces take turns."""
     elsewhere = [path for path in APP.rglob("*.py") if path.name != "fair_thread_pool.py"]
     names = {
         (path.relative_to(APP).as_posix(), node.attr)

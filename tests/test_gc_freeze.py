@@ -42,7 +42,7 @@ def compiled():
 
 
 def test_frozen_objects_are_not_walked_again(no_collections):
-    """A full collection has nothing to look at."""
+    """A full collection finds nothing to walk."""
     made = compiled()
 
     freeze_heap()
@@ -52,7 +52,7 @@ def test_frozen_objects_are_not_walked_again(no_collections):
 
 
 def test_a_frozen_compiled_agent_is_freed_with_its_last_user(no_collections):
-    """It must hold no cycle, because the collector would never find it."""
+    """It must not contain a cycle, because the collector would never find it."""
     made = compiled()
     freeze_heap()
     gone = weakref.ref(made)
@@ -63,7 +63,7 @@ def test_a_frozen_compiled_agent_is_freed_with_its_last_user(no_collections):
 
 
 def test_objects_held_by_young_cycles_are_not_frozen(no_collections):
-    """Otherwise it would stay for ever."""
+    """Otherwise they would never be freed."""
 
     class Part: ...
 

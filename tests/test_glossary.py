@@ -57,7 +57,7 @@ def test_a_word_to_avoid_names_nothing_in_app(word):
 
 @pytest.mark.parametrize("word", sorted(OWN_MEANING))
 def test_a_word_excused_for_its_own_meaning_is_in_use(word):
-    """An excuse that nothing needs would let the next mistake pass."""
+    """An exception that nothing needs would let the next mistake pass."""
     assert word in SAID_OTHERWISE
     assert any(word in parts(name) for _, name in all_names())
 

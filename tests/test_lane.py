@@ -42,7 +42,7 @@ def let_in_all(lane) -> list[Moved]:
 
 
 async def test_a_connection_moves_with_what_was_read_of_its_request(lanes, connection):
-    """What comes later is read in the other lane, and what the other lane writes reaches the client."""
+    """Later bytes are read by the other lane, whose answers reach the client."""
     fast, slow = lanes
     client, served = connection
     assert fast.send(served.fileno(), b"GET / HT", 17) is Fate.MOVED
@@ -79,7 +79,7 @@ async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connecti
 
 
 async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes, connection):
-    """Whichever lane tells it. One that is gone hears nothing, and nobody minds."""
+    """From either lane. A lane that is gone hears nothing, which does no harm."""
     for one, other in (lanes, lanes[::-1]):
         heard: list[tuple[Note, bytes]] = []
         for note in Note:
@@ -110,7 +110,7 @@ async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connec
 
 
 async def test_a_lane_that_ends_takes_what_was_sent_and_leaves_the_rest_where_it_is(lanes, connection):
-    """Neither is anything lost: what has moved is served there, and what cannot move any more is served here."""
+    """Nothing is lost: moved connections are served there, and those that cannot move any more are served here."""
     fast, slow = lanes
     assert fast.send(connection[1].fileno(), b"before", 0) is Fate.MOVED
     came = let_in_all(slow)
@@ -139,7 +139,7 @@ async def test_only_the_fast_lane_refuses_what_takes_long_and_only_while_the_slo
 
 
 async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_are_not(lanes, connection):
-    """The kernel drops a descriptor for which there is no room; the next ones find it again."""
+    """The kernel drops a descriptor for which there is no room; the next connections are accepted again."""
     fast, slow = lanes
     client, served = connection
     assert fast.send(served.fileno(), b"lost", 0) is Fate.MOVED
@@ -161,5 +161,5 @@ async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_a
 
 
 def test_whatever_was_read_of_a_request_fits_into_a_message():
-    """A head, a short body, and what one more read has brought meanwhile, twice."""
+    """A head, a short body, and the bytes of one more read, twice."""
     assert bounds.HEAD_BYTES + IN_THE_LOOP_BYTES + 3 * bounds.READ_BYTES + 64 < MESSAGE_BYTES

@@ -22,14 +22,14 @@ def record(message: str, *arguments: object, exc_info=None, **extra: object) -> 
 
 
 def test_a_line_of_text_has_time_level_place_and_the_events_own_fields():
-    """What a person reads."""
+    """For people."""
     line = TextLines().format(record("lost %s", "it", status=503))
     assert line[4] == "-"
     assert line.endswith("Z WARNING app.test: lost it status=503")
 
 
 def test_a_line_of_json_has_the_same_as_fields():
-    """What a machine reads; `pid` tells the processes of one machine apart."""
+    """For programs; `pid` tells the processes of one machine apart."""
     line = json.loads(JsonLines().format(record("lost %s", "it", status=503)))
     assert line.keys() == {"time", "level", "logger", "message", "pid", "status"}
     assert (line["level"], line["logger"], line["message"], line["status"]) == ("warning", "app.test", "lost it", 503)
@@ -58,7 +58,7 @@ def test_a_line_carries_the_id_of_the_request_it_was_written_in(style):
 
 @pytest.mark.parametrize("style", [TextLines, JsonLines])
 def test_callers_input_cannot_start_a_log_line(style):
-    """Log injection: line ends and control characters are shown, not written."""
+    """Against log injection: line ends and control characters are escaped."""
     sent = "x\r\n2026-11-20T12:34:56.789Z INFO app.test: forged\x1b[2J\u2028\x85"
     line = style().format(record("no such path %s", sent, path=sent))
     assert not any(sign in line for sign in "\r\n\x1b\x85\u2028") or json.loads(line)["path"] == sent
@@ -67,14 +67,14 @@ def test_callers_input_cannot_start_a_log_line(style):
 
 @pytest.mark.parametrize("style", [TextLines, JsonLines])
 def test_a_raw_key_is_cut_wherever_it_stands(style):
-    """In the message, in a field and in a traceback; its prefix stays, to find it by."""
+    """In messages, fields and tracebacks; its prefix stays, to identify it."""
     line = style().format(record("refused %s", RAW_KEY, exc_info=failure(RAW_KEY), given=RAW_KEY))
     assert RAW_KEY not in line
     assert line.count("svc_01234567...") == 3
 
 
 def test_a_traceback_is_indented_in_text_and_a_field_in_json():
-    """No line of it can be taken for an event."""
+    """So none of its lines can be taken for an event."""
     failed = record("unexpected", exc_info=failure("first\nsecond"))
     _, *rest = TextLines().format(failed).split("\n")
     assert len(rest) > 2
@@ -83,7 +83,7 @@ def test_a_traceback_is_indented_in_text_and_a_field_in_json():
 
 
 def test_lines_go_to_stderr_from_the_level_on():
-    """Standard output belongs to results; libraries are heard from warning on."""
+    """Standard output is for results; libraries log from warning on."""
     program = (
         "import logging; from app.logs import configure_logging; configure_logging('info', 'json');"
         "logging.getLogger('app.x').debug('no'); logging.getLogger('app.x').info('yes');"
@@ -120,13 +120,13 @@ def test_a_decision_on_a_terminal_is_one_line_with_its_result_in_colour():
 
 
 def test_a_decision_where_there_is_no_terminal_is_a_line_of_fields():
-    """As JSON for machines."""
+    """Such as a JSON object."""
     line = json.loads(JsonLines().format(decided()))
     assert (line["result"], line["tool"], line["ms"]) == ("denied", "refund.create", 0.612)
 
 
 def test_callers_input_cannot_control_the_terminal():
-    """A tool cannot colour, move or end the line."""
+    """A tool's name cannot colour, move or end the line."""
     line = TerminalLines().format(decided(tool="x\r\n\x1b[2J", reason=f"{RAW_KEY}\n"))
     assert line.count("\x1b") == 2
     assert "\n" not in line
@@ -134,7 +134,7 @@ def test_callers_input_cannot_control_the_terminal():
 
 
 def test_decisions_are_logged_only_to_a_terminal_by_default(monkeypatch):
-    """The default writes none where the log is no terminal, and then costs nothing."""
+    """If the log is not a terminal, the default writes none, and costs nothing."""
     logging.getLogger("app.decisions").setLevel(logging.INFO)
     for is_terminal, expected in ((False, {"always"}), (True, {"always", "terminal"})):
         monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)

@@ -17,7 +17,7 @@ async def in_steps(steps, said, name):
 
 
 async def test_one_of_all_long_tasks_gets_a_turn_in_each_pass():
-    """So what is short waits for one step of one of them, however many there are."""
+    """So short work waits for one step of one of them, however many there are."""
     said = []
     works = [asyncio.create_task(in_steps(5, said, name)) for name in "abcdefgh"]
     await asyncio.sleep(0)
@@ -34,7 +34,7 @@ async def test_one_of_all_long_tasks_gets_a_turn_in_each_pass():
 
 
 async def test_a_cancelled_task_keeps_nobody_from_a_turn():
-    """Cancelled while it waits; those behind it have theirs."""
+    """If it is cancelled while waiting, those behind it still get their turns."""
     said = []
     works = [asyncio.create_task(in_steps(3, said, name)) for name in "abc"]
     await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def test_a_cancelled_task_keeps_nobody_from_a_turn():
 
 
 async def test_a_workspace_runs_a_limited_number_at_once_and_others_do_not_wait():
-    """The rest waits in order, up to a bound; then 503 and try again."""
+    """The rest waits in order, up to a bound; beyond it, 503."""
     slots, opened, inside = WorkspaceSlots(most=2, waiting_max=1), asyncio.Event(), []
 
     async def read(workspace_id, name):
@@ -67,7 +67,7 @@ async def test_a_workspace_runs_a_limited_number_at_once_and_others_do_not_wait(
 
 
 def test_long_work_pauses_only_by_taking_turns():
-    """`sleep(0)` lets all of them go on in every pass."""
+    """With `sleep(0)`, all of them would continue in every pass."""
     app = Path(__file__).parents[1] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
     assert named == {"http/protocol/exchange.py", "loop_turns.py"}

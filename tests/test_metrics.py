@@ -35,7 +35,7 @@ def test_a_decision_is_counted_by_its_result_and_its_latency():
 
 
 def test_the_callers_wait_is_counted_apart_from_the_entrys_latency():
-    """A slow disk comes after the commit has read the clock, and shows here alone."""
+    """A slow disk delays the answer after the commit has read the clock, so it shows only here."""
     metrics = Metrics()
     metrics.decided("allowed", 800)
     metrics.ready(40_000)
@@ -47,7 +47,7 @@ def test_the_callers_wait_is_counted_apart_from_the_entrys_latency():
 
 
 def test_events_other_than_decisions_are_counted_too():
-    """Refusals by code, plans made again, round trips, batches."""
+    """Such as refusals by code, stale plans, round trips and batches."""
     metrics = Metrics()
     metrics.refused("STORE_UNAVAILABLE")
     metrics.refused("A_CODE_OF_TOMORROW")
@@ -75,7 +75,7 @@ def test_events_other_than_decisions_are_counted_too():
 
 
 def test_processes_that_share_memory_are_summed_whichever_is_asked():
-    """One port, several replicas: a scrape reaches one of them and gets the numbers of all."""
+    """Several replicas share a port, so a scrape of one gets the numbers of all."""
     shared = os.memfd_create("test")
     os.ftruncate(shared, 2 * ROW_BYTES)
     first, second = Metrics(shared, 2, 0), Metrics(shared, 2, 1)
@@ -93,7 +93,7 @@ def test_processes_that_share_memory_are_summed_whichever_is_asked():
 
 
 def test_a_gauge_is_what_it_is_when_it_is_read():
-    """The process that is asked brings its own up to date first."""
+    """The process that is asked updates its own gauges first."""
     metrics, held = Metrics(), []
     metrics.watch("remit_caller_cache_entries", lambda: len(held))
     assert samples(metrics)["remit_caller_cache_entries"] == 0
@@ -102,14 +102,14 @@ def test_a_gauge_is_what_it_is_when_it_is_read():
 
 
 def test_every_result_and_every_code_has_a_counter():
-    """None must vanish in `other`, or fail to be counted."""
+    """None may be counted as `other`, or not at all."""
     assert set(RESULTS) == {result.value for result in Result}
     assert set(OUTCOMES) == {status.value for status in CallStatus}
     assert {"STORE_UNAVAILABLE", "INTERNAL_ERROR", "API_KEY_EXPIRED"} < set(CODES)
 
 
 def test_the_text_is_what_prometheus_reads():
-    """Every sample stands under its family's HELP and TYPE, histograms only grow with their bounds."""
+    """Every sample follows its family's HELP and TYPE, and histograms are cumulative."""
     metrics = Metrics()
     for latency_us in (100, 3_000, 9_999, 2_000_000):
         metrics.decided("allowed", latency_us)
@@ -137,7 +137,7 @@ def test_a_large_number_is_written_in_full():
 
 
 def test_no_two_counters_overlap():
-    """Families lie one after the other in a row."""
+    """Families are stored one after the other in a row."""
     edges = [(family.start, family.end) for family in FAMILIES]
     assert edges[0][0] == 0
     assert all(end == start for (_, end), (start, _) in itertools.pairwise(edges))

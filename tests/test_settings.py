@@ -14,12 +14,12 @@ def fault(**env: str) -> str:
 
 
 def test_without_any_variable_every_setting_has_its_default():
-    """A machine that was never configured can start."""
+    """So an unconfigured machine can start."""
     assert Settings.from_env({}) == Settings()
 
 
 def test_other_variables_are_ignored():
-    """Only names that begin with REMIT_ are ours."""
+    """Only names that begin with REMIT_ count."""
     assert Settings.from_env({"PATH": "/bin", "PORT": "9", "XREMIT_PORT": "9"}) == Settings()
 
 
@@ -46,7 +46,7 @@ def test_other_variables_are_ignored():
     ],
 )
 def test_a_value_is_taken_as_its_type(name, value, field, expected):
-    """Variables are text; what is read from them is not."""
+    """Variables are strings, but settings have types."""
     assert getattr(Settings.from_env({name: value}), field) == expected
 
 
@@ -72,7 +72,7 @@ def test_a_wrong_value_is_named_with_what_it_must_be(name, value, sentence):
 
 @pytest.mark.parametrize("name", names())
 def test_every_setting_that_can_be_wrong_says_its_own_name(name):
-    """No setting falls through to a message of a library's."""
+    """No setting produces a library's own message."""
     free_text = {"REMIT_HOST", "REMIT_DATA_DIR", "REMIT_REDACT"}
     wrong = "" if name in free_text else "\N{SNOWMAN}"
     if name == "REMIT_REDACT":
@@ -91,7 +91,7 @@ def test_every_setting_that_can_be_wrong_says_its_own_name(name):
     ],
 )
 def test_an_unknown_setting_is_named_with_the_nearest_or_all(name, sentence):
-    """A misspelt setting must not pass as if it had been applied."""
+    """A misspelt setting must not be silently ignored."""
     assert fault(**{name: SECRET}) == sentence
 
 
@@ -112,7 +112,7 @@ def test_an_unknown_setting_is_named_with_the_nearest_or_all(name, sentence):
     ],
 )
 def test_an_invalid_store_url_is_refused_and_not_shown(url):
-    """The URL may carry a password, so only its name is in the sentence."""
+    """The URL may contain a password, so the message has only the setting's name."""
     sentence = fault(REMIT_REDIS_URL=url)
     assert sentence.startswith("REMIT_REDIS_URL must ")
     assert SECRET not in sentence
@@ -120,12 +120,12 @@ def test_an_invalid_store_url_is_refused_and_not_shown(url):
 
 @pytest.mark.parametrize("key", [SECRET, "svc_" + "A" * 32, "svc_" + "0" * 31, "svc_" + "0" * 33])
 def test_a_malformed_bootstrap_key_is_refused_and_not_shown(key):
-    """A key that nearly fits is a secret all the same."""
+    """A malformed key is still a secret."""
     assert fault(REMIT_BOOTSTRAP_KEY=key) == "REMIT_BOOTSTRAP_KEY must be svc_ and 32 hex digits"
 
 
 def test_settings_print_without_their_secrets():
-    """A traceback or a log line that holds the settings gives nothing away."""
+    """So a traceback or log line with the settings reveals nothing."""
     settings = Settings(redis_url=f"redis://:{SECRET}@h", bootstrap_key="svc_" + "ab" * 16, port=9)
     assert SECRET not in repr(settings)
     assert "abab" not in f"{settings}"
@@ -133,7 +133,7 @@ def test_settings_print_without_their_secrets():
 
 
 def test_a_secret_is_long_and_never_shown():
-    """Comma-separated, the one that signs first; too short a one stops the start without being repeated."""
+    """Comma-separated, the signing one first; one that is too short stops the start without being shown."""
     new, old = "n" * 32, "o" * 40
     assert Settings.from_env({"REMIT_SECRET": f"{new}, {old}"}).secrets == [new.encode(), old.encode()]
     assert Settings.from_env({}).secrets == []
@@ -145,5 +145,5 @@ def test_a_secret_is_long_and_never_shown():
 
 
 def test_the_variables_of_clients_are_not_wrong_settings():
-    """Whoever exported a key for `remit authorize` can still start the service in that terminal."""
+    """So a terminal with a key for `remit authorize` can still start the service."""
     assert Settings.from_env({"REMIT_URL": "http://127.0.0.1:8080", "REMIT_API_KEY": "svc_x"}) == Settings()

@@ -13,6 +13,6 @@ POPULATIONS = {
 
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_an_agent_may_have_what_is_measured(valkey_store, workspace_id, name):
-    """Or the question fails in the middle of a run that takes twenty minutes."""
+    """Otherwise the question would fail in the middle of a long run."""
     sketches = [PolicySketch(rules) for rules in POPULATIONS[name]]
     assert len(make_place(valkey_store.url, f"{name} {workspace_id}", sketches).policy_ids) == len(sketches)

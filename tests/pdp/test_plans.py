@@ -34,7 +34,7 @@ def hours(*numbers, tools=("*",), zone="UTC"):
 
 
 def test_a_plan_names_each_quota_with_the_outcome_it_has_when_full():
-    """Everything that the commit needs to close the plan and to write the entry is in it."""
+    """It has everything that the commit needs to close the plan and write the entry."""
     plan = decide(compiled(body("p", limit(2, "t"))), request("t"), NOON)
 
     ref = RuleRef(0, "rate_limit")
@@ -50,7 +50,7 @@ def test_a_plan_without_a_time_window_holds_forever():
 
 
 def test_a_plan_with_a_time_window_holds_for_the_minute_it_was_made_for():
-    """Even if another rule decided, because the window was evaluated, or could have been."""
+    """Even if another rule decides, because the window was, or could have been, evaluated."""
     agent_ = compiled(body("a", allow("x")), body("b", allow("t"), hours(12)))
     for now_us in (NOON, NOON + 1, NOON + MINUTE - 1):
         plan = decide(agent_, request("t"), now_us)
@@ -58,7 +58,7 @@ def test_a_plan_with_a_time_window_holds_for_the_minute_it_was_made_for():
 
 
 def test_a_window_that_does_not_decide_does_not_bind_the_plan():
-    """One in a tier that is not reached, or in a policy that is switched off."""
+    """Such as one in a tier that is not reached, or in a disabled policy."""
     agent_ = compiled(
         body("low", hours(12)), body("high", allow("t"), priority=1), body("off", hours(12), priority=2, enabled=False)
     )
@@ -73,7 +73,7 @@ def test_an_inactive_agent_has_a_plan_without_quotas(status):
 
 
 def test_a_denial_keeps_only_quotas_that_could_be_named_instead():
-    """Those of older policies that would deny; the entry must not depend on any other."""
+    """Only older policies' denying quotas; the entry must not depend on others."""
     ask = {"effect": "escalate"}
     agent_ = compiled(
         body("older", allow("*"), limit(1, "t"), limit(2, "t", **ask), createdAt=1),
@@ -97,7 +97,7 @@ def test_an_escalation_keeps_every_denying_quota_and_older_escalating_ones():
 
 
 def test_an_allowance_keeps_every_quota_of_its_tier_once():
-    """All of them are taken, so each must be there, and none twice."""
+    """All of them are taken, so each occurs once."""
     ask = {"effect": "escalate"}
     agent_ = compiled(
         body("a", limit(1, "t", **ask), limit(2, "t"), limit(9, "other"), priority=5, createdAt=1),
@@ -108,7 +108,7 @@ def test_an_allowance_keeps_every_quota_of_its_tier_once():
 
 
 def test_no_two_tools_share_a_view():
-    """Whichever was asked first, and also for tools past the number of views that are kept."""
+    """Whichever is asked first, and even for more tools than there are cached views."""
     bodies = [
         body("p", allow("t.*"), {"type": "tool_denylist", "tools": [f"t.{number}" for number in range(0, 600, 2)]})
     ]
@@ -122,7 +122,7 @@ def test_no_two_tools_share_a_view():
 
 
 def test_tools_that_differ_in_case_have_views_of_their_own():
-    """What is remembered for one is not what the other gets."""
+    """What is cached for one is not used for the other."""
     agent_ = compiled(body("p", allow("file.read")))
     results = [
         decide(agent_, request(name), NOON).outcome.result.value for name in ("FILE.READ", "file.read", "File.read")
@@ -131,7 +131,7 @@ def test_tools_that_differ_in_case_have_views_of_their_own():
 
 
 def test_a_parameter_is_judged_at_every_call():
-    """Nothing of one call's parameters is left for the next."""
+    """Nothing of one call's parameters affects the next."""
     rule = {"type": "parameter_constraint", "tools": ["*"], "parameters": {"x": {"max": 5}}}
     agent_ = compiled(body("p", rule))
     results = [decide(agent_, request("t", {"x": value}), NOON).outcome.result.value for value in (6, 5, 6, 5)]
@@ -139,7 +139,7 @@ def test_a_parameter_is_judged_at_every_call():
 
 
 def test_a_plan_committed_outside_its_interval_is_detected():
-    """The ledger of these tests asks what the commit asks: is the store's time in the interval?"""
+    """As the commit does, the tests' ledger checks that the store's time is in the interval."""
     plan = decide(compiled(body("p", hours(12))), request("t"), NOON)
     Ledger().close(plan, NOON + MINUTE - 1)
     for outside_us in (NOON - 1, NOON + MINUTE):

@@ -29,7 +29,7 @@ def policy(policy_id, priority, created_ms):
 
 
 def test_policies_are_asked_by_priority_then_age_then_id():
-    """The last makes the order the same on every replica, also for policies of one millisecond."""
+    """The id makes the order the same on every replica, even within one millisecond."""
     wanted = [
         policy("z", 9, 5),
         policy("y", 1, 1),
@@ -53,7 +53,7 @@ rule_lists = st.lists(rate_limits | st.just(ToolAllowlist(tools=["*"])), max_siz
 
 @given(rule_lists)
 def test_no_two_rules_share_a_bucket(rules):
-    """Every rate limit has one of its own, and nothing else has any."""
+    """Every rate limit has its own; other rules have none."""
     names = quota_fingerprints(rules)
     assert [name is not None for name in names] == [isinstance(rule, RateLimited) for rule in rules]
     given_names = [name for name in names if name is not None]
@@ -62,7 +62,7 @@ def test_no_two_rules_share_a_bucket(rules):
 
 @given(rule_lists, st.data())
 def test_a_bucket_survives_edits_that_keep_its_rule(rules, data):
-    """Other maxima and effects, tools reordered or repeated, and rules of other kinds coming and going."""
+    """Such as new maxima and effects, reordered or repeated tools, and changes of other rules."""
     changed = []
     for rule in rules:
         if isinstance(rule, RateLimited):
@@ -90,17 +90,17 @@ def test_a_bucket_survives_edits_that_keep_its_rule(rules, data):
     ],
 )
 def test_different_tools_or_a_different_window_make_a_different_bucket(other):
-    """Calls that were admitted under one rule say nothing about another."""
+    """Calls admitted under one rule do not count under another."""
     assert quota_fingerprints([limited("a")]) != quota_fingerprints([other])
 
 
 def test_a_bucket_keeps_its_name_from_release_to_release():
-    """A change of how it is made would empty every quota at the next start."""
+    """Deriving it differently would empty every quota at the next start."""
     assert quota_fingerprints([limited("b", "a"), limited("a", "b")]) == ["d6cafad2e1b99c10", "639f3b351319875a"]
 
 
 def test_rules_come_back_as_they_were_given():
-    """What is stored is what a client sent: no default is written into it, no order changed."""
+    """They are stored as sent, without added defaults and in the same order."""
     given_rules = [
         {"type": "tool_allowlist", "tools": ["b", "a", "a"]},
         {

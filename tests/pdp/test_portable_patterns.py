@@ -50,7 +50,7 @@ def test_a_portable_pattern_matches_what_re2_matches(regex):
 
 
 def test_a_forbidden_pattern_that_is_not_portable_leaves_no_empty_enum():
-    """Some validators take no schema that has one."""
+    """Some validators reject a schema with one."""
     assert value_schema(Constraint(not_regex="(?i)abc")).schema == {"type": ["boolean", "number", "string"]}
     assert value_schema(Constraint(not_enum=["a"], not_regex="(?i)abc")).schema == {
         "type": "string",

@@ -58,14 +58,14 @@ def call(tool, **parameters):
     ],
 )
 def test_a_long_string_under_a_large_pattern_is_not_quick(pattern, length, quick):
-    """The product counts: either alone is harmless."""
+    """Their product counts; either alone is harmless."""
     agent = compiled(constraint("t", text=pattern))
     assert agent.is_quick(call("t", text="a" * length)) is quick
     assert agent.is_quick(call("t", text="a" * length)) is quick  # now that the tool has been seen
 
 
 def test_patterns_of_one_tool_count_together_and_those_of_others_not():
-    """What a call can meet is what it can cost."""
+    """Only patterns that a call can meet add to its cost."""
     parts = {f"p{number}": "^.{1,255}$" for number in range(40)}
     agent = compiled(constraint("many", **parts), constraint("one", text="^.{1,255}$"))
     assert not agent.is_quick(call("many", text="a" * 300))
@@ -74,7 +74,7 @@ def test_patterns_of_one_tool_count_together_and_those_of_others_not():
 
 
 def test_a_redacted_value_counts_at_its_possible_length():
-    """Ten characters are recorded, but the whole value is searched."""
+    """Few characters are recorded, but the whole value is searched."""
     agent = compiled(constraint("t", secret="^.{1,255}$"))
     assert not agent.is_quick(call("t", secret="a" * 60_000))
     assert agent.is_quick(call("t", text="a"))
@@ -92,14 +92,14 @@ def test_a_string_with_a_cut_api_key_counts_at_its_possible_length():
 
 
 def test_very_many_checks_are_not_quick_even_without_patterns():
-    """Each takes a tenth of a microsecond even if it asks for nothing."""
+    """Each takes a tenth of a microsecond, even without any demand."""
     asking = constraint_of({f"p{number}": {"required": False} for number in range(100)})
     assert compiled(*[asking] * 50).is_quick(call("t"))
     assert not agent_of([[asking] * 50] * 3).is_quick(call("t"))
 
 
 def test_many_checks_of_names_with_many_dots_are_not_quick():
-    """Every way to split them is searched, and objects can be built in which each way leads on."""
+    """Every way to split a name is searched, and in some objects each way leads further."""
 
     def asking(parts):
         return constraint_of({f"{'a.' * parts}{number}": {"required": False} for number in range(50)})
@@ -117,7 +117,7 @@ def test_many_failures_that_escalate_are_not_quick():
 
 
 def test_very_many_rules_are_first_searched_in_a_thread():
-    """However few tools each of them names."""
+    """However few tools each rule names."""
     agent = agent_of([[{"type": "tool_denylist", "tools": ["other"]}] * 50] * 200)
     assert not agent.is_quick(call("t"))
     agent.view("t")
@@ -125,7 +125,7 @@ def test_very_many_rules_are_first_searched_in_a_thread():
 
 
 def test_very_many_tool_patterns_are_first_searched_in_a_thread():
-    """Until the tool's view is made; after that they cost nothing."""
+    """Until the tool's view is cached; then they cost nothing."""
     tools = [f"tool.{number}" for number in range(1000)]
     agent = compiled(*[{"type": "tool_denylist", "tools": tools}] * 50, {"type": "tool_allowlist", "tools": ["t"]})
     assert not agent.is_quick(call("t"))
@@ -134,7 +134,7 @@ def test_very_many_tool_patterns_are_first_searched_in_a_thread():
 
 
 def test_an_agent_without_patterns_is_always_quick():
-    """The usual case asks for one multiplication."""
+    """The usual case takes one multiplication."""
     agent = compiled({"type": "tool_allowlist", "tools": ["*"]})
     assert agent.is_quick(call("t", secret="a" * 60_000))
 
@@ -187,7 +187,7 @@ def test_a_rule_whose_condition_cannot_be_judged_fails(word):
     ids=["patterns", "elements", "when", "schema"],
 )
 def test_long_work_checks_whether_it_is_still_wanted(rule):
-    """Between two searches, and before it looks through many values."""
+    """Between two searches, and before it goes through many values."""
     texts = {f"p{number}": "\n" * 100 for number in range(9)}
     agent, request = compiled(rule), call("t", each=["x"] * 1_000, **texts)
     with cancelled_when(lambda: True), pytest.raises(Cancelled):

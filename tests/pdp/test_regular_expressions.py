@@ -27,7 +27,7 @@ EXPLODING = [
 
 @pytest.mark.parametrize(("pattern", "piece", "end"), EXPLODING)
 def test_patterns_that_explode_in_other_engines_are_answered_here(pattern, piece, end):
-    """For 60 000 characters, backtracking would outlast the universe; here the answer comes at once."""
+    """For 60,000 characters, backtracking would outlast the universe; here the answer is immediate."""
     assert not compile_regex(pattern).search(piece * (60_000 // len(piece)) + end)
 
 
@@ -51,7 +51,7 @@ def test_patterns_that_explode_in_other_engines_are_answered_here(pattern, piece
     ],
 )
 def test_unsupported_syntax_is_refused_with_its_message(pattern, message):
-    """Look-around and back-references make other engines slow; size would make this one slow."""
+    """Look-around and back-references make other engines slow; sheer size would make this one slow."""
     with pytest.raises(ValueError, match="is not a regular expression in RE2 syntax") as raised:
         compile_regex(pattern)
     assert message in str(raised.value)
@@ -73,12 +73,12 @@ def test_everyday_patterns_compile(pattern):
 
 
 def test_a_pattern_keeps_no_groups():
-    """Nobody reads them, and finding them takes the engine another, slower pass."""
+    """They are not used, and finding them takes the engine a slower second pass."""
     assert compile_regex("(a)(b)|(c)").regexp.groups == 0
 
 
 def test_a_pattern_is_compiled_once_for_all_who_have_it():
-    """A thousand agents with the same policy share it, and when the last is gone nothing keeps it."""
+    """A thousand agents with the same policy share it, and it is freed with the last of them."""
     first = compile_regex("^shared$")
     for number in range(1000):
         compile_regex(f"^{number}$")
@@ -93,7 +93,7 @@ def test_a_pattern_is_compiled_once_for_all_who_have_it():
 
 @given(st.text(max_size=MAX_REGEX_LENGTH))
 def test_any_string_compiles_or_is_refused(pattern):
-    """No pattern that decodes makes anything but a ValueError, and none that compiles needs more than its bound."""
+    """A string either raises ValueError or compiles within the memory bound."""
     try:
         compiled = compile_regex(pattern)
     except ValueError:

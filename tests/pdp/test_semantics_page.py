@@ -11,7 +11,7 @@ LINK = re.compile(r"\[`([a-z0-9-]+)`\]\[(\w+)\]")
 
 
 def test_the_page_names_every_case_once_and_no_other():
-    """A case that shows nothing on the page, or a sentence without its case, is found here."""
+    """A case missing from the page, or a sentence without a case, fails here."""
     named = LINK.findall(PAGE)
     existing = [(case.name, file) for file, cases in cases_by_file().items() for case in cases]
     assert sorted(named) == sorted(existing)
@@ -19,12 +19,12 @@ def test_the_page_names_every_case_once_and_no_other():
 
 @pytest.mark.parametrize("row", [line for line in PAGE.splitlines() if line.startswith("| ")])
 def test_every_row_of_a_table_names_a_case(row):
-    """Header rows end in the word."""
+    """The header rows end in "Cases" or "cases"."""
     assert LINK.search(row) or row.endswith(("Cases |", "Refused in the cases |"))
 
 
 def test_links_lead_to_the_files():
-    """One reference for each file of cases."""
+    """With one reference for each file of cases."""
     targets = re.findall(r"^\[(\w+)\]: \.\./tests/cases/(\w+)\.json$", PAGE, re.MULTILINE)
     files = sorted(path.stem for path in CASES.glob("*.json"))
     assert targets == [(file, file) for file in files]
@@ -32,5 +32,5 @@ def test_links_lead_to_the_files():
 
 @pytest.mark.parametrize(("file", "cases"), cases_by_file().items())
 def test_a_case_says_in_a_sentence_what_it_shows(file, cases):
-    """The name is for linking, the description for reading."""
+    """Names are for links, descriptions for readers."""
     assert [case.name for case in cases if not case.description.endswith(".")] == []

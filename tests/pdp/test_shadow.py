@@ -26,7 +26,7 @@ def in_modes(bodies, modes):
 @PROFILE
 @given(POLICIES, MODES, steps, st.sampled_from(STARTS))
 def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, calls, start):
-    """Result, policy, rule and wait; and the shadow policies are a tier, a guardrail or a limit like any other."""
+    """In result, policy, rule and wait, whether the shadow policies have tiers, guardrails or limits."""
     bodies = in_modes(bodies, modes)
     with_shadow, without = BothSides(bodies), BothSides([body for body in bodies if body["mode"] == "enforce"])
     now_us = start
@@ -44,7 +44,7 @@ def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, call
 @PROFILE
 @given(POLICIES, MODES, steps, st.sampled_from(STARTS))
 def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
-    """At every call of a history, with edits, and with policies that become shadow policies or cease to be."""
+    """At every call of a history, with edits and with policies that enter and leave shadow mode."""
     sides = BothSides(in_modes(bodies, modes))
     now_us = start
     for number, (tool, given_parameters, later_us, edit, filled, context) in enumerate(calls):
@@ -63,7 +63,7 @@ def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
 @PROFILE
 @given(POLICIES, st.sampled_from(TOOLS), parameters, st.sampled_from(STARTS), contexts)
 def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_parameters, start, context):
-    """Nor does the plan of an agent whose shadow policies are off or do not matter for the call."""
+    """Nor do the plans of agents whose shadow policies are disabled or irrelevant to the call."""
     shadow_of_another_tool = bodies[0] | {"id": "p9", "mode": "shadow", "rules": [DENIES_ANOTHER]}
     off = bodies[0] | {"id": "p8", "mode": "shadow", "enabled": False}
     for more in ([], [off], [shadow_of_another_tool]):
@@ -76,7 +76,7 @@ DENIES_ANOTHER = {"type": "tool_denylist", "tools": ["another.tool"]}
 
 
 def test_a_call_remembered_only_by_a_shadow_policy_needs_room_for_it():
-    """No shadow rule covers the tool; enforced, the sequence would deny it where no session more can be remembered."""
+    """No shadow rule covers the tool; enforced, the sequence would deny it once no more sessions can be remembered."""
     grant = {"id": "p0", "name": "p0", "createdAt": 1, "rules": [{"type": "tool_allowlist", "tools": ["*"]}]}
     sequence = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["read"]}}
     tried = {"id": "p1", "name": "p1", "createdAt": 2, "kind": "guardrail", "mode": "shadow", "rules": [sequence]}

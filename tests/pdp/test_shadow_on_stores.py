@@ -57,7 +57,7 @@ async def taken(workspace, called, index):
 @settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(bodies=POLICIES, modes=MODES, calls=steps, start=st.sampled_from(STARTS))
 def test_entries_and_counters_are_what_the_mirror_says(fake, bodies, modes, calls, start):
-    """At every call of a history, with edits that begin the counts anew."""
+    """At every call of a history, with edits that reset the counts."""
     client, runner = fake
 
     async def history():
@@ -87,7 +87,7 @@ def test_entries_and_counters_are_what_the_mirror_says(fake, bodies, modes, call
 
 
 async def test_a_denial_may_suspend_the_agent_and_be_what_a_shadow_policy_would_have_allowed(client):
-    """One decision with both: its entry says each, the divergence is counted, the shadow's limit has taken the call."""
+    """One decision can be both: its entry has both, the divergence is counted, and the shadow limit counts the call."""
     terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}
     breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
     allow = {"type": "tool_allowlist", "tools": ["file.*"]}

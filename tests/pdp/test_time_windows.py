@@ -22,7 +22,7 @@ def zone_file(name):
 
 
 def test_zones_change_on_whole_minutes_by_whole_minutes():
-    """In every zone since 1973: so an answer holds for the whole minute of UTC that it is asked about."""
+    """In every zone since 1973, so an answer holds for its whole minute of UTC."""
     seen = 0
     for name in sorted(zoneinfo.available_timezones()):
         kinds, changes, offsets, _, _, footer = zone_file(name)
@@ -58,7 +58,7 @@ def test_a_refusal_says_what_time_it_is_and_when_to_retry(fields, sentence):
 
 
 def test_an_answer_is_not_kept_for_another_minute():
-    """The last answer is remembered, for the minute it was given for."""
+    """The last answer is cached only for its own minute."""
     check = window(allowed_hours=[8])
     answers = [check(minute) is None for minute in (479, 480, 480, 539, 540, 539, 479, 480)]
     assert answers == [False, True, True, True, False, True, False, True]

@@ -102,7 +102,7 @@ def accepts(schema, value):
 @PROFILE
 @given(st.sampled_from(NAMES), constraints(), parameters)
 def test_the_schema_of_a_name_accepts_what_passes_and_if_exact_no_more(name, body, given_parameters):
-    """Every field of a constraint, every form of a name."""
+    """For every field of a constraint and every form of a name."""
     try:
         constraint = msgspec.convert({"parameters": {name: body}, "type": "parameter_constraint", "tools": ["*"]}, ANY)
     except msgspec.ValidationError:
@@ -189,7 +189,7 @@ def writable(bodies):
 @PROFILE
 @given(all_policies().filter(writable), st.sampled_from(TOOLS), calls, st.sampled_from(STARTS), full, st.data())
 def test_the_possible_results_include_every_decision(bodies, tool, asked, start, filled, data):
-    """`allowed` only if every call is; `denied` only if none is, whenever; and no schema refuses what is not denied."""
+    """`allowed` only if every call is; `denied` only if none ever is; no schema rejects a call that is not denied."""
     scene = Scene(bodies, filled)
     possible = scene.rules.possible(tool, start // MINUTE_US, scene.has_room)
     later_us = start + data.draw(st.sampled_from([0, 3600_000_000, 40 * 3600_000_000]))
@@ -221,7 +221,7 @@ def is_about_parameters(bodies, outcome):
     all_policies().filter(writable), st.lists(st.sampled_from(TOOLS), min_size=2, max_size=2), st.sampled_from(STARTS)
 )
 def test_similar_tools_are_treated_alike(bodies, tools, start):
-    """So the result for one can be reused for the others."""
+    """So one's result can be reused for the others."""
     scene = Scene(bodies, frozenset())
     one, other = tools
     found = [
@@ -236,7 +236,7 @@ def test_similar_tools_are_treated_alike(bodies, tools, start):
 
 
 def test_a_call_excepted_by_unless_fits_the_schema():
-    """What is missing is passed over where `ifMissing` says so, and then the rule asks for nothing."""
+    """If `ifMissing` skips missing values, the rule then demands nothing."""
     unless = {"parameters": {"x": {"enum": [1]}}, "ifMissing": "skip"}
     rule = {"type": "parameter_constraint", "tools": ["*"], "parameters": {"a": {"max": 1}}, "unless": unless}
     rules = [{"type": "tool_allowlist", "tools": ["*"]}, rule]
@@ -247,7 +247,7 @@ def test_a_call_excepted_by_unless_fits_the_schema():
 
 
 def test_a_missing_nested_name_fits_the_schema():
-    """A dot leads into an object or belongs to a key, and null holds nothing."""
+    """A dot leads into an object or belongs to a key, and null counts as missing."""
     part = named_schema("p.x", Constraint(max=1, required=False), REDACTOR.is_secret)
     assert part.is_exact
     for passing in ({}, {"p": None}, {"p": {"x": 1}}, {"p.x": 1}, {"p": {}, "y": 5}):

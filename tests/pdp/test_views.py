@@ -28,14 +28,14 @@ def invent(agent, count):
 
 
 def test_invented_tools_do_not_evict_those_in_use():
-    """However many of those were asked for before: a tool's view is made once and kept for its next calls."""
+    """However many were asked for before, a used tool's view is created once and kept."""
     agent = agent_of(1)
     invent(agent, KEPT + 10)
     assert agent.view("file.read") is agent.view("file.read")
 
 
 def test_a_call_creates_its_view_once():
-    """What was made to see whether the call is quick is what decides it."""
+    """The view that estimates the call's cost also decides it."""
     agent = agent_of(1)
     invent(agent, KEPT)
     request = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
@@ -45,7 +45,7 @@ def test_a_call_creates_its_view_once():
 
 
 def test_the_newest_views_are_kept_and_the_oldest_leave():
-    """256 of them."""
+    """Up to 256 views."""
     agent = agent_of(1)
     first = agent.view("file.read")
     invent(agent, KEPT - 1)
@@ -56,7 +56,7 @@ def test_the_newest_views_are_kept_and_the_oldest_leave():
 
 
 def test_agents_with_many_policies_keep_fewer_views():
-    """They take memory for each policy and rule, which the cache of agents does not count."""
+    """Because a view takes memory per policy and rule that the cache of agents does not count."""
     agent = agent_of(100, RULES * 50)
     first = agent.view("file.read")
     invent(agent, 18)
@@ -66,7 +66,7 @@ def test_agents_with_many_policies_keep_fewer_views():
 
 
 def test_views_that_threads_make_at_the_same_time_are_bounded_too():
-    """Calls that may take long are decided in threads, which share an agent."""
+    """Calls decided in threads share an agent."""
     agent = agent_of(2)
 
     def ask(which):

@@ -17,7 +17,7 @@ def created(owner, file, *entries):
 
 
 def test_a_comment_is_short_enough_however_much_changes():
-    """It says how much is missing, and the fence ends where it should."""
+    """It says how much was left out, and its code fence is closed."""
     rules = [ToolDenylist(tools=[f"tool.{number}"]) for number in range(50)]
     entries = [PolicyEntry(name=f"policy {number}", rules=rules) for number in range(500)]
     lines = list(as_markdown([created("agent a", "a.yaml", *entries)]))
@@ -34,7 +34,7 @@ def test_a_comment_is_short_enough_however_much_changes():
 
 
 def test_an_owners_name_cannot_mention_anybody():
-    """Its name comes from a file that anybody may have sent."""
+    """Because anyone may have sent the file with its name."""
     entry = PolicyEntry(name="p", rules=[ToolDenylist(tools=["x"])])
     told = "\n".join(as_markdown([created("agent @org/team <b> `", "a`.yaml", entry)]))
     assert "@" not in told

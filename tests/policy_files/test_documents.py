@@ -26,7 +26,7 @@ policies:
 
 
 def test_yaml_is_read_with_the_line_of_each_value():
-    """Also behind an alias, and of the nearest that is there."""
+    """Also for aliases; a missing value has the line of its nearest parent."""
     found = read_document(YAML)
     first, second = found.value["policies"][0]["rules"]
     assert (first["tools"], first["hours"], second["hours"]) == (["a", "b"], [9, 16], [9, 16])
@@ -62,7 +62,7 @@ def test_yaml_is_read_with_the_line_of_each_value():
     ],
 )
 def test_a_word_without_quotes_means_what_yaml_1_2_says(text, value):
-    """And nothing that a country, a time of day or a date could be taken for."""
+    """So a country code, a time of day or a date stays a string."""
     assert read_document(f"x: {text}".encode()).value == {"x": value}
 
 
@@ -94,7 +94,7 @@ def test_a_word_without_quotes_means_what_yaml_1_2_says(text, value):
     ids=lambda each: repr(each)[:40],
 )
 def test_an_invalid_document_is_refused_with_its_line(raw, line, words):
-    """In words that say what to change."""
+    """The message says what to change."""
     if not line:
         assert read_document(raw).value  # one more level than YAML may have is good enough for JSON
         return
@@ -114,7 +114,7 @@ def test_nested_aliases_are_bounded():
 
 @pytest.mark.parametrize("write", [as_yaml, as_json])
 def test_written_files_are_read_back_unchanged(write):
-    """Strings that YAML could take for something else, and the schema that editors look for."""
+    """Including strings that YAML could misread, and the reference to the schema."""
     words = ["no", "on", "12:30", "2026-11-20", "1_000", "010", "1e3", "~", "true", "<<", "a: b", "#", " x", "\u2028"]
     value = {"agent": "a", "policies": [{"name": "p", "words": words, "bounds": {"max": 1.5, "min": None}}]}
     assert read_document(write(value).encode()).value == value
@@ -122,7 +122,7 @@ def test_written_files_are_read_back_unchanged(write):
 
 
 def test_json_is_read_as_json():
-    """Tabs, escapes of two halves, long names: what YAML would refuse."""
+    """Including what YAML would refuse: tabs, surrogate pairs, long names."""
     value = {"n" * 2000: "😀/\u2028", "b": [1.5, {"c": None}]}
     for indent in ("\t", None):
         raw = json.dumps(value, indent=indent).replace("/", "\\/").encode()
@@ -143,7 +143,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_every_json_text_means_what_json_says(value):
-    """Whatever YAML thinks of it."""
+    """Even if YAML would read it differently."""
     wrapped = {"value": value}
     for indent in (None, 1):
         assert read_document(json.dumps(wrapped, indent=indent).encode()).value == wrapped
@@ -151,6 +151,6 @@ def test_every_json_text_means_what_json_says(value):
 
 @given(st.binary(max_size=60) | st.text("ab:-[]{}&*!|>%@#'\"\n\t ?,0", max_size=60).map(str.encode))
 def test_any_text_is_a_document_or_an_error(raw):
-    """Nothing else is raised."""
+    """No other exception is raised."""
     with contextlib.suppress(DocumentError):
         assert read_document(raw).lines is not None

@@ -55,7 +55,7 @@ def call(tool="refund.create", want="allowed", **fields):
 
 
 def test_denials_of_the_calls_before_fill_a_breaker(tmp_path):
-    """One that asks people while it is full, and one that suspends."""
+    """Both a breaker that escalates and one that suspends."""
     terms = "{maxDenials: 2, windowSeconds: 60, action: %s}"
     rule = "{type: denial_breaker, tools: ['*'], denialBreaker: %s}"
     for action, want in (("escalate", "escalated"), ("suspend", {"result": "denied", "reason": "Agent is suspended"})):
@@ -74,7 +74,7 @@ def test_denials_of_the_calls_before_fill_a_breaker(tmp_path):
 
 
 def test_an_expected_result_passes(run):
-    """By result alone, or by policy, rule and a part of the reason, too."""
+    """Whether only the result is expected, or also policy, rule and part of the reason."""
     large = {"result": "escalated", "policy": "small refunds", "rule": 1, "reason": "above the maximum"}
     found = run(
         call(parameters={"amount": 400}),
@@ -98,14 +98,14 @@ def test_an_expected_result_passes(run):
     ],
 )
 def test_an_unexpected_result_fails_and_says_what_it_is(run, want):
-    """Each part of it."""
+    """For each part of the expectation."""
     [found] = run(call(parameters={"amount": 1}, want=want))
     assert found.problem.startswith("wanted ")
     assert 'but it is allowed by policy "small refunds", rule 0 (tool_allowlist): ' in found.problem
 
 
 def test_guardrails_of_groups_and_workspace_deny_what_a_grant_allows(run, tmp_path):
-    """And those of groups that the agent is not in do not."""
+    """Guardrails of other groups do not."""
     (tmp_path / "refund-bot.yaml").write_text("agent: {name: a, groups: [crew]}\n" + ANY)
     found = run(*(call(name, want="denied") for name in ("c.x", "n.x", "w.x")))
     assert [each.got.policy for each in found] == ["c", "any", "w"]
@@ -114,7 +114,7 @@ def test_guardrails_of_groups_and_workspace_deny_what_a_grant_allows(run, tmp_pa
 
 
 def test_time_and_context_are_those_of_the_call(run, tmp_path):
-    """A time, or a span after the start."""
+    """Either a time, or a span after the start."""
     window = "{type: time_based, tools: ['*'], timeWindow: {allowedHours: [12]}}"
     user = "{type: parameter_constraint, tools: ['*'], context: {user: {enum: [ann]}}}"
     (tmp_path / "refund-bot.yaml").write_text(f"agent: a\npolicies: [{{name: p, rules: [{user}, {window}]}}]\n")
@@ -156,7 +156,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("value", "words"), WRONG.values(), ids=WRONG)
 def test_a_wrong_test_file_is_refused_with_its_place(tmp_path, value, words):
-    """And what would be right."""
+    """The message says what would be right."""
     (tmp_path / "refund-bot.yaml").write_text(POLICIES)
     path = tmp_path / "x.test.yaml"
     path.write_text(json.dumps(value))
@@ -217,7 +217,7 @@ EARLIER = {
 
 @pytest.mark.parametrize(("before", "judged", "wanted"), EARLIER.values(), ids=EARLIER)
 def test_calls_made_before_count_as_in_a_store(tmp_path, before, judged, wanted):
-    """In limits per value, in budgets, in sessions; what is not allowed counts nowhere."""
+    """In limits per value, budgets and sessions; calls that are not allowed do not count."""
     (tmp_path / "a.yaml").write_text(LIMITS)
     path = tmp_path / "a.test.json"
     path.write_text(json.dumps({"tests": [{"name": "n", "before": before, "call": judged, "want": "allowed"}]}))
@@ -228,7 +228,7 @@ def test_calls_made_before_count_as_in_a_store(tmp_path, before, judged, wanted)
 
 
 def test_an_earlier_call_that_is_not_allowed_fails_the_test(tmp_path):
-    """It says which one; if its earlier calls are not as expected, a test proves nothing."""
+    """The report says which one; a test with unexpected earlier calls proves nothing."""
     (tmp_path / "a.yaml").write_text(LIMITS)
     path = tmp_path / "a.test.json"
     path.write_text(
@@ -251,7 +251,7 @@ def remit(tmp_path, console):
 
 @pytest.mark.slow
 def test_the_console_says_what_failed_and_ends_with_3(remit, tmp_path):
-    """With 0 if nothing did, with 1 if there is nothing to run."""
+    """It ends with 0 if all pass, and with 1 if there is nothing to run."""
     (tmp_path / "a.yaml").write_text("agent: a\n" + ANY)
     text = "tests:\n  - {name: one, call: {tool: x}, want: allowed}\n  - {name: two, call: {tool: x}, want: denied}\n"
     (tmp_path / "a.test.yaml").write_text(text)
@@ -272,7 +272,7 @@ def test_the_console_says_what_failed_and_ends_with_3(remit, tmp_path):
 
 
 def test_lint_names_probable_mistakes(remit, tmp_path):
-    """With the line; with --strict it ends with 3. The workspace's guardrails count for every file."""
+    """With their lines; with --strict it ends with 3. The workspace's guardrails count for every file."""
     limit = "{type: rate_limit, tools: ['*'], rateLimit: {maxCalls: 1, windowSeconds: 1}}"
     (tmp_path / "a.yaml").write_text(f"agent: a\npolicies:\n  - name: p\n    rules:\n      - {limit}\n")
     allowed = "{name: w, kind: guardrail, rules: [{type: tool_allowlist, tools: [x]}]}"

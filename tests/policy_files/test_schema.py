@@ -227,7 +227,7 @@ def files(draw):
 @settings(max_examples=examples(5000))
 @given(files())
 def test_schema_and_service_agree(value):
-    """But for what is named above."""
+    """Except in the cases named above."""
     said, fits = refusal(value), SCHEMA.is_valid(value)
     if fits and said is not None:
         assert not said.startswith("TYPES"), f"only the service refuses it: {said}\n{json.dumps(value)}"
@@ -240,7 +240,7 @@ def test_schema_and_service_agree(value):
 
 @pytest.mark.parametrize("value", [*FILES, *EXAMPLES], ids=lambda value: str(value)[:40])
 def test_files_that_are_right_are_right_to_both(value):
-    """Those that are changed above, and all examples."""
+    """The files changed above, and all examples."""
     assert refusal(value) is None
     SCHEMA.validate(value)
 
@@ -263,13 +263,13 @@ WRONG = [
 
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: str(value)[:40])
 def test_files_that_are_wrong_are_wrong_to_both(value):
-    """Each for its own reason."""
+    """Each for a different reason."""
     assert refusal(value) is not None
     assert not SCHEMA.is_valid(value)
 
 
 def test_every_field_says_what_it_means():
-    """Editors show it."""
+    """Because editors show the descriptions."""
     for name, each in [*schema()["$defs"].items(), ("file", schema())]:
         for field, described in each.get("properties", {}).items():
             assert described.get("description"), (name, field)

@@ -53,7 +53,7 @@ def write_policy_files(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", IN_ORDER)
 def test_one_reader_pastes_the_sessions_of_all_pages(page, reader, program):
-    """In one shell and one workspace: what one page leaves behind is in no other page's way."""
+    """In one shell and one workspace: no page is disturbed by what another leaves behind."""
     for name in ("curl", "jq"):
         program(name, f"the sessions of docs/{page}.md")
     for command, wanted in session(page):
@@ -62,7 +62,7 @@ def test_one_reader_pastes_the_sessions_of_all_pages(page, reader, program):
 
 @pytest.mark.slow
 def test_the_sessions_about_tools_print_what_the_page_shows(store, replica, program, tmp_path):
-    """In a workspace of its own, because the page lists all tools of a workspace."""
+    """In a separate workspace, because the page lists all tools of a workspace."""
     for name in ("curl", "jq"):
         program(name, "the sessions of docs/tools.md")
     tenant = Tenant(store.url, replica)
@@ -90,7 +90,7 @@ def session(page):
 
 
 def test_no_two_pages_make_an_agent_that_is_found_by_the_same_name():
-    """Or a reader who follows both is told that two agents have the name, or addresses the other one."""
+    """Otherwise the name would be ambiguous for a reader of both, or lead to the other agent."""
     texts = [README, *(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))]
     names = [alias or name for text in texts for name, alias in MADE.findall(text)]
     assert len(names) > 6
@@ -98,7 +98,7 @@ def test_no_two_pages_make_an_agent_that_is_found_by_the_same_name():
 
 
 def test_each_page_with_a_session_says_how_to_set_up_the_shell():
-    """`$REMIT_URL` and `$REMIT_API_KEY` stand in a shell only if a reader is told to put them there."""
+    """Readers must be told to set `$REMIT_URL` and `$REMIT_API_KEY`."""
     for path in (ROOT / "docs").glob("*.md"):
         page = path.read_text()
         if any("$REMIT_URL" in block or "remit authorize" in block for block in BLOCKS.findall(page)):

@@ -96,7 +96,7 @@ def as_example(text):
 
 
 def test_every_link_of_the_readme_leads_somewhere():
-    """A newcomer who follows the map finds the page."""
+    """So a newcomer finds every page."""
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link and link[0] != "#"]
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []

@@ -57,7 +57,7 @@ async def path(request, cluster):
 
 
 async def test_every_operation_stays_within_one_slot(path, workspace_id):
-    """I12: everything that is done in a workspace, with more than one key in every script."""
+    """I12: every operation in a workspace, with several keys in every script."""
     client, runner = path
     scene = await Scene(client, runner, workspace_id).enter()
     policies, callers = Policies(client, scene.ids), Authenticator(client, 10)
@@ -83,7 +83,7 @@ async def test_every_operation_stays_within_one_slot(path, workspace_id):
 
 
 async def test_workspaces_are_made_and_found_across_slots(path, ids):
-    """Their names are in one place and their keys in another, one step after the other."""
+    """Names and keys are in different slots, written one after the other."""
     client, _ = path
     scene = Scene(client, client, ids.new(0))
     workspaces = Workspaces(client, ids, scene.keys)
@@ -95,7 +95,7 @@ async def test_workspaces_are_made_and_found_across_slots(path, ids):
 
 
 async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id):
-    """As the server computes it."""
+    """As computed by the server."""
     client, runner = path
     node = open_client(cluster.url, 250)
     scene = await Scene(client, runner, workspace_id).enter()

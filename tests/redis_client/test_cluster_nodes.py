@@ -51,12 +51,12 @@ async def client(masters):
 
 
 async def test_every_master_answers(client, masters):
-    """As many replies as masters."""
+    """There is one reply per master."""
     assert await client.call_each("PING") == ["PONG"] * 3 or await client.call_each("PING") == [True] * 3
 
 
 async def test_scripts_that_one_master_has_lost_are_loaded_again(client, masters):
-    """A failover puts a node in charge that has never seen them."""
+    """After a failover, the new master has never seen them."""
     with redis.Redis(port=masters[2].port) as forgetful:
         await require_ready(client)
         forgetful.script_flush()
@@ -65,7 +65,7 @@ async def test_scripts_that_one_master_has_lost_are_loaded_again(client, masters
 
 
 async def test_the_checkup_reports_the_worst_of_all_masters(client, masters):
-    """One node that evicts is enough to lose a workspace's quotas."""
+    """One evicting node is enough to lose a workspace's quotas."""
     with redis.Redis(port=masters[1].port) as node:
         before = {finding.subject: finding.severity for finding in await check_up(client, private=True)}
         assert before["eviction"] is Severity.OK
@@ -76,13 +76,13 @@ async def test_the_checkup_reports_the_worst_of_all_masters(client, masters):
 
 
 async def test_the_state_of_sealing_is_read_from_the_workspaces_master(client, masters):
-    """Nothing in it is asked of a node that no key names."""
+    """It sends no command without a key."""
     assert (await AuditLog(client).backlog("a workspace")).unsealed == 0
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_cluster_without_one_of_its_masters_is_not_ready(masters):
-    """The slots of that master have nobody; by default the whole cluster stops then."""
+    """Its slots are not served; by default, the whole cluster then stops."""
     client = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 250)
     await require_ready(client)
     masters[2].kill()

@@ -69,7 +69,7 @@ async def wire(hand):
 
 @pytest.mark.parametrize("sent_at", [0.0, 0.1, 0.3, 0.999, 7.25])
 async def test_a_call_is_late_at_its_deadline_and_not_before(hand, wire, sent_at):
-    """Whenever it was sent: after one second, and the moment in which the loop reads once more, it is given up."""
+    """Whenever it was sent, it is given up after one second and one more read of the socket."""
     hand.turn_to(sent_at)
     wire.send(b"PING")
 
@@ -80,7 +80,7 @@ async def test_a_call_is_late_at_its_deadline_and_not_before(hand, wire, sent_at
 
 
 async def test_a_connection_with_steady_replies_is_not_late(hand, wire):
-    """The deadline is each call's own, not the connection's."""
+    """Each call has its own deadline."""
     for tenth in range(1, 100):
         future = wire.send(b"PING")
         hand.turn_to(tenth / 10)
@@ -105,7 +105,7 @@ async def test_a_reply_that_the_loop_had_no_time_to_read_is_not_late(hand, wire)
 
 
 async def test_commands_of_one_tick_leave_in_one_write(serve, connect):
-    """And in the order in which they were called."""
+    """In the order of the calls."""
     made = Connection(asyncio.get_running_loop(), 1.0, lambda _commands: None)
     made.connection_made(Socket())
     futures = [made.send(b"one"), made.send(b"two")]
@@ -120,7 +120,7 @@ async def test_commands_of_one_tick_leave_in_one_write(serve, connect):
 
 @pytest.mark.parametrize("busy", [False, True])
 async def test_an_idle_store_gets_the_first_commands_of_a_long_tick_at_once(busy):
-    """It works on them while the others are made; one that is busy gets them all together. Each leaves once."""
+    """It works on them while others are being made; a busy store gets all together. Each command is sent once."""
     batches: list[int] = []
     made = Connection(asyncio.get_running_loop(), 1.0, batches.append)
     made.connection_made(Socket())
@@ -140,7 +140,7 @@ async def test_an_idle_store_gets_the_first_commands_of_a_long_tick_at_once(busy
 
 
 async def test_a_lost_connection_takes_no_more_commands(wire):
-    """What is sent between the loss and the reconnection fails at once, and waits for nobody."""
+    """Calls between loss and reconnection fail at once."""
     wire.connection_lost(None)
     with pytest.raises(StoreUnavailable):
         wire.send(b"PING")

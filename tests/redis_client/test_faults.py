@@ -22,7 +22,7 @@ async def limited(request):
 
 
 async def test_a_missing_permission_is_named_without_claiming_that_nothing_was_done(limited):
-    """Redis 7.0 and Valkey say ERR, in different words; a script that was refused halfway has done something."""
+    """Redis 7.0 and Valkey say ERR, in different words; a script refused halfway may have written something."""
     with pytest.raises(StoreUnavailable, match=r"may not run a command of a script \(NOPERM\).* not undone"):
         await limited.run(TAKE_LEASE, ["remit:ready"], ["somebody", 1])
     with pytest.raises(StoreUnavailable, match=r"refused the command \(NOPERM\); nothing was done"):

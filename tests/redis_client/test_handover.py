@@ -39,7 +39,7 @@ async def heard():
     ],
 )
 async def test_nothing_is_sent_during_a_hand_over(heard, event, text):
-    """Whichever Sentinel announces it first, and however many repeat it."""
+    """Whichever Sentinel announces it first, and however often it is repeated."""
     hear, told = heard
     for _ in range(3):
         hear(BEGINS, "master remit 10.0.0.1 6379")
@@ -50,7 +50,7 @@ async def test_nothing_is_sent_during_a_hand_over(heard, event, text):
 
 
 async def test_another_masters_hand_over_is_ignored(heard):
-    """Sentinels may watch several masters."""
+    """Because Sentinels may watch several masters."""
     hear, told = heard
     hear(BEGINS, "master remit-too 10.0.0.9 6379")
     hear("+switch-master", "other 10.0.0.9 6379 10.0.0.8 6379")

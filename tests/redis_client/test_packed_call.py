@@ -35,7 +35,7 @@ class Wire:
 
 
 async def test_a_packed_call_has_the_same_bytes_as_one_packed_at_once():
-    """Numbers, texts and bytes, however many words there are of each kind."""
+    """With numbers, strings and bytes, in any mixture."""
     for varying in ((), ("",), (1, "é", b"\xff", *map(str, range(20)))):
         for settled in ((), ("last", 7)):
             wire = Wire()
@@ -47,7 +47,7 @@ async def test_a_packed_call_has_the_same_bytes_as_one_packed_at_once():
 
 
 async def test_a_call_that_the_store_does_not_know_is_sent_in_full():
-    """The same words with the script itself before them."""
+    """With the same arguments, preceded by the script itself."""
     wire = Wire(unknown=1)
     call = PackedCall(wire.send, CHECK_KEY, ["k"], 1, ["settled"])
 
@@ -97,7 +97,7 @@ class Committing:
 
 
 async def test_a_recurring_outcome_is_packed_once():
-    """Whatever the action; if the plan depends on the clock, once for every minute."""
+    """Whatever the action; if the plan depends on the clock, once per minute."""
     commit = Committing()
     for number in range(6):
         start = number // 3 * 60
@@ -109,13 +109,13 @@ async def test_a_recurring_outcome_is_packed_once():
 
 
 async def test_a_plan_that_always_holds_has_no_interval():
-    """Most plans do, and the script has nothing to compare then."""
+    """So for most plans the script has nothing to compare."""
     _, args = await Committing()()
     assert not {"holds_from_us", "holds_until_us"} & args.keys()
 
 
 async def test_a_recurring_denial_is_packed_once_with_a_fresh_reason_each_time():
-    """A reason that quotes a parameter differs each time; everything else about the commit is the same."""
+    """A reason that quotes a parameter varies; the rest of the commit does not."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
     for reason in ("is 900", "is 901"):
         _, args = await commit(Plan(Outcome(Result.DENIED, POLICY, rule, reason)))
@@ -124,7 +124,7 @@ async def test_a_recurring_denial_is_packed_once_with_a_fresh_reason_each_time()
 
 
 async def test_another_rules_outcome_is_packed_separately():
-    """Of the same policy, of another one, and the same rule's other result."""
+    """Whether of the same policy, of another one, or another result of the same rule."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
     outcome = Outcome(Result.DENIED, POLICY, rule, "no")
     for other in (
@@ -141,7 +141,7 @@ async def test_another_rules_outcome_is_packed_separately():
 
 
 async def test_an_outcome_that_does_not_recur_is_not_cached():
-    """Quotas that are made for each call."""
+    """Such as one with quotas made for each call."""
     commit = Committing()
     for _ in range(2):
         await commit(Plan(ALLOWED, (quota("wide", 10, 1_000),)))
@@ -149,7 +149,7 @@ async def test_an_outcome_that_does_not_recur_is_not_cached():
 
 
 async def test_other_callers_tools_and_keys_are_packed_separately():
-    """Callers, tools and Idempotency-Keys: none is answered with what was prepared for another."""
+    """No caller, tool or Idempotency-Key gets a commit packed for another."""
     commit = Committing()
     await commit()
     keys, args = await commit(caller=Caller("w", "other", CALLER.scopes))
@@ -162,7 +162,7 @@ async def test_other_callers_tools_and_keys_are_packed_separately():
 
 
 async def test_the_cache_of_packed_calls_is_bounded():
-    """In bytes, tool by tool; the oldest is prepared anew, and the cache hears of every byte."""
+    """In bytes per tool; the oldest are evicted, and the agent cache is told of every byte."""
     grown = []
     plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes"))
     commit = Committing(plan)

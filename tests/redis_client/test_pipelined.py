@@ -13,7 +13,7 @@ from app.redis_client.scripts import CHECK_KEY
 
 
 async def test_a_fragmented_reply_is_one_reply(serve, connect):
-    """Every split of the bytes gives the same replies."""
+    """However the bytes are split."""
 
     async def answer(connection, command):
         reply = b"*3\r\n$2\r\nab\r\n:7\r\n*1\r\n" + bulk(command[1])
@@ -28,7 +28,7 @@ async def test_a_fragmented_reply_is_one_reply(serve, connect):
 
 
 async def test_replies_of_a_megabyte_come_whole_and_in_order(serve, connect):
-    """Large and small ones in turn."""
+    """Large and small ones alternately."""
     server = await serve(echo)
     link = await connect(server.url)
     texts = [str(n) * (1_000_000 if n % 2 else 1) for n in range(8)]
@@ -37,7 +37,7 @@ async def test_replies_of_a_megabyte_come_whole_and_in_order(serve, connect):
 
 
 async def test_invalid_utf_8_does_not_break_the_order(serve, connect):
-    """A reply that is not UTF-8 is still one reply."""
+    """A reply that is not UTF-8 still counts as one."""
 
     async def answer(connection, command):
         await connection.say(bulk(b"\xff\xfe" if command[1] == b"bad" else command[1]))
@@ -51,7 +51,7 @@ async def test_invalid_utf_8_does_not_break_the_order(serve, connect):
 
 
 async def test_half_a_reply_is_no_reply(serve, connect):
-    """Every call under way fails, and the link comes back by itself."""
+    """Every pending call fails, and the client reconnects by itself."""
 
     async def answer(connection, command):
         if connection.number == 0:
@@ -87,7 +87,7 @@ async def test_a_silent_server_is_unavailable_and_the_connection_is_given_up(ser
 
 @pytest.mark.parametrize("nonsense", [b"+one too many\r\n", b"!?\r\n", b"$-7\r\n", b"*1000000000000\r\n"])
 async def test_a_server_that_breaks_the_protocol_is_left(serve, connect, caplog, nonsense):
-    """What it says after that belongs to no call."""
+    """Nothing it sends afterwards belongs to any call."""
 
     async def answer(connection, command):
         await connection.say(bulk(command[1]), nonsense if connection.number == 0 else b"")
@@ -107,7 +107,7 @@ async def test_a_server_that_breaks_the_protocol_is_left(serve, connect, caplog,
 
 
 async def test_a_client_that_lost_trust_in_its_connection_opens_a_new_one(serve, connect):
-    """If one reply did not match its command, every other is doubtful."""
+    """If one reply did not match its command, all others are doubtful."""
     server = await serve(echo)
     link = await connect(server.url)
 
@@ -119,7 +119,7 @@ async def test_a_client_that_lost_trust_in_its_connection_opens_a_new_one(serve,
 
 @pytest.mark.parametrize("code", ["LOADING", "OOM", "MISCONF", "BUSY", "NOREPLICAS", "ERR"])
 async def test_a_command_that_the_store_refuses_is_unavailable_and_the_connection_stays(serve, connect, code):
-    """I6: the sentence has the code and nothing of the store's text, which may hold arguments."""
+    """I6: the message has the error's code, but not its text, which may contain arguments."""
 
     async def answer(connection, command):
         await connection.say(f"-{code} secret text\r\n".encode() if command[1] == b"bad" else bulk(command[1]))
@@ -136,7 +136,7 @@ async def test_a_command_that_the_store_refuses_is_unavailable_and_the_connectio
 
 
 async def test_a_store_that_became_a_replica_is_left(serve, connect):
-    """READONLY: the name in the URL may lead to another machine by now."""
+    """On READONLY, because the URL's name may lead to another machine by now."""
 
     async def answer(connection, command):
         await connection.say(b"-READONLY You can't write\r\n" if connection.number == 0 else bulk(command[1]))
@@ -165,7 +165,7 @@ async def test_a_script_that_the_store_has_lost_is_sent_once_more(serve, connect
 
 
 async def test_a_script_whose_reply_was_lost_is_not_sent_again(serve, connect):
-    """It may have run; a decision that runs twice takes two calls from a quota."""
+    """It may have run, and a decision that runs twice counts twice."""
 
     async def answer(connection, _):
         connection.hang_up()
@@ -180,7 +180,7 @@ async def test_a_script_whose_reply_was_lost_is_not_sent_again(serve, connect):
 
 
 async def test_an_error_that_nobody_waits_for_is_not_logged(serve, connect, caplog):
-    """Its caller has gone, so it is no news for the operator."""
+    """Its caller has gone, so the operator need not know."""
 
     async def answer(connection, command):
         await connection.say(b"-ERR no\r\n" if command[1] == b"bad" else bulk(command[1]))

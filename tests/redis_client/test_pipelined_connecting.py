@@ -13,7 +13,7 @@ from app.redis_client.scripts import CHECK_KEY
 
 @pytest.mark.parametrize("step", ["AUTH", "SELECT", "SCRIPT"])
 async def test_a_server_that_hangs_up_in_the_handshake_is_unavailable(serve, connect, step):
-    """At every step of it, after the step before was answered."""
+    """At every step, once the previous step was answered."""
 
     async def answer(connection, command):
         await connection.say(OK)
@@ -28,7 +28,7 @@ async def test_a_server_that_hangs_up_in_the_handshake_is_unavailable(serve, con
 @pytest.mark.parametrize("reply", [b"-WRONGPASS invalid\r\n", b"-NOPERM this user\r\n", b"", b"?!\r\n"])
 @pytest.mark.parametrize("step", [b"AUTH", b"SELECT", b"SCRIPT"])
 async def test_an_opening_that_fails_leaves_nothing_behind(serve, step, reply):
-    """No connection and no task, whether the server refuses, says nothing or talks nonsense."""
+    """No connection and no task, whether the server refuses, is silent or sends nonsense."""
 
     async def answer(connection, command):
         await connection.say(reply if command[0] == step else OK)
@@ -45,7 +45,7 @@ async def test_an_opening_that_fails_leaves_nothing_behind(serve, step, reply):
 
 
 async def test_an_opening_that_is_cancelled_leaves_nothing_behind(serve):
-    """Also while the server is silent in the handshake."""
+    """Even while the server is silent in the handshake."""
     asked = asyncio.Event()
 
     async def answer(_, __):
@@ -63,7 +63,7 @@ async def test_an_opening_that_is_cancelled_leaves_nothing_behind(serve):
 
 
 async def test_closing_while_reconnecting_leaves_nothing_behind(serve, connect):
-    """The connection that was about to be made is closed too."""
+    """The connection being made is closed, too."""
     second = asyncio.Event()
 
     async def answer(connection, _):
@@ -83,7 +83,7 @@ async def test_closing_while_reconnecting_leaves_nothing_behind(serve, connect):
 
 
 async def test_a_closed_client_fails_its_calls_and_takes_no_more(serve, connect):
-    """Nothing hangs on a link that is gone; closing it twice is closing it."""
+    """No call hangs; closing it twice is harmless."""
 
     async def silent(_, __):
         pass
@@ -113,7 +113,7 @@ async def test_a_store_that_is_away_refuses_at_once(serve, connect):
 
 
 async def test_the_link_comes_back_when_the_store_does(serve, connect):
-    """On the same port, without anybody asking for it."""
+    """On the same port, by itself."""
     server = await serve(echo)
     link = await connect(server.url)
     await server.close()
@@ -130,7 +130,7 @@ async def test_the_link_comes_back_when_the_store_does(serve, connect):
 
 
 async def test_a_server_that_hangs_up_at_once_is_retried_with_growing_pauses(serve, connect):
-    """Each short-lived connection is followed by a longer pause, as if it had failed."""
+    """Each short-lived connection counts as a failure and lengthens the pause."""
     pauses = []
     enough = asyncio.Event()
 
@@ -158,7 +158,7 @@ async def test_a_server_that_hangs_up_at_once_is_retried_with_growing_pauses(ser
 
 
 async def test_no_bug_stops_the_reconnecting(serve, connect, monkeypatch):
-    """A link that gave up for good would be 503 until somebody restarts the replica."""
+    """A client that gave up for good would mean 503 until a restart."""
     server = await serve(echo)
     link = await connect(server.url)
     right = link._connect
@@ -199,7 +199,7 @@ async def test_the_url_logs_in_and_selects_the_database(serve, connect, login, w
 
 
 async def test_a_unix_socket_is_a_url_too(serve, connect, tmp_path):
-    """As the embedded store has it."""
+    """As with the embedded store."""
     path = tmp_path / "s"
     server = await serve(echo, path=path)
     link = await connect(f"unix://:pw@{path}?db=2")
@@ -224,7 +224,7 @@ async def test_tls_checks_the_certificate_and_then_works(serve, connect, certifi
 
 
 async def test_tls_with_a_server_that_speaks_none_is_unavailable(serve, connect):
-    """A handshake that cannot succeed ends; it does not hang."""
+    """A handshake that cannot succeed ends instead of hanging."""
 
     async def silent(_, __):
         pass

@@ -98,7 +98,7 @@ async def test_none_of_a_hundred_thousand_calls_gets_a_wrong_reply(store_of):
 
 
 async def test_scripts_that_the_store_forgets_under_load_are_sent_again_and_run_once(store_of, workspace_id):
-    """SCRIPT FLUSH between decisions: each is in the log once, and the quota is exact."""
+    """After SCRIPT FLUSH between decisions, each is in the log once, and the quota is exact."""
     async with opened(store_of.url) as (link, client):
         scene = await Scene(client, link, workspace_id).enter()
         held = quota("held", 150, MINUTE)
@@ -114,7 +114,7 @@ async def test_scripts_that_the_store_forgets_under_load_are_sent_again_and_run_
 
 
 async def test_after_a_restart_the_link_comes_back_and_knows_its_scripts(own_store, workspace_id):
-    """Killed and started again: decisions go on where the log ends."""
+    """After a kill and a restart, decisions continue where the log ends."""
     async with opened(own_store.url) as (link, client):
         scene = await Scene(client, link, workspace_id).enter()
         before = await scene.commit()
@@ -132,7 +132,7 @@ async def test_after_a_restart_the_link_comes_back_and_knows_its_scripts(own_sto
 
 
 async def test_a_store_that_hangs_is_unavailable_and_comes_back(own_store, workspace_id):
-    """Stopped in its tracks: 503 within the deadline; what it does when it wakes up is in the log, seen by nobody."""
+    """While stopped, calls are 503 within the deadline; what it runs on waking is in the log, but not answered."""
     async with opened(own_store.url, timeout_ms=100) as (link, client):
         scene = await Scene(client, link, workspace_id).enter()
         await scene.commit()
@@ -149,7 +149,7 @@ async def test_a_store_that_hangs_is_unavailable_and_comes_back(own_store, works
 
 
 async def test_a_store_without_memory_refuses_and_nothing_is_written(own_store, workspace_id):
-    """OOM before the script begins, not half-way through it; with room again decisions go on."""
+    """It refuses (OOM) before the script begins, not halfway; once there is room, decisions continue."""
     async with opened(own_store.url) as (link, client):
         scene = await Scene(client, link, workspace_id).enter()
         await scene.commit(quota("held", 10, MINUTE))
@@ -165,7 +165,7 @@ async def test_a_store_without_memory_refuses_and_nothing_is_written(own_store, 
 
 
 async def test_a_store_that_became_a_replica_refuses_and_nothing_is_written(own_store, workspace_id):
-    """READONLY; the link asks again on a new connection and goes on when it is a master again."""
+    """On READONLY, the client reconnects, and continues once the store is a master again."""
     async with opened(own_store.url) as (link, client):
         scene = await Scene(client, link, workspace_id).enter()
         before = await scene.everything()
@@ -180,7 +180,7 @@ async def test_a_store_that_became_a_replica_refuses_and_nothing_is_written(own_
 
 
 async def test_a_user_of_the_acl_and_a_database_of_its_own_are_in_the_url(own_store, workspace_id):
-    """Both ways to the store log in and select alike; the wrong password is unavailable."""
+    """Both clients log in and select the database; a wrong password is StoreUnavailable."""
     async with opened(own_store.url) as (_, client):
         await client.call("ACL", "SETUSER", "remit", "on", ">s@cret", "~*", "+@all")
         await client.call("CONFIG", "SET", "requirepass", "other")
@@ -197,7 +197,7 @@ async def test_a_user_of_the_acl_and_a_database_of_its_own_are_in_the_url(own_st
 
 
 async def test_a_unix_socket_works_as_a_port_does(store_of, tmp_path, workspace_id):
-    """As the embedded store is reached."""
+    """As the embedded store uses it."""
     store = Store(store_of.binary, tmp_path / "own", "--unixsocket", str(tmp_path / "s"))
     try:
         async with opened(f"unix://{tmp_path}/s") as (link, client):
@@ -236,7 +236,7 @@ class Busy(asyncio.Protocol):
 
 
 def test_a_blocked_loop_does_not_take_the_store_for_silent(redis_store):
-    """On uvloop timers may run before sockets are read: a reply that came in time is still taken."""
+    """On uvloop, timers may run before sockets are read: a reply that came in time still counts."""
 
     async def held_up():
         near, far = socket.socketpair()

@@ -18,7 +18,7 @@ from app.redis_client.urls import StoreUrl, open_cluster, open_redis
     ],
 )  # fmt: skip
 def test_every_part_of_a_url_is_found(text, topology, nodes, service, server):
-    """And what leads to one server has the login, the number and the TLS options."""
+    """The URL of a single server has login, database number and TLS options."""
     url = StoreUrl.parse(text)
     assert (url.topology, url.nodes, url.service) == (topology, nodes, service)
     assert url.server("m", 1) == server
@@ -30,7 +30,7 @@ def test_the_url_of_a_server_with_a_numeric_address_has_its_brackets():
 
 
 async def test_logins_are_decoded_and_tls_is_used_for_every_topology():
-    """A password with signs that mean something in a URL, an authority of one's own."""
+    """Including passwords with URL characters, and private certificate authorities."""
     query = "?ssl_ca_certs=/ca.pem"
     single = open_redis(StoreUrl.parse(f"rediss://u:p%40@h/1{query}"), 1.0, 10)
     master = open_redis(StoreUrl.parse(f"rediss+sentinel://u:p%40@h/svc/1{query}"), 1.0, 10)
@@ -51,7 +51,7 @@ async def test_logins_are_decoded_and_tls_is_used_for_every_topology():
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss", "redis+sentinel", "redis+cluster"])
 async def test_connections_are_made_without_looking_a_version_up(monkeypatch, scheme):
-    """redis-py reads the metadata of its package for each, and no decision goes on meanwhile."""
+    """redis-py would read its package's metadata for each connection, which blocks decisions."""
     monkeypatch.setattr(utils, "get_lib_version", pytest.fail)
     opening = open_cluster if scheme == "redis+cluster" else open_redis
     opened = opening(StoreUrl.parse(f"{scheme}://h/svc" if "sentinel" in scheme else f"{scheme}://h"), 1.0, 10)

@@ -130,7 +130,7 @@ def may_tie(times_ms):
 @PROFILE
 @given(bodies=policies, calls=steps, begin=st.sampled_from([0, 0, 2_000, 6_000]))
 def test_the_policies_of_the_time_flip_nothing(fake, bodies, calls, begin):
-    """Full limits and budgets, guardrails, time windows, edits in between, and a span that begins in the middle."""
+    """With full limits and budgets, guardrails, time windows, edits, and a span that begins midway."""
     client, runner = fake
 
     async def run():
@@ -160,7 +160,7 @@ def test_the_policies_of_the_time_flip_nothing(fake, bodies, calls, begin):
 @PROFILE
 @given(bodies=policies, draft=policies, calls=steps)
 def test_a_draft_gives_what_the_real_commit_gives_of_it(fake, bodies, draft, calls):
-    """The same calls at the same times, once decided by the policies and once by the draft."""
+    """The same calls at the same times are really decided by the policies and by the draft."""
     client, runner = fake
 
     async def run():
@@ -193,7 +193,7 @@ def test_a_draft_gives_what_the_real_commit_gives_of_it(fake, bodies, draft, cal
 )
 @pytest.mark.slow
 def test_windows_are_as_full_as_they_were_when_the_span_begins(fake, bodies, calls, half, how):
-    """Half of the calls, then the draft is really applied in one log and replayed over the other."""
+    """After half of the calls, the draft is applied in one log and replayed over another."""
     client, runner = fake
 
     async def run():

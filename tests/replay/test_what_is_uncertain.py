@@ -53,14 +53,14 @@ async def send(log, second, **values):
     ],
 )  # fmt: skip
 async def test_a_rule_that_reads_what_the_log_hides_makes_the_call_unjudged(log, rule, kept):
-    """Redacted, shortened, within or around what it reads, and in `when` too."""
+    """Whether redacted or shortened, within or around the value it reads, and in `when`, too."""
     await send(log, 0, **kept)
     report = await log.replay([{"name": "new", "rules": [FREE, rule]}])
     assert (report.judged, report.unjudged.hidden, report.flipped) == (0, 1, 0)
 
 
 async def test_a_call_that_does_not_depend_on_hidden_values_is_judged(log):
-    """A denial that does not depend on it, a rule on another value, or a rule that only asks whether it is present."""
+    """Such as a denial by another rule, a rule on another value, or a rule that only tests presence."""
     await send(log, 0, to="ann", token="[REDACTED]")
     for rules, flipped in (
         ([FREE, asks(token={"regex": "^t$"}), {"type": "tool_denylist", "tools": ["send"]}], 1),
@@ -74,7 +74,7 @@ async def test_a_call_that_does_not_depend_on_hidden_values_is_judged(log):
 
 
 async def test_a_limit_that_may_have_counted_an_unjudged_call_is_uncertain(log):
-    """Until the certain calls alone fill it, and again once the window is over."""
+    """Until certain calls alone fill it, or the window has passed."""
     await send(log, 0, token="[REDACTED]")
     for second in (1, 2, 3):
         await send(log, second)
@@ -87,7 +87,7 @@ async def test_a_limit_that_may_have_counted_an_unjudged_call_is_uncertain(log):
 
 
 async def test_an_order_within_a_millisecond_is_not_guessed(log):
-    """The second call comes a window after the first, to the millisecond: the first may have left or not."""
+    """If the second call comes exactly one window after the first, the first may or may not still count."""
     await log.call("send", START + 999)
     await log.call("send", START + 60_000_000)
     report = await log.replay([{"name": "new", "rules": [FREE, limit(1)]}])
@@ -95,7 +95,7 @@ async def test_an_order_within_a_millisecond_is_not_guessed(log):
 
 
 async def test_an_edit_is_ordered_among_the_calls_of_its_millisecond(log):
-    """The change says after which entry it was made; of an older one, that does not, nobody can say it."""
+    """The change names the entry that preceded it; changes of older releases do not."""
     assert await log.call("send", START) == "allowed"
     await log.edit(0, rules=[{"type": "tool_denylist", "tools": ["send"]}])
     assert await log.call("send", START + 1) == "denied"
@@ -124,7 +124,7 @@ async def test_an_edit_is_ordered_among_the_calls_of_its_millisecond(log):
 
 
 async def test_dropped_entries_make_every_limit_uncertain(log):
-    """Until a window has passed since the newest of the entries that are gone."""
+    """Until a window has passed since the newest dropped entry."""
     await log.call("send", START + 30_000_000)
     await log.call("send", START + 61_000_000)
     await log.call("send", START + 91_000_000)
@@ -136,7 +136,7 @@ async def test_dropped_entries_make_every_limit_uncertain(log):
 
 
 async def test_approvals_given_are_assumed_to_be_given_again(log):
-    """The call counts as allowed and is counted by the limits; what the draft denies, it denies."""
+    """The call counts as allowed, and in the limits; the draft's denials still apply."""
     await log.call("pay", START)
     lines = await log.lines()
     approved = lines.replace(b'"reason":"', b'"reason":"Approved by \\"ann\\", ').replace(
@@ -159,7 +159,7 @@ async def test_approvals_given_are_assumed_to_be_given_again(log):
 
 
 async def test_a_call_without_room_for_its_approval_was_escalated(log):
-    """It was denied because too many approvals were open, which is not a flip."""
+    """It was denied only because too many approvals were open, which is not a flip."""
     await log.call("pay", START)
     lines = (await log.lines()).replace(b'"result":"allowed"', b'"result":"denied"')
     lines = lines.replace(b'"reason":"', b'"reason":"Too many approvals wait for people already; ')
@@ -168,7 +168,7 @@ async def test_a_call_without_room_for_its_approval_was_escalated(log):
 
 
 async def test_entries_other_than_decisions_and_unreadable_ones_are_skipped(log):
-    """An entry with a type; one that no commit wrote; a line that is no JSON; an agent that was not active."""
+    """Entries with a type, entries that no commit wrote, lines that are not JSON, and inactive agents."""
     await log.call("pay", START)
     line = await log.lines()
     lines = line.replace(b'Z"}', b'Z","type":"outcome"}')
@@ -186,7 +186,7 @@ async def test_entries_other_than_decisions_and_unreadable_ones_are_skipped(log)
 
 
 async def test_policies_that_the_trail_does_not_show_are_not_guessed(log):
-    """A change that cannot be read any more: what was before it is not known, nor what limits held after it."""
+    """Before a change that can no longer be read, the policies are unknown, and after it the limits' contents."""
     await log.call("pay", START)
     await log.edit(0, rules=[FREE, limit(1)])
     await log.call("pay", START + 20 * US)
@@ -206,6 +206,6 @@ async def test_policies_that_the_trail_does_not_show_are_not_guessed(log):
 
 
 def test_hidden_values_are_found_at_any_depth():
-    """In objects and arrays, of parameters and context."""
+    """In objects and arrays, in parameters and context."""
     found = hidden_places({"a": [{"b": "[REDACTED]"}], "c.d": {"beginning": "x", "length": 9}}, {"e": "[REDACTED]"})
     assert found == {("parameters", "a[*].b"), ("parameters", "c.d"), ("context", "e")}

@@ -39,7 +39,7 @@ async def test_a_replay_lowers_its_priority_before_it_begins():
 
 @pytest.mark.usefixtures("python")
 async def test_a_replay_without_room_is_refused_before_its_body_is_read():
-    """And again once the one that runs has ended."""
+    """There is room again once the running one has ended."""
     replays = ReplayProcesses(Settings(replays_per_workspace=1), asyncio.Event())
     lines = await replays.begin(TASK)
     with pytest.raises(TooManyReplays):

@@ -45,7 +45,7 @@ def without_servers(folder: Path) -> str:
 
 @pytest.mark.parametrize("service", [NEW_INTERPRETER], indirect=True)
 def test_the_first_start_prints_the_key_once_and_a_command_that_works(service, program):
-    """What a newcomer copies from the terminal answers, and the key is never shown again."""
+    """The printed command works when copied, and the key is never shown again."""
     program("curl", "the curl line of the first start")
     service.start()
     line = next(line for line in service.said.splitlines() if line.startswith("try "))
@@ -102,7 +102,7 @@ def test_a_signal_stops_service_and_store_cleanly(service, number):
 
 
 def test_a_killed_replica_is_replaced_and_no_answer_is_lost(service):
-    """I2: what a caller saw is in the log, once, whatever happened to the process that said it."""
+    """I2: every answer is in the log once, whatever happens to the process that gave it."""
     service.start()
     with service.client(service.key) as client:
         agent_id = make_agent(client)
@@ -134,7 +134,7 @@ def test_a_killed_store_is_started_again_and_no_answer_is_lost(service):
 
 
 def test_a_store_that_cannot_be_started_again_is_tried_until_it_can(service):
-    """No server that reads its files, for a while: replicas answer 503, and nothing has to be restarted by hand."""
+    """While no server can read its files, replicas answer 503; nothing has to be restarted by hand."""
     service.start()
     record = service.data_dir / "server"
     family = record.read_text().split()[0]
@@ -150,7 +150,7 @@ def test_a_store_that_cannot_be_started_again_is_tried_until_it_can(service):
 
 
 def test_a_killed_compactor_is_replaced(service):
-    """Sealing goes on without anybody's doing."""
+    """Sealing continues by itself."""
     service.start()
     [compactor] = service.children(COMPACTOR)
     kill(compactor)
@@ -159,7 +159,7 @@ def test_a_killed_compactor_is_replaced(service):
 
 
 def test_the_secret_is_made_once_and_kept_for_its_user_alone(tmp_path):
-    """Beside the store's files, in none of them; half of one is nobody's secret."""
+    """Next to the store's files, not in them; an incomplete secret is never used."""
     made = embedded_secret(tmp_path)
     path = tmp_path / "secret"
     assert len(made) >= 64
@@ -174,7 +174,7 @@ def test_the_secret_is_made_once_and_kept_for_its_user_alone(tmp_path):
 
 @pytest.mark.parametrize("service", [NEW_INTERPRETER], indirect=True)
 def test_a_signal_during_the_start_ends_it(service):
-    """Whatever runs by then is stopped, and the next start works."""
+    """Whatever is running by then is stopped, and the next start works."""
     service.launch()
     service.until(lambda: service.children(STORE), "the store runs")
     children = service.children()
@@ -185,7 +185,7 @@ def test_a_signal_during_the_start_ends_it(service):
 
 
 def test_a_killed_supervisor_takes_its_children_along_and_a_new_start_works(service):
-    """No store is left writing to files that the next start opens."""
+    """No store keeps writing to files that the next start opens."""
     service.start()
     key = service.key
     with service.client(key) as client:
@@ -229,7 +229,7 @@ def is_lockable(lock, seconds=10) -> bool:
 
 
 def test_two_services_do_not_share_a_data_directory(service, tmp_path):
-    """The second says who has it."""
+    """The second one says which service uses it."""
     service.start()
     (tmp_path / "second").mkdir()
     second = Service(tmp_path / "second", REMIT_DATA_DIR=str(service.data_dir)).launch()
@@ -254,7 +254,7 @@ def test_two_services_do_not_share_a_data_directory(service, tmp_path):
     "name", ["with space and 'quote'", "long-" * 40, "ümläut %41 ?#"], ids=["space", "longer than a socket's", "signs"]
 )
 def test_any_path_can_be_the_data_directory(tmp_path, name):
-    """Spaces, signs that mean something in a URL, and paths longer than a socket's may be."""
+    """Including spaces, URL characters, and paths too long for a socket."""
     service = Service(tmp_path, REMIT_DATA_DIR=str(tmp_path / name)).start()
     try:
         look = service.said.partition("look inside with: ")[2].splitlines()[0]
@@ -307,7 +307,7 @@ def test_a_machine_without_any_server_says_what_to_install(tmp_path):
 
 
 def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tmp_path, server):
-    """The families do not read each other's files: neither is put to the other's, whatever PATH says today."""
+    """The families cannot read each other's files, so PATH alone does not decide."""
     server("redis")
     server("valkey")
     path, bare = service.env["PATH"], without_servers(tmp_path)
@@ -333,7 +333,7 @@ def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tm
 
 
 def test_the_console_works_beside_a_running_service_and_without_one(service):
-    """`remit key list` uses the store that runs, else starts it for as long as it takes."""
+    """`remit key list` uses the running store, or starts it for as long as needed."""
     console = [sys.executable, "-m", "app.cli", "key", "list", "--json"]
     service.start()
     beside = subprocess.check_output(console, env=service.env)
@@ -342,7 +342,7 @@ def test_the_console_works_beside_a_running_service_and_without_one(service):
 
 
 def test_the_console_creates_no_store_where_there_was_none(tmp_path):
-    """To look into an empty store is to look into the wrong directory."""
+    """An empty store would mean the wrong directory."""
     env = clean_env() | {"REMIT_DATA_DIR": str(tmp_path / "nothing")}
     listed = subprocess.run(
         [sys.executable, "-m", "app.cli", "key", "list"], env=env, capture_output=True, text=True, check=False

@@ -112,7 +112,7 @@ def test_no_child_outlives_its_parent(make_family):
 
 
 def test_a_child_that_stands_still_is_killed_and_forked_again(make_family):
-    """It beats once and never again. The other one, which has not begun to beat, is left alone."""
+    """It beats once and never again. The other one, which has not started beating, is left alone."""
     family = make_family("hearts.beat(place) if place else None")
     place, pid = family.next_child()
     assert (place, pid != family.pids[1]) == (1, True)

@@ -103,7 +103,7 @@ def call_of(agent_id: str, **parameters: object) -> bytes:
 
 
 def test_requests_of_both_lanes_on_one_connection_are_answered_in_order(service, talk):
-    """However they follow each other; each call is decided once."""
+    """In whatever order they come; each call is decided once."""
     chance = random.Random(7)
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
@@ -163,7 +163,7 @@ def test_a_key_that_has_worked_in_one_lane_is_not_locked_out_in_the_other(servic
 
 
 def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_others(service, store):
-    """Each takes milliseconds of the loop. As long as its workspace is the only one, they stay; then few of them do."""
+    """Each takes milliseconds of the loop. They stay while their workspace is the only one; then most of them move."""
     rule = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
     costly, other = (Tenant(store.url, service) for _ in range(2))
     with contextlib.closing(costly), contextlib.closing(other):
@@ -186,7 +186,7 @@ def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_othe
 
 
 def test_calls_go_on_while_the_slow_lane_stands_still(service, talk):
-    """Whatever keeps it busy; the others wait for it, and are answered when it goes on."""
+    """Whatever keeps it busy; other requests wait, and are answered when it continues."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
         slow = lanes_of(service)["remit-slow"]
@@ -207,7 +207,7 @@ def test_calls_go_on_while_the_slow_lane_stands_still(service, talk):
 
 @pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
 def test_a_lane_that_hangs_is_replaced_and_what_waits_for_it_is_answered(service, talk, lane):
-    """Nobody has to notice or to do anything. The other lane goes on all the while."""
+    """Without anybody's help. The other lane goes on all the while."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
         before = lanes_of(service)
@@ -231,7 +231,7 @@ def test_a_lane_that_hangs_is_replaced_and_what_waits_for_it_is_answered(service
 
 @pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
 def test_when_a_lane_is_killed_the_other_goes_on_and_another_takes_its_place(service, talk, lane):
-    """What was on its way to it is answered by the next one; what it was answering is cut off."""
+    """Its successor answers the connections on their way to it; its requests in progress are cut off."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
         [replica] = service.children(REPLICA)
@@ -259,7 +259,7 @@ def test_when_a_lane_is_killed_the_other_goes_on_and_another_takes_its_place(ser
 
 
 def test_the_scheduler_prefers_the_fast_lane(service):
-    """Shorter turns, which Linux has since 6.12, and ten times the time on a core that both want."""
+    """It gets shorter time slices (Linux 6.12 or later), and ten times the slow lane's share of a core."""
     lanes = lanes_of(service)
     assert os.getpriority(os.PRIO_PROCESS, lanes["remit-fast"]) == os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, lanes["remit-slow"]) == os.getpriority(os.PRIO_PROCESS, 0) + 10
@@ -404,7 +404,7 @@ def stop_all(callers: list[Mixed]) -> None:
 
 @pytest.mark.parametrize("round_", range(3))
 def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, mixed_load, round_):
-    """Both stop at once, while connections move to and fro: no request that was accepted is left without an answer."""
+    """Both stop at once while connections move between them: every accepted request is answered."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
     callers = mixed_load(agent_id)
@@ -419,7 +419,7 @@ def test_a_drain_answers_what_is_on_its_way_between_the_lanes(service, mixed_loa
 
 @pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
 def test_a_lane_that_is_told_to_stop_takes_its_replica_along_and_nothing_is_cut_off(service, mixed_load, lane):
-    """SIGTERM is a drain, whichever process it reaches: both lanes answer what they have, and a new replica goes on."""
+    """SIGTERM drains, whichever process gets it: both lanes answer their requests, and a new replica takes over."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
         [replica] = service.children(REPLICA)
@@ -438,7 +438,7 @@ def test_a_lane_that_is_told_to_stop_takes_its_replica_along_and_nothing_is_cut_
 
 
 def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(service, mixed_load):
-    """Each second one of the two, for as long as it takes to lose each three times."""
+    """One of them every second, until each has been killed three times."""
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
         callers = mixed_load(agent_id)

@@ -58,7 +58,7 @@ def test_connections_accepted_before_are_handed_over(listener):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
 def test_connections_half_open_before_are_accepted_after(listener):
-    """A client that has had its SYN answered takes the connection for open, and has sent its request."""
+    """A client whose SYN was answered takes the connection for open, and may have sent its request."""
     with knock(listener, deaf=True) as early:
         assert last_to_come(listener) == []
         assert state_of(early) == SYN_SENT
@@ -74,7 +74,7 @@ def test_connections_half_open_before_are_accepted_after(listener):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
 def test_later_connections_wait_until_a_successor_listens(listener):
-    """A connection that nobody will accept would be reset after its request was sent."""
+    """A connection that is never accepted would be reset after its request was sent."""
     last_to_come(listener)
     with knock(listener) as late:
         assert state_of(late) == SYN_SENT
@@ -86,7 +86,7 @@ def test_later_connections_wait_until_a_successor_listens(listener):
 
 
 def test_a_listener_without_a_filter_accepts_as_before(listener):
-    """A worker starts in the same way on a new socket."""
+    """A worker also starts on a new socket."""
     let_in(listener)
 
     with knock(listener) as connection:

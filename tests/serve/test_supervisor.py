@@ -52,7 +52,7 @@ def pids_that_answered(service: Service) -> set[int]:
 
 
 def test_replicas_share_the_port_and_a_dead_one_is_replaced(service):
-    """The kernel spreads connections over both, and over the successor of one that was killed."""
+    """The kernel spreads connections over both, and over a killed one's successor."""
     service.start()
     replicas = service.children(REPLICA)
     assert len(replicas) == 2
@@ -69,7 +69,7 @@ def test_replicas_share_the_port_and_a_dead_one_is_replaced(service):
 
 
 def test_a_drain_answers_every_request_that_was_accepted(service):
-    """SIGTERM under load: connections end after an answer that says so, and every answer is in the log."""
+    """SIGTERM under load: connections close after an answer that announces it, and every answer is in the log."""
     service.start()
     with service.client(ADMIN_KEY) as client:
         agent_id = make_agent(client)
@@ -84,7 +84,7 @@ def test_a_drain_answers_every_request_that_was_accepted(service):
 
 
 def test_a_second_signal_ends_the_service_despite_a_slow_client(service):
-    """A drain waits for a body that is on its way; who asks twice does not."""
+    """A drain waits for an arriving body; a second signal does not."""
     service.start()
     replicas = service.children(REPLICA)
     with socket.create_connection(("127.0.0.1", service.port)) as slow:
@@ -106,7 +106,7 @@ def port_is_open(port: int) -> bool:
 
 
 def test_a_taken_port_is_named(service):
-    """Replicas share the port with each other and with nobody else."""
+    """Replicas share the port only with each other."""
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", service.port))
@@ -120,7 +120,7 @@ def test_a_taken_port_is_named(service):
 
 
 def test_the_console_is_called_by_its_path_where_the_shell_does_not_find_it(monkeypatch):
-    """A line that is pasted works, from this folder or from anywhere."""
+    """The printed line works when pasted, from this folder or any other."""
     bin_folder = Path(sys.executable).parent
     assert console_command(None, str(bin_folder)) == "remit"
     monkeypatch.chdir(bin_folder.parent)

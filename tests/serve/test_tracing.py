@@ -69,7 +69,7 @@ async def client_of(store_url, provider):
 
 @pytest.mark.slow
 def test_without_tracing_nothing_of_it_is_imported():
-    """The application is handed to the server as it is."""
+    """The server gets the application unchanged."""
     script = (
         "import sys\nimport app.serve.supervisor, app.serve.worker\nfrom app.settings import Settings\n"
         "from app.serve.tracing import traced\nit = object()\nassert traced(it, Settings()) is it\n"
@@ -80,7 +80,7 @@ def test_without_tracing_nothing_of_it_is_imported():
 
 @pytest.mark.slow
 def test_without_the_extra_the_start_stops_and_says_what_to_install(tmp_path):
-    """Before anything is started; where traces are off nobody misses it."""
+    """Before anything is started; without tracing, the extra is not needed."""
     (tmp_path / "sitecustomize.py").write_text(HIDDEN)
     env = clean_env()
     env["PYTHONPATH"] = f"{tmp_path}:{env.get('PYTHONPATH', '')}"
@@ -95,7 +95,7 @@ def test_without_the_extra_the_start_stops_and_says_what_to_install(tmp_path):
 
 
 async def test_a_span_belongs_to_the_callers_trace(asking, tenant, memory):
-    """It is the child of the span that `traceparent` names, and says what was asked and what was answered."""
+    """It is the child of the span in `traceparent`, and describes request and answer."""
     agent_id = tenant.new_agent()["id"]
     headers = {"Authorization": f"Bearer {tenant.read_key}"} | TRACEPARENT
     async with asking() as client:
@@ -114,7 +114,7 @@ async def test_a_span_belongs_to_the_callers_trace(asking, tenant, memory):
 
 
 async def test_without_a_callers_trace_a_span_begins_a_new_one(asking, memory):
-    """Also where the header is none; two requests are two traces."""
+    """Also if the header is invalid; two requests are two traces."""
     async with asking() as client:
         for headers in ({}, {"traceparent": "00-" + "0" * 32 + "-0-01"}):
             await client.get("/v1/agents", headers=headers)
@@ -124,7 +124,7 @@ async def test_without_a_callers_trace_a_span_begins_a_new_one(asking, memory):
 
 
 async def test_no_span_holds_what_a_caller_sent(asking, tenant, memory, monkeypatch):
-    """Neither headers nor query nor path nor body, whatever the OTEL_* variables ask for; a tracestate neither."""
+    """No headers, query, path, body or tracestate, whatever the OTEL_* variables say."""
     monkeypatch.setenv("OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_REQUEST", ".*")
     headers = {"Authorization": f"Bearer {tenant.read_key}", "User-Agent": SECRET, "Cookie": SECRET, "Host": SECRET}
     headers |= TRACEPARENT | {"tracestate": f"a={SECRET}", "baggage": f"a={SECRET}", "X-Request-ID": SECRET}
@@ -173,7 +173,7 @@ async def test_a_failure_is_seen_without_its_message(provider, memory):
     ],
 )
 def test_a_span_names_the_route_as_the_document_does(path, route):
-    """So that there are few names of spans, and none that a caller made."""
+    """So span names are few, and never chosen by a caller."""
     assert route_of(path) == route
 
 
@@ -208,7 +208,7 @@ class Collector:
 
 @pytest.mark.slow
 def test_a_replica_that_stops_has_sent_its_last_spans(store, tenant):
-    """Over OTLP, to where the OTEL_* variables say, as the service `remit`; health checks are no traces."""
+    """Over OTLP, to where the OTEL_* variables say, as the service `remit`; health checks are not traced."""
     collector = Collector()
     replica = Replica(store.url, REMIT_TRACING="true", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     try:
@@ -233,7 +233,7 @@ def test_a_replica_that_stops_has_sent_its_last_spans(store, tenant):
 
 @pytest.mark.slow
 def test_without_a_collector_a_replica_answers_and_stops_as_ever(store, tenant):
-    """It waits for one a moment, and not until somebody kills it."""
+    """It waits for the collector only briefly."""
     nowhere = f"http://127.0.0.1:{free_port()}"
     replica = Replica(store.url, REMIT_TRACING="true", OTEL_EXPORTER_OTLP_ENDPOINT=nowhere, REMIT_LOG_LEVEL="error")
     with replica.client(tenant.read_key) as client:
@@ -243,6 +243,6 @@ def test_without_a_collector_a_replica_answers_and_stops_as_ever(store, tenant):
 
 
 def test_the_application_is_traced_if_the_settings_say_so(memory, monkeypatch):
-    """Whatever the provider is."""
+    """With any provider."""
     monkeypatch.setattr("app.serve.otel_spans.open_provider", TracerProvider)
     assert isinstance(traced(create_app(Settings()), Settings(tracing=True)), Traced)

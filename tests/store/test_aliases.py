@@ -74,7 +74,7 @@ async def test_an_agent_is_found_by_its_alias_as_by_its_id(agents, workspace_id)
 
 
 async def test_an_unknown_alias_and_another_workspaces_are_not_found(agents, workspace_id, ids):
-    """By any way in."""
+    """However they are looked up."""
     await agents.create(workspace_id, "a", None, alias="here")
     for where, called in ((workspace_id, "there"), (ids.new(0), "here"), (workspace_id, "HERE")):
         for find in (agents.id_of, agents.load):
@@ -83,7 +83,7 @@ async def test_an_unknown_alias_and_another_workspaces_are_not_found(agents, wor
 
 
 async def test_a_second_agent_does_not_get_an_alias_that_is_taken(agents, workspace_id, aliases):
-    """Neither new nor changed; nothing of the refused change is there."""
+    """Neither on creation nor on change; nothing of the refused change is stored."""
     first = await agents.create(workspace_id, "a", None, alias="x")
     second = await agents.create(workspace_id, "b", None, alias="y")
 
@@ -97,7 +97,7 @@ async def test_a_second_agent_does_not_get_an_alias_that_is_taken(agents, worksp
 
 
 async def test_an_alias_can_move_or_be_given_back_and_is_deleted_with_its_agent(agents, workspace_id, aliases):
-    """Every change that moves it replaces the version token of whoever had it."""
+    """Every such change replaces the version token of the agent that had it."""
     first = await agents.create(workspace_id, "a", None, alias="x")
     second = await agents.create(workspace_id, "b", None)
 
@@ -120,7 +120,7 @@ async def test_an_alias_can_move_or_be_given_back_and_is_deleted_with_its_agent(
 
 
 async def test_of_many_agents_that_want_one_alias_at_once_one_gets_it(agents, workspace_id, aliases):
-    """By creation, by change, and while it is being given away."""
+    """By creation, by change, and while its holder gives it up."""
     held = await agents.create(workspace_id, "a", None, alias="x")
     others = [await agents.create(workspace_id, str(n), None) for n in range(4)]
     for _ in range(10):
@@ -141,7 +141,7 @@ async def test_of_many_agents_that_want_one_alias_at_once_one_gets_it(agents, wo
 
 
 async def test_records_of_a_release_without_aliases_do_not_block_an_alias(agents, client, workspace_id, aliases):
-    """It writes the record anew without the alias, or removes it, and leaves the index."""
+    """Such a release rewrites the record without the alias, or deletes it, and leaves the index."""
     keyspace = Keyspace(workspace_id)
     rewritten = await agents.create(workspace_id, "a", None, alias="x")
     removed = await agents.create(workspace_id, "b", None, alias="y")
@@ -174,7 +174,7 @@ async def test_an_alias_that_moves_during_a_look_up_leads_to_its_current_agent(a
 
 
 async def test_lists_are_narrowed_by_alias_name_and_status(agents, workspace_id):
-    """Every filter that is given must match; pages count what matches."""
+    """All given filters must match; pages count the matching agents."""
     made = [await agents.create(workspace_id, f"n{n % 2}", None, alias=f"x{n}") for n in range(6)]
     await agents.update(workspace_id, made[2].id, status=AgentStatus.SUSPENDED)
 

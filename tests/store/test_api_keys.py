@@ -27,7 +27,7 @@ def workspaces(client, ids, keys):
 
 
 async def test_a_key_is_listed_as_it_was_created(keys, workspace_id):
-    """Its raw form is nowhere but in the creation."""
+    """Its raw form is only in the answer to its creation."""
     made, raw_key = await keys.create(workspace_id, "Schlüssel", (Scope.ADMIN, Scope.READ), 1_900_000_000_000)
 
     assert await keys.list_page(workspace_id) == [made]
@@ -44,7 +44,7 @@ async def test_keys_are_listed_oldest_first_page_by_page(keys, workspace_id):
 
 
 async def test_no_raw_key_is_in_the_store(client, workspace_id):
-    """I10: not in a name and not in a value, after everything that is done with a key."""
+    """I10: neither in a name nor in a value, after every operation with keys."""
     scene = await Scene(client, client, workspace_id).enter()
     await Authenticator(client, 10).authenticate(scene.raw_key)
     await scene.commit()
@@ -62,7 +62,7 @@ async def test_no_raw_key_is_in_the_store(client, workspace_id):
 
 @pytest.mark.parametrize("name", ["redis", "valkey"])
 async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids):
-    """I10: MONITOR, SLOWLOG and the AOF show arguments, so what is not sent cannot be read there."""
+    """I10: MONITOR, SLOWLOG and the AOF show arguments."""
     url = request.getfixturevalue(f"{name}_store").url
     client, watcher = open_client(url, 250), Redis.from_url(url, decode_responses=True)
     async with watcher.monitor() as monitor:
@@ -84,7 +84,7 @@ async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids)
 
 
 async def test_a_caller_has_the_keys_workspace_and_scopes(keys, client, workspace_id):
-    """Workspace, key and scopes; and it is remembered."""
+    """And the caller is cached."""
     made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN, Scope.READ))
     callers = Authenticator(client, 10)
     assert callers.cached(raw_key) is None
@@ -97,7 +97,7 @@ async def test_a_caller_has_the_keys_workspace_and_scopes(keys, client, workspac
 
 
 async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client, workspace_id):
-    """I7: no record, no pointer, no place in the list; who had it remembered forgets it at the next check."""
+    """I7: no record, pointer or list entry; caches drop it at the next check."""
     made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
     callers = Authenticator(client, 10)
     await callers.authenticate(raw_key)
@@ -140,7 +140,7 @@ async def test_the_other_process_hears_that_a_key_has_worked(keys, client, works
 
 
 async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
-    """The others get 404; nobody gets anything else."""
+    """All others get 404."""
     made, _ = await keys.create(workspace_id, "k", (Scope.ADMIN,))
     outcomes = await asyncio.gather(
         *(keys.revoke(workspace_id, made.id, force=True) for _ in range(8)), return_exceptions=True
@@ -149,7 +149,7 @@ async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
 
 
 async def test_a_pointer_without_a_record_grants_nothing(keys, client, workspace_id, ids):
-    """A crash between the two writes of a creation or a revocation leaves such a pointer."""
+    """A crash between the two writes of a creation or revocation leaves such a pointer."""
     raw_key = new_raw_key()
     await client.call("SET", key_pointer(digest_of(raw_key)), f"{workspace_id} {ids.new(0)}")
     with pytest.raises(Unauthorized):
@@ -157,7 +157,7 @@ async def test_a_pointer_without_a_record_grants_nothing(keys, client, workspace
 
 
 async def test_another_workspaces_key_does_not_exist(keys, client, workspace_id, ids):
-    """It is neither listed nor revoked from elsewhere."""
+    """It can be neither listed nor revoked from another one."""
     made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
     stranger = ids.new(0)
     with pytest.raises(ApiKeyNotFound):
@@ -181,7 +181,7 @@ async def test_an_expired_key_is_told_so_and_forgotten(keys, client, workspace_i
 
 
 async def test_the_memory_of_callers_is_bounded_and_keeps_the_latest(keys, client, workspace_id):
-    """The least recently used leaves; an unknown key takes no place."""
+    """The least recently used is evicted; an unknown key is not cached."""
     callers = Authenticator(client, 2)
     raw_keys = [(await keys.create(workspace_id, str(n), (Scope.READ,)))[1] for n in range(3)]
     await callers.authenticate(raw_keys[0])
@@ -197,7 +197,7 @@ async def test_the_memory_of_callers_is_bounded_and_keeps_the_latest(keys, clien
 
 
 async def test_a_cache_of_size_zero_caches_nobody(keys, client, workspace_id):
-    """And every check still answers."""
+    """And every check still works."""
     _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
     callers = Authenticator(client, 0)
     await callers.authenticate(raw_key)
@@ -220,14 +220,14 @@ async def test_a_workspace_has_a_name_of_its_own_and_a_first_admin_key(workspace
 
 
 async def test_of_many_creations_of_one_workspace_one_succeeds(workspaces, ids):
-    """The others are refused; there is one id."""
+    """The others are refused, and there is one id."""
     name = ids.new(0)
     outcomes = await asyncio.gather(*(workspaces.create(name) for _ in range(8)), return_exceptions=True)
     assert [type(each) for each in outcomes].count(Invalid) == 7
 
 
 async def test_the_default_workspace_is_made_once_however_many_replicas_start(client, ids):
-    """Two and eight at a time, each with a class of its own: one workspace, one key, and both work."""
+    """With two and eight at a time: there is one workspace with one key."""
     raw_key = new_raw_key()
 
     async def start():
@@ -244,7 +244,7 @@ async def test_the_default_workspace_is_made_once_however_many_replicas_start(cl
 
 
 async def test_a_start_leaves_an_existing_key_unchanged(workspaces, client):
-    """Its creation, its last use and its expiry stay as they are."""
+    """Its creation, last use and expiry stay the same."""
     raw_key = new_raw_key()
     await workspaces.ensure_default(raw_key)
     caller = await Authenticator(client, 10).authenticate(raw_key)
@@ -284,7 +284,7 @@ async def test_a_bootstrap_key_that_may_only_read_is_refused(workspaces, keys, c
 
 
 async def test_a_workspace_whose_creation_was_cut_off_is_completed(client, ids):
-    """The name was claimed and nothing more; the next start writes the record."""
+    """If only the name was claimed, the next start writes the record."""
     held = await client.call("HGET", WORKSPACES, DEFAULT) or ids.new(0)
     await client.call("HSET", WORKSPACES, DEFAULT, held)
     await client.call("DEL", Keyspace(held).workspace)
@@ -297,7 +297,7 @@ async def test_a_workspace_whose_creation_was_cut_off_is_completed(client, ids):
 
 
 async def test_a_key_that_many_use_at_once_for_the_first_time_is_looked_up_once(client, keys, workspace_id):
-    """A replica that has just started does not ask the store the same question a hundred times."""
+    """A replica that has just started does not make the same look-up a hundred times."""
     _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
     callers = Authenticator(client, 10)
     looked_up = asyncio.Semaphore(1)
@@ -315,7 +315,7 @@ async def test_a_key_that_many_use_at_once_for_the_first_time_is_looked_up_once(
 
 
 async def test_a_look_up_that_failed_is_not_remembered(client, keys, workspace_id):
-    """Who asks next asks the store."""
+    """The next request asks the store again."""
     callers, raw_key = Authenticator(client, 10), new_raw_key()
     with pytest.raises(Unauthorized):
         await callers.authenticate_once(raw_key)

@@ -51,7 +51,7 @@ async def found(client, subject: str):
 
 
 async def test_a_durable_store_that_evicts_nothing_is_healthy(set_up):
-    """Every subject is looked at, every one is ok."""
+    """Everything is checked, and everything is ok."""
     findings = await check_up(set_up.client, private=True)
     assert [finding.subject for finding in findings] == [
         "version",
@@ -82,7 +82,7 @@ async def test_a_durable_store_that_evicts_nothing_is_healthy(set_up):
     ],
 )
 async def test_a_setting_that_risks_data_is_reported(set_up, settings, subject, severity, words):
-    """What is lost is in the sentence, and what to set instead."""
+    """The message says what could be lost, and what to set instead."""
     await set_up(**settings)
     finding = await found(set_up.client, subject)
     assert finding.severity == severity
@@ -90,7 +90,7 @@ async def test_a_setting_that_risks_data_is_reported(set_up, settings, subject, 
 
 
 async def test_a_read_only_replica_is_reported(set_up):
-    """It takes no writes."""
+    """Because it takes no writes."""
     await set_up.client.call("REPLICAOF", "127.0.0.1", "1")
     try:
         assert (await found(set_up.client, "role")).severity is Severity.BROKEN
@@ -99,7 +99,7 @@ async def test_a_read_only_replica_is_reported(set_up):
 
 
 async def test_a_master_with_replicas_and_no_minimum_is_a_risk(own_store, set_up, tmp_path):
-    """Cut off from its replicas, it would give answers that the new master does not know."""
+    """Cut off from its replicas, it would give answers that a new master does not have."""
     assert (await found(set_up.client, "replication")).severity is Severity.OK
     replica = Store(own_store.binary, tmp_path, "--replicaof", f"127.0.0.1 {own_store.port}")
     try:
@@ -113,7 +113,7 @@ async def test_a_master_with_replicas_and_no_minimum_is_a_risk(own_store, set_up
 
 
 async def test_a_user_who_may_not_read_the_settings_is_told_what_they_must_be(own_store, set_up):
-    """Managed stores hide CONFIG; the checkup goes on without."""
+    """Managed stores hide CONFIG; the other checks still run."""
     await set_up.client.call("ACL", "SETUSER", "curious", "on", ">secret", "~*", "+@all", "-config")
     client = open_client(own_store.url.replace("://", "://curious:secret@"), 250)
     findings = {finding.subject: finding for finding in await check_up(client, private=True)}
@@ -159,7 +159,7 @@ def test_without_maxmemory_the_machines_memory_counts():
 
 
 async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
-    """The store's clock decides, which surprises anyone who reads another clock."""
+    """The store's clock decides, so a difference surprises people."""
     monkeypatch.setattr("app.store.doctor.time.time", lambda: 0.0)
     finding = await _clock(set_up.client)
     assert finding.severity is Severity.RISK
@@ -168,7 +168,7 @@ async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
 
 @pytest.mark.slow
 def test_the_doctor_ends_with_0_if_nothing_is_broken(own_store):
-    """A risk is for a person to weigh; a line each, `--json` for scripts."""
+    """Risks are for people to weigh; one line each, `--json` for scripts."""
     ran = doctor(own_store.url)
     assert (ran.returncode, ran.stderr) == (0, "")
     lines = [line.split(maxsplit=2) for line in ran.stdout.splitlines()]
@@ -180,7 +180,7 @@ def test_the_doctor_ends_with_0_if_nothing_is_broken(own_store):
 
 @pytest.mark.slow
 async def test_the_doctor_ends_with_1_if_something_is_broken(own_store, set_up):
-    """So that a deployment can stop there."""
+    """So a deployment can stop there."""
     await set_up(maxmemory_policy="allkeys-random")
     ran = doctor(own_store.url)
     assert ran.returncode == 1

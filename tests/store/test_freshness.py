@@ -122,7 +122,7 @@ async def test_an_agent_without_policies_is_denied_everything(deployment):
 
 
 async def test_concurrent_calls_over_two_replicas_admit_exactly_the_maximum(deployment):
-    """And every one of them is in the log, once."""
+    """And each of them is in the log once."""
     limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 60, "windowSeconds": 3600}}
     agent_id, _ = await deployment.agent([FREE, limit])
 
@@ -135,7 +135,7 @@ async def test_concurrent_calls_over_two_replicas_admit_exactly_the_maximum(depl
 
 
 async def test_of_concurrent_denials_over_two_replicas_a_breaker_counts_exactly_its_maximum(deployment):
-    """I18: each of the others finds the agent suspended; and nobody else is."""
+    """I18: the other calls find the agent suspended; no other agent is."""
     terms = {"maxDenials": 7, "windowSeconds": 3600, "action": "suspend"}
     breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
     await deployment.make("/v1/policies", {"name": "no storms", "kind": "guardrail", "rules": [breaker]})
@@ -161,7 +161,7 @@ async def test_of_concurrent_denials_over_two_replicas_a_breaker_counts_exactly_
 
 
 async def test_edits_of_the_maximum_are_exact_under_concurrent_calls(deployment):
-    """Up, down and up again over two replicas: the calls admitted in all are the highest maximum so far."""
+    """Up, down and up again over two replicas: in all, as many calls are admitted as the highest maximum."""
 
     def rules(max_calls):
         return [
@@ -189,7 +189,7 @@ async def test_edits_of_the_maximum_are_exact_under_concurrent_calls(deployment)
     ids=["rules", "enabled", "priority"],
 )
 async def test_an_edited_policy_binds_every_later_call(deployment, edits):
-    """I8: whichever replica took the PATCH, and whatever it changed."""
+    """I8: whichever replica answered the PATCH, and whatever it changed."""
     agent_id, policy_id, beneath = await deployment.agent([FREE], [BLOCKED])
     for each, priority in ((policy_id, 9), (beneath, 5)):
         await deployment.admins[0].patch(f"/v1/policies/{each}", json={"priority": priority})
@@ -239,7 +239,7 @@ async def test_a_suspended_agent_is_allowed_nothing_until_it_is_active_again(dep
 
 
 async def test_a_deleted_agent_is_unknown_to_every_later_call(deployment):
-    """I8: 404 from both replicas, for agents that both had in memory."""
+    """I8: 404 from both replicas, for agents that both had cached."""
     for turn in range(ROUNDS):
         agent_id, _ = await deployment.agent([FREE])
         witness = Witness("allowed")
@@ -254,7 +254,7 @@ async def test_a_deleted_agent_is_unknown_to_every_later_call(deployment):
 
 
 async def test_a_revoked_key_gets_no_decision_from_any_replica(deployment):
-    """I7: 401 for every call sent after the DELETE was answered, though both replicas knew the key."""
+    """I7: 401 for every call sent after the DELETE was answered, although both replicas had cached the key."""
     agent_id, _ = await deployment.agent([FREE])
     for turn in range(ROUNDS):
         key = await deployment.make("/v1/api-keys", {"name": "k", "scopes": ["read"]}, at=turn % 2)
@@ -296,7 +296,7 @@ async def test_policies_of_a_group_and_of_the_workspace_bind_every_later_call(de
 
 
 async def test_a_group_that_an_agent_joins_or_leaves_binds_every_later_call(deployment):
-    """I8: its grant is there from then on, and no longer."""
+    """I8: its grant applies from then on, or no longer."""
     (agent_id,) = await deployment.agent()
     await deployment.make("/v1/policies", {"group": "crew", "name": "free", "rules": [FREE]})
     witness = Witness("denied")
@@ -311,7 +311,7 @@ async def test_a_group_that_an_agent_joins_or_leaves_binds_every_later_call(depl
 
 
 async def test_a_sequence_holds_every_agent_to_it_from_the_moment_it_is_written(deployment):
-    """Whichever agent reads mail, on whichever replica: it was decided by another for the agent that pays."""
+    """Whichever agent reads mail, and whichever replica decided that."""
     payer, _ = await deployment.agent([FREE])
     for number in range(ROUNDS):
         reader, _ = await deployment.agent([FREE])
@@ -337,7 +337,7 @@ async def test_a_sequence_holds_every_agent_to_it_from_the_moment_it_is_written(
 
 
 async def test_of_concurrent_calls_one_passes_a_sequence_that_forbids_itself(deployment):
-    """Once in a session, however many ask on two replicas at the same time."""
+    """Once per session, however many ask on two replicas at the same time."""
     once = {"type": "sequence", "tools": ["pay"], "sequence": {"forbiddenAfter": ["pay"]}}
     agent_id, _ = await deployment.agent([FREE, once])
     key = (await deployment.make("/v1/api-keys", {"name": "k", "scopes": ["read"]}))["key"]

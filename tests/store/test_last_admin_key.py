@@ -58,7 +58,7 @@ async def test_an_expired_admin_key_does_not_count(keys, client, workspace_id):
 
 
 async def test_of_two_admins_who_revoke_each_other_at_once_one_stays(keys, client, workspace_id):
-    """The script looks once more whether the other one is there."""
+    """The script checks again that the other one exists."""
     for _ in range(20):
         pair = [(await keys.create(workspace_id, name, ADMIN))[0] for name in ("one", "two")]
         told = await asyncio.gather(*(keys.revoke(workspace_id, key.id) for key in pair), return_exceptions=True)
@@ -68,7 +68,7 @@ async def test_of_two_admins_who_revoke_each_other_at_once_one_stays(keys, clien
 
 
 async def test_the_script_checks_again_for_another_admin_key(keys, workspace_id, monkeypatch):
-    """What was read before the script ran may be gone when it runs."""
+    """The other key may be gone by the time the script runs."""
     kept, _ = await keys.create(workspace_id, "kept", ADMIN)
     gone, _ = await keys.create(workspace_id, "gone", ADMIN)
     wanted, _ = await keys.create(workspace_id, "wanted", ADMIN)
@@ -86,7 +86,7 @@ async def test_the_script_checks_again_for_another_admin_key(keys, workspace_id,
 
 
 async def test_a_successor_has_the_agents_of_the_key(keys, client, workspace_id, ids):
-    """And a replica that has never seen it is told of them with its scopes."""
+    """A replica new to the key reads its agents together with its scopes."""
     agent_id = ids.new(0)
     key, _ = await keys.create(workspace_id, "bound", (Scope.AUTHORIZE,))
     await client.call("HSET", f"remit:{{{workspace_id}}}:key:{key.id}", "agents", agent_id)

@@ -31,7 +31,7 @@ def agents(client, ids):
 
 
 async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, workspace_id):
-    """Twenty at the same time for five places: five get one."""
+    """Of twenty concurrent creations for five places, five succeed."""
     assert await outcomes(agents.create(workspace_id, "a", None) for _ in range(20)) == 5
     assert len(await agents.list_page(workspace_id)) == 5
 
@@ -53,7 +53,7 @@ async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client,
 
 
 async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_keys(client, ids, workspace_id):
-    """A successor is a key as well. What was refused leaves no way to it."""
+    """A successor counts as a key. A refused one leaves no pointer."""
     keys = ApiKeys(client, ids, WorkspaceLimits(keys=5))
     first, _ = await keys.create(workspace_id, "first", READ)
     creations = [keys.create(workspace_id, "k", READ) for _ in range(10)]
@@ -77,14 +77,14 @@ async def _pointers(client, workspace_id):
 
 
 async def test_deleting_makes_room(agents, workspace_id):
-    """The limit is on what there is, not on what there was."""
+    """The limit applies to existing resources."""
     made = [await agents.create(workspace_id, "a", None) for _ in range(5)]
     await agents.delete(workspace_id, made[0].id)
     assert await outcomes([agents.create(workspace_id, "b", None) for _ in range(2)]) == 1
 
 
 async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
-    """A limit that was lowered takes nothing away and makes nothing read-only."""
+    """Lowering a limit deletes nothing and makes nothing read-only."""
     agents = Agents(client, ids)
     made = [await agents.create(workspace_id, "a", None) for _ in range(3)]
     policy = await Policies(client, ids).create(workspace_id, made[0].id, name="p", rules=RULES)
@@ -97,7 +97,7 @@ async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(clien
 
 
 async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id):
-    """Above all not the agent's version token and not the trail."""
+    """Neither the agent's version token nor the trail."""
     agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies=1))
     agent = await agents.create(workspace_id, "a", None)
     await policies.create(workspace_id, agent.id, name="p", rules=RULES)

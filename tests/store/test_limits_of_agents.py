@@ -77,7 +77,7 @@ async def test_an_agent_has_no_more_rate_limits_than_it_may_in_all_its_policies(
 
 
 async def test_a_change_of_rules_counts_as_what_it_adds(policies, workspace_id, agent_id, held):
-    """Rules that are replaced make room for those that replace them, and a refused change changes nothing."""
+    """Replaced rules make room for the new ones, and a refused change changes nothing."""
     policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
     with pytest.raises(LimitReached):
         await policies.update(workspace_id, policy.id, name="refused", rules=rules(11))
@@ -90,7 +90,7 @@ async def test_a_change_of_rules_counts_as_what_it_adds(policies, workspace_id, 
 
 
 async def test_deleting_a_policy_makes_room(policies, workspace_id, agent_id):
-    """As many as it had."""
+    """For as many rate limits as it had."""
     gone = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
     await policies.create(workspace_id, agent_id, name="q", rules=rules(4))
     await policies.delete(workspace_id, gone.id)
@@ -100,7 +100,7 @@ async def test_deleting_a_policy_makes_room(policies, workspace_id, agent_id):
 
 
 async def test_a_change_of_the_agent_forgets_no_rate_limit(agents, policies, workspace_id, agent_id):
-    """Its record is written anew then."""
+    """Although its record is rewritten."""
     await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
     await agents.update(workspace_id, agent_id, status=AgentStatus.SUSPENDED)
     with pytest.raises(LimitReached):
@@ -119,7 +119,7 @@ async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
 
 
 async def test_policies_older_than_the_counts_are_counted_once_changed(client, policies, workspace_id, agent_id):
-    """Until then they are beside the limit; neither changing nor deleting them ever takes the count below what is."""
+    """Until then they do not count; neither changing nor deleting them makes the count too low."""
     old = [await policies.create(workspace_id, agent_id, name="p", rules=rules(5)) for _ in range(2)]
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), *(keyspace.policy(each.id) for each in old)):
@@ -137,7 +137,7 @@ async def test_policies_older_than_the_counts_are_counted_once_changed(client, p
 
 
 async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, workspace_id, agent_id):
-    """An older release writes the agent without it: the count then is too low, and never below nothing."""
+    """An older release drops the count from the record; it is then too low, but never negative."""
     policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
     await client.call("HDEL", Keyspace(workspace_id).agent(agent_id), "rate_limits")
     await policies.delete(workspace_id, policy.id)
@@ -146,7 +146,7 @@ async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, wor
 
 
 async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
-    """Whatever is in them; replacing and deleting makes room, and changing the agent forgets nothing."""
+    """Whatever they contain; replacing and deleting makes room, and changing the agent loses no count."""
     size = len(msgspec.json.encode(rules(0)))
     policies = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=3 * size))
     one, other, _ = [await policies.create(workspace_id, agent_id, name="p", rules=rules(0)) for _ in range(3)]
@@ -167,7 +167,7 @@ async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids,
 
 
 async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(client, ids, workspace_id, agent_id):
-    """A limit that was lowered, and records from before there were counts, make nothing read-only."""
+    """Lowered limits and records older than the counts make nothing read-only."""
     policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(5))
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), keyspace.policy(policy.id)):
@@ -180,7 +180,7 @@ async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(
 
 
 async def test_two_replicas_do_not_exceed_the_limit(policies, other_replica, workspace_id, agent_id, held):
-    """Twenty creations of three for a limit of ten: three are made, whoever made them."""
+    """Of twenty creations of three rate limits each, with a limit of ten, three succeed."""
     ended = await asyncio.gather(
         *(
             replica.create(workspace_id, agent_id, name="p", rules=rules(3))
@@ -196,7 +196,7 @@ async def test_two_replicas_do_not_exceed_the_limit(policies, other_replica, wor
 async def test_two_replicas_that_grow_different_policies_do_not_exceed_the_limit(
     policies, other_replica, workspace_id, agent_id, held
 ):
-    """Each has read what leaves room for its own change; the script adds them up."""
+    """Each has read a count that leaves room for its own change; the script adds both."""
     made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1)) for _ in range(4)]
     await asyncio.gather(
         *(
@@ -211,7 +211,7 @@ async def test_two_replicas_that_grow_different_policies_do_not_exceed_the_limit
 async def test_the_count_is_right_whatever_two_replicas_did(
     client, policies, other_replica, workspace_id, agent_id, held
 ):
-    """Creations, changes and deletions of the same policies, all at once."""
+    """Concurrent creations, changes and deletions of the same policies."""
     chance = random.Random(1)
     made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1)) for _ in range(4)]
 

@@ -20,7 +20,7 @@ def record(**rule):
 
 
 async def test_a_stored_policy_with_a_schema_is_compiled_in_a_thread(monkeypatch, workspace_id):
-    """Few bytes of patterns take milliseconds; a policy without any is read in the loop."""
+    """A few bytes of patterns take milliseconds; a policy without any is read in the loop."""
     in_the_loop = []
     real = policy_records.policy_of
 
@@ -38,7 +38,7 @@ async def test_a_stored_policy_with_a_schema_is_compiled_in_a_thread(monkeypatch
 
 
 def test_a_former_version_with_a_schema_is_compiled_in_a_thread_too():
-    """When changes are undone."""
+    """Also while changes are undone."""
     policy = policy_records.policy_of(record(type="tool_allowlist"))
     past = PastState(policy, object)
     assert not past.compiles_much()

@@ -30,7 +30,7 @@ def replica(request, server, tmp_path):
 
 
 def test_what_an_older_release_wrote_is_read_and_continued(replica):
-    """Every entry is as it was answered then, the chain goes on, and its policies decide as they did."""
+    """Every entry is unchanged, the chain continues, and its policies decide as before."""
     with replica.client(HELD["admin_key"]) as client:
         read = client.get("/v1/audit-logs", params={"limit": 1000}).json()
         shown = [{name: value for name, value in each.items() if name != "code"} for each in read]

@@ -32,7 +32,7 @@ def test_a_string_that_could_be_a_path_or_an_id_is_not_an_alias(key):
 
 
 async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, agent, workspace_id):
-    """Owners do not get in each other's way."""
+    """Different owners may use the same key."""
     other = await agents.create(workspace_id, "b", None)
     owners = [{"agent_id": agent.id}, {"agent_id": other.id}, {"group": "crew"}, {}]
     made = [
@@ -52,7 +52,7 @@ async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, a
 
 
 async def test_one_policy_of_an_owner_has_a_key(policies, agent, workspace_id):
-    """It is given back by a change and with its policy; what is refused leaves nothing behind."""
+    """A change or the policy's deletion frees it; a refused write leaves nothing behind."""
     first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
     second = await policies.create(workspace_id, agent.id, name="b", rules=LIST)
     with pytest.raises(PolicyKeyTaken, match='"x"'):
@@ -71,7 +71,7 @@ async def test_one_policy_of_an_owner_has_a_key(policies, agent, workspace_id):
 
 @pytest.mark.parametrize("group", [None, "crew"])
 async def test_of_many_policies_that_want_one_key_at_once_one_gets_it(policies, sets, agent, workspace_id, group):
-    """By creation, by change and in a set."""
+    """On creation, on change and in a set."""
     owner = {"agent_id": agent.id} if group is None else {"group": group}
     held = [await policies.create(workspace_id, **owner, name=str(n), rules=LIST) for n in range(2)]
     for number in range(10):
@@ -91,13 +91,13 @@ async def test_of_many_policies_that_want_one_key_at_once_one_gets_it(policies, 
 
 
 async def test_a_policy_key_of_an_unknown_agent_is_not_found(policies, workspace_id, ids):
-    """The agent is what is not there."""
+    """The error is that the agent does not exist."""
     with pytest.raises(AgentNotFound):
         await policies.create(workspace_id, ids.new(0), name="p", rules=LIST, key="x")
 
 
 async def test_an_entry_of_a_set_is_the_policy_of_its_key(policies, sets, agent, workspace_id):
-    """Whatever either is called; its rate limit keeps its calls, since it is the same policy."""
+    """Whatever their names; its rate limit keeps its calls, because it is the same policy."""
     limit = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
     keyed = await policies.create(workspace_id, agent.id, name="old name", rules=[limit], key="x")
     named = await policies.create(workspace_id, agent.id, name="same", rules=LIST)
@@ -121,7 +121,7 @@ async def test_an_entry_of_a_set_is_the_policy_of_its_key(policies, sets, agent,
 
 
 async def test_a_set_cannot_reuse_the_key_of_a_policy_that_stays(policies, sets, agent, workspace_id):
-    """Without pruning; with it, that one goes, and two may change keys."""
+    """Unless it is pruned; two policies may exchange keys."""
     first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
     second = await policies.create(workspace_id, agent.id, name="b", rules=LIST, key="y")
     taking = [PolicyEntry(id=second.id, name="b", rules=LIST, key="x")]

@@ -44,7 +44,7 @@ def shown(policies):
 
 
 async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, owner):
-    """In the order of evaluation; the answer of the writing, the set and each policy by itself agree."""
+    """In evaluation order; the answer to the write, the set, and each policy by itself agree."""
     entries = [entry("low"), entry("high", priority=9), entry("off", enabled=False), entry("limited", [LIMIT])]
 
     done = await sets.put(workspace_id, entries, **owner)
@@ -58,7 +58,7 @@ async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, own
 
 
 async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, workspace_id, owner):
-    """Not a byte in the store, not the version."""
+    """Neither the stored bytes nor the version change."""
     done = await sets.put(workspace_id, [entry("a"), entry("b", [LIMIT], priority=3)], **owner)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
 
@@ -74,7 +74,7 @@ async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, work
 
 
 async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
-    """By id, whatever their name; without one, by name. What no entry means stays, or goes with prune."""
+    """By id, whatever their name; without an id, by name. Other policies stay, or are pruned."""
     first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], **owner)
     a, b, c = first.applied.policies
 
@@ -92,7 +92,7 @@ async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
 
 
 async def test_of_several_policies_with_one_name_matching_ones_stay(sets, workspace_id, owner):
-    """Names need not be unique: written again in another order, nothing changes."""
+    """Names need not be unique: writing them again in another order changes nothing."""
     entries = [entry("p", [LIST]), entry("p", [LIMIT]), entry("p", [OTHER_LIMIT])]
     first = await sets.put(workspace_id, entries, **owner)
 
@@ -104,7 +104,7 @@ async def test_of_several_policies_with_one_name_matching_ones_stay(sets, worksp
 
 
 async def test_a_change_from_1_to_true_is_a_change(sets, client, workspace_id, agent):
-    """Python takes them for the same; the set and the trail do not."""
+    """Python considers them equal; the set and the trail do not."""
     for value in (1, True, 1.0):
         rule = ParameterConstraint(tools=["*"], parameters={"x": Constraint(enum=[value])})
         done = await sets.put(workspace_id, [entry("p", [rule])], agent.id)
@@ -115,7 +115,7 @@ async def test_a_change_from_1_to_true_is_a_change(sets, client, workspace_id, a
 
 
 async def test_an_emptied_set_leaves_nothing(sets, client, agents, agent, workspace_id, owner):
-    """A group or a workspace without policies is as if it had never had any."""
+    """A group or workspace without policies is as if it had never had any."""
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
     await sets.put(workspace_id, [entry("a", [LIMIT]), entry("b")], **owner)
 
@@ -136,7 +136,7 @@ async def test_an_emptied_set_leaves_nothing(sets, client, agents, agent, worksp
 
 
 async def test_only_the_owners_token_is_replaced(sets, agents, workspace_id, owner):
-    """I8: plans made before are stale, those of agents that are not concerned are not."""
+    """I8: its agents' earlier plans are stale; other agents' are not."""
     mine = await agents.create(workspace_id, "mine", None, ["crew"])
     governed = owner.get("agent_id") or mine.id
     other = await agents.create(workspace_id, "other", None, ["night"])
@@ -148,7 +148,7 @@ async def test_only_the_owners_token_is_replaced(sets, agents, workspace_id, own
 
 
 async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, workspace_id):
-    """As with PATCH: a new maximum or effect keeps the calls, a rule that is gone loses them, and so does prune."""
+    """As with PATCH: a new maximum or effect keeps the calls; removing or pruning a rule drops them."""
     done = await sets.put(workspace_id, [entry("a", [LIMIT, OTHER_LIMIT]), entry("b", [LIMIT])], agent.id)
     keyspace = Keyspace(workspace_id)
     first, second, third = (
@@ -164,7 +164,7 @@ async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, works
 
 
 async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id):
-    """I13: in order, by the key that asked; what stayed is not in it."""
+    """I13: in order, by the key that asked; unchanged policies are not in it."""
     key, _ = await ApiKeys(client, ids).create(workspace_id, "deploy", (Scope.POLICIES,))
     first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], agent.id)
     a, b, _ = first.applied.policies
@@ -185,7 +185,7 @@ async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id)
 
 
 async def test_of_two_concurrent_sets_one_is_refused(sets, client, workspace_id, owner):
-    """Both have read the same version and say so; what is refused has written nothing."""
+    """Both name the version that they have read; the refused one has written nothing."""
     before = (await sets.put(workspace_id, [entry("a")], **owner)).applied
 
     async def put(name):
@@ -204,7 +204,7 @@ async def test_of_two_concurrent_sets_one_is_refused(sets, client, workspace_id,
 
 
 async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id, agent):
-    """One after the other; the last one is what is there."""
+    """One after the other; the last one stays."""
     done = await asyncio.gather(*(sets.put(workspace_id, [entry(name)], agent.id, prune=True) for name in "abcd"))
     now = await sets.get(workspace_id, agent.id)
     assert now in [each.applied for each in done]
@@ -221,7 +221,7 @@ async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id,
     ids=["created", "updated", "deleted"],
 )
 async def test_a_policy_that_changed_by_itself_moves_the_version(sets, policies, workspace_id, owner, change):
-    """So a set that was read before it is not written over it."""
+    """So a set read earlier cannot overwrite it."""
     read = (await sets.put(workspace_id, [entry("a"), entry("b")], **owner)).applied
     await change(policies, workspace_id, {"kind": PolicyKind.GUARDRAIL, **owner})
     held = await sets.get(workspace_id, **owner)
@@ -241,7 +241,7 @@ async def _drop(policies, workspace_id):
 
 
 async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agents, agent, workspace_id, owner):
-    """Bounds of the owner and of the workspace, another owner's policy, a revoked key, an agent that is gone."""
+    """Limits of owner and workspace, another owner's policy, a revoked key, a deleted agent."""
     limits = WorkspaceLimits(
         policies_per_agent=2,
         policies_per_group=2,
@@ -279,7 +279,7 @@ async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agen
 
 
 async def test_counts_after_a_set_equal_those_after_single_changes(sets, policies, client, workspace_id, owner):
-    """Whichever way the same policies came about, the owner has the same room left."""
+    """However the same policies came about, the owner has the same room left."""
     keyspace = Keyspace(workspace_id)
 
     async def counts():
@@ -303,7 +303,7 @@ async def test_counts_after_a_set_equal_those_after_single_changes(sets, policie
 
 
 async def test_a_set_larger_than_lua_can_unpack_at_once_is_written(sets, workspace_id, owner):
-    """As many policies as a body may have."""
+    """With as many policies as a body may have."""
     entries = [entry(str(number), priority=number % 7) for number in range(500)]
     done = await sets.put(workspace_id, entries, **owner)
     assert await sets.get(workspace_id, **owner) == done.applied
@@ -313,7 +313,7 @@ async def test_a_set_larger_than_lua_can_unpack_at_once_is_written(sets, workspa
 
 
 async def test_an_agent_that_is_being_deleted_takes_no_set(sets, agents, client, agent, workspace_id):
-    """The deletion goes first, however often its policies are written."""
+    """The deletion takes precedence, however often its policies are written."""
     record = Keyspace(workspace_id).agent(agent.id)
     now_s, _ = await client.call("TIME")
     await client.call("HSET", record, "frozen_until_ms", (int(now_s) + 1) * 1000)
@@ -325,7 +325,7 @@ async def test_an_agent_that_is_being_deleted_takes_no_set(sets, agents, client,
 
 
 async def test_a_store_that_goes_on_changing_is_given_up(sets, policies, client, agent, workspace_id, monkeypatch):
-    """After as many attempts as every change has."""
+    """After the usual number of attempts."""
 
     async def run(script, keys, args, *, as_bytes=False):
         return ["stale", 0]

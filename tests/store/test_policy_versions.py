@@ -50,13 +50,13 @@ def content(policy):
 
 
 def test_every_field_of_a_policy_is_tried_here():
-    """A field that is added must come back, too."""
+    """A new field must be restored, too."""
     fixed = {"id", "agent_id", "group", "created_ms", "updated_ms", "version"}
     assert set(Policy.__struct_fields__) - fixed == set(CHANGES)
 
 
 async def test_every_version_is_there_with_who_when_what_and_why(client, ids, policies, versions, policy, workspace_id):
-    """Newest first; the policy of each is whole."""
+    """Newest first, each with the whole policy."""
     key, _ = await ApiKeys(client, ids).create(workspace_id, "ann", (Scope.ADMIN,))
     second = await policies.update(workspace_id, policy.id, priority=3, actor_id=key.id, reason="first things first")
     third = await policies.update(workspace_id, policy.id, rules=LIMITED, name="q")
@@ -74,7 +74,7 @@ async def test_every_version_is_there_with_who_when_what_and_why(client, ids, po
 
 @pytest.mark.parametrize("field", CHANGES)
 async def test_a_rollback_brings_every_field_back(policies, versions, policy, workspace_id, field):
-    """As a new version, by whom and why like any other."""
+    """It is a new version, with who made it and why."""
     if field == "rules":
         await policies.update(workspace_id, policy.id, rules=LIMITED)
     await policies.change(workspace_id, policy.id, lambda held: replace(held, **{field: CHANGES[field]}))
@@ -87,7 +87,7 @@ async def test_a_rollback_brings_every_field_back(policies, versions, policy, wo
 
 
 async def test_a_rollback_keeps_the_calls_of_limits_that_stay(client, policies, versions, policy, workspace_id):
-    """Tools and window name a bucket; one that neither version has goes."""
+    """A bucket belongs to tools and window; one that the restored version lacks is dropped."""
     keyspace = Keyspace(workspace_id)
     await policies.update(workspace_id, policy.id, rules=LIMITED)
     [bucket] = quota_keys(keyspace, policy.id, LIMITED)
@@ -100,7 +100,7 @@ async def test_a_rollback_keeps_the_calls_of_limits_that_stay(client, policies, 
 
 
 async def test_a_limited_number_of_versions_is_kept(client, policies, versions, policy, workspace_id):
-    """The current one among them; what is older is said to have been."""
+    """Including the current one; older ones are known to have existed."""
     for priority in range(1, 8):
         await policies.update(workspace_id, policy.id, priority=priority)
     assert [each.policy.priority for each in await listed(versions, workspace_id, policy)] == [7, 6, 5, 4, 3]
@@ -114,7 +114,7 @@ async def test_a_limited_number_of_versions_is_kept(client, policies, versions, 
 
 
 async def test_a_policy_older_than_versions_has_those_since(client, policies, versions, policy, workspace_id):
-    """And the one that it had then, of which nobody knows who made it."""
+    """And the version at that time, of which it is unknown who made it."""
     await policies.update(workspace_id, policy.id, priority=1)
     await client.call("DEL", Keyspace(workspace_id).policy_versions(policy.id))
     assert [(each.policy.version, each.change) for each in await listed(versions, workspace_id, policy)] == [(2, None)]
@@ -127,7 +127,7 @@ async def test_a_policy_older_than_versions_has_those_since(client, policies, ve
 
 
 async def test_versions_go_with_their_policy(client, ids, policies, versions, policy, workspace_id):
-    """With it and with its agent: of neither is a key left."""
+    """When it or its agent is deleted, no key is left."""
     other = await policies.create(workspace_id, policy.agent_id, name="o", rules=RULES)
     await policies.delete(workspace_id, policy.id)
     with pytest.raises(PolicyNotFound):
@@ -138,7 +138,7 @@ async def test_versions_go_with_their_policy(client, ids, policies, versions, po
 
 
 async def test_a_rollback_respects_if_match(policies, versions, policy, workspace_id):
-    """Who did not see the newest version does not undo it."""
+    """An admin who has not seen the newest version cannot undo it."""
     await policies.update(workspace_id, policy.id, priority=1)
     with pytest.raises(VersionConflict):
         await versions.roll_back(workspace_id, policy.id, 1, if_match=frozenset({1}))

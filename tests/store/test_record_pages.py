@@ -18,7 +18,7 @@ class Counting:
 
 
 async def test_the_store_reads_a_few_records_per_step_however_long_a_list_is(client, workspace_id):
-    """A hundred thousand policies in one step would keep every decision waiting past its deadline."""
+    """A hundred thousand policies in one step would delay every decision beyond its deadline."""
     name_of = Keyspace(workspace_id).policy
     for n in range(1_000):
         if n % 3:
@@ -34,7 +34,7 @@ async def test_the_store_reads_a_few_records_per_step_however_long_a_list_is(cli
 
 
 async def test_large_records_are_read_a_few_at_a_time(client, workspace_id):
-    """A step is as large as it should be, or a single record."""
+    """A step has about the intended size, or a single record."""
     name_of = Keyspace(workspace_id).policy
     for n in range(100):
         await client.call("HSET", name_of(str(n)), "rules", "x" * 100_000)
@@ -48,12 +48,12 @@ async def test_large_records_are_read_a_few_at_a_time(client, workspace_id):
 
 
 async def test_no_names_need_no_command(client):
-    """Nothing is sent."""
+    """Nothing is sent to the store."""
     counting = Counting(client)
     assert [records async for records in read_records(counting, str, [])] == []
     assert counting.steps == []
 
 
 def test_a_record_is_a_dict_whatever_form_its_reply_has():
-    """Flat from the link, already paired from redis-py."""
+    """A flat list from our own client, or pairs from redis-py."""
     assert as_record(["a", "1", "b", "2"]) == as_record({"a": "1", "b": "2"}) == {"a": "1", "b": "2"}

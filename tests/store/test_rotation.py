@@ -28,7 +28,7 @@ def callers(client):
 
 
 async def test_both_keys_are_valid_during_the_overlap(keys, callers, workspace_id):
-    """Whoever still has the old one has time to change it."""
+    """Holders of the old one have time to change it."""
     key, raw_key = await keys.create(workspace_id, "pep", BOTH)
     successor, successor_raw, old = await keys.rotate(workspace_id, key.id, HOUR_MS)
 
@@ -41,7 +41,7 @@ async def test_both_keys_are_valid_during_the_overlap(keys, callers, workspace_i
 
 
 async def test_the_old_key_expires_the_overlap_after_the_rotation(keys, client, workspace_id):
-    """By the store's clock; nothing has to run for it."""
+    """By the store's clock; nothing has to run."""
     key, _ = await keys.create(workspace_id, "pep", BOTH)
     before_ms = await store_time_ms(client)
     _, _, old = await keys.rotate(workspace_id, key.id, HOUR_MS)
@@ -52,7 +52,7 @@ async def test_the_old_key_expires_the_overlap_after_the_rotation(keys, client, 
 
 
 async def test_without_an_overlap_the_old_key_is_refused_at_once(keys, callers, workspace_id):
-    """On every replica: also where it has been remembered."""
+    """On every replica, even where it was cached."""
     key, raw_key = await keys.create(workspace_id, "pep", BOTH)
     await callers.authenticate(raw_key)
     await keys.rotate(workspace_id, key.id, 0)
@@ -61,7 +61,7 @@ async def test_without_an_overlap_the_old_key_is_refused_at_once(keys, callers, 
 
 
 async def test_a_key_that_ends_before_the_overlap_still_ends_then(keys, client, workspace_id):
-    """Rotation never lengthens a life."""
+    """Rotation never extends a key's lifetime."""
     soon = await store_time_ms(client) + HOUR_MS
     key, _ = await keys.create(workspace_id, "pep", BOTH, soon)
     _, _, old = await keys.rotate(workspace_id, key.id, 24 * HOUR_MS)
@@ -69,7 +69,7 @@ async def test_a_key_that_ends_before_the_overlap_still_ends_then(keys, client, 
 
 
 async def test_the_successor_lives_as_long_as_the_key_was_meant_to(keys, client, workspace_id):
-    """A key of thirty days is followed by one of thirty days, not by one for ever."""
+    """A key for thirty days is followed by one for thirty days, not for ever."""
     key, _ = await keys.create(workspace_id, "pep", BOTH, await store_time_ms(client) + 30 * HOUR_MS)
     successor, _, _ = await keys.rotate(workspace_id, key.id, HOUR_MS)
     assert successor.expires_ms - successor.created_ms == key.expires_ms - key.created_ms
@@ -80,7 +80,7 @@ async def test_the_successor_lives_as_long_as_the_key_was_meant_to(keys, client,
 
 
 async def test_a_second_rotation_of_a_key_gives_what_the_first_gave(keys, client, workspace_id):
-    """That the key ends with the overlap is not how long it was meant to live: for ever, or thirty hours."""
+    """The end of the overlap is not mistaken for the key's intended lifetime."""
     for life_ms in (None, 30 * HOUR_MS):
         ends = None if life_ms is None else await store_time_ms(client) + life_ms
         key, _ = await keys.create(workspace_id, "pep", BOTH, ends)
@@ -92,7 +92,7 @@ async def test_a_second_rotation_of_a_key_gives_what_the_first_gave(keys, client
 
 
 async def test_rotations_of_one_key_at_once_give_keys_that_live_as_long(keys, workspace_id):
-    """Whichever was first."""
+    """Whichever comes first."""
     key, _ = await keys.create(workspace_id, "pep", BOTH)
     made = await asyncio.gather(*(keys.rotate(workspace_id, key.id, HOUR_MS) for _ in range(3)))
     assert [successor.expires_ms for successor, _, _ in made] == [None] * 3
@@ -110,7 +110,7 @@ async def test_the_trail_has_the_new_key_and_the_end_of_the_old(keys, client, wo
 
 
 async def test_rotations_of_one_key_at_once_each_give_a_key_that_works(keys, callers, client, workspace_id):
-    """Two operators: the old key ends when the first said, and no raw key that was shown is dead."""
+    """With two operators, the old key ends at the time the first one set, and every raw key shown works."""
     key, _ = await keys.create(workspace_id, "pep", BOTH)
     made = await asyncio.gather(*(keys.rotate(workspace_id, key.id, hours * HOUR_MS) for hours in (3, 1, 2)))
 
@@ -120,7 +120,7 @@ async def test_rotations_of_one_key_at_once_each_give_a_key_that_works(keys, cal
 
 
 async def test_an_invalid_key_is_not_rotated(keys, callers, client, workspace_id):
-    """Unknown, of another workspace or revoked: not found; asked for by a revoked key: refused, and nothing is left."""
+    """An unknown, foreign or revoked key is not found; a request with a revoked key is refused and leaves nothing."""
     key, _ = await keys.create(workspace_id, "pep", BOTH)
     gone, _ = await keys.create(workspace_id, "gone", BOTH)
     await keys.revoke(workspace_id, gone.id)

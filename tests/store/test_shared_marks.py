@@ -54,7 +54,7 @@ async def watched(client, ids, workspace_id):
 
 
 async def test_the_first_and_the_last_that_names_a_pattern_move_the_token_of_all(watched):
-    """Those in between change nothing for anybody else; `requiresBefore` is the agent's own matter."""
+    """Those in between change nothing for others; `requiresBefore` concerns only the agent."""
     of, w = watched.policies, watched.workspace_id
     moved, marks, first = await watched.after(of.create(w, watched.other.id, name="p", rules=[MAIL, CHECK]))
     assert (moved, marks) == (True, {"mail.*": DAYS})
@@ -76,7 +76,7 @@ async def test_the_first_and_the_last_that_names_a_pattern_move_the_token_of_all
 
 
 async def test_a_deleted_agent_leaves_no_mark_behind(watched):
-    """Its policies go with it, and what they alone had named; what others name stays."""
+    """Its policies are deleted with it, and with them marks that only they named."""
     of, w = watched.policies, watched.workspace_id
     await of.create(w, watched.other.id, name="p", rules=[MAIL])
     await of.create(w, watched.other.id, name="q", rules=[MAIL, MAIL_FOR_A_MINUTE])
@@ -90,7 +90,7 @@ async def test_a_deleted_agent_leaves_no_mark_behind(watched):
 
 
 async def test_a_missing_token_means_neither_policies_nor_marks(watched):
-    """Who decided before there were marks cannot commit after the last policy for all has gone and they have not."""
+    """A plan older than the marks cannot be committed while marks exist, even without policies for all."""
     of, w = watched.policies, watched.workspace_id
     empty, _ = await watched.known()
     assert empty == ""
@@ -124,7 +124,7 @@ async def test_a_commit_unaware_of_a_new_mark_is_stale(client, workspace_id):
 
 
 async def test_a_workspace_has_a_limited_number_of_patterns(watched):
-    """They are held against every agent's calls. What is there can be changed, and less is always possible."""
+    """They are checked against every agent's calls. Existing ones can be changed, and removing is always possible."""
     of, w = watched.policies, watched.workspace_id
 
     def naming(first, count):
@@ -146,7 +146,7 @@ async def test_a_workspace_has_a_limited_number_of_patterns(watched):
 
 
 async def test_a_set_counts_its_patterns_as_single_changes_would(watched):
-    """A pattern that one policy drops and another takes up moves nothing; the workspace's own version stays its own."""
+    """A pattern that one policy drops and another takes up changes no token; the workspace's version is separate."""
     w, sets = watched.workspace_id, PolicySets(watched.client, Ids())
 
     def entry(name, *rules, **fields):
@@ -174,7 +174,7 @@ async def test_a_set_counts_its_patterns_as_single_changes_would(watched):
 
 
 async def test_a_set_that_names_too_many_patterns_is_refused_whole(watched):
-    """One by one, or all at once."""
+    """Whether one by one or all at once."""
     many = [CallSequence(forbidden_after=[f"t{at + n}" for n in range(100)]) for at in range(0, 1_100, 100)]
     rules = [Sequenced(tools=["pay"], sequence=each) for each in many]
     with pytest.raises(LimitReached, match=f"{MAX_SHARED_MARKS}"):

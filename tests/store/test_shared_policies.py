@@ -23,7 +23,7 @@ async def names(agents, workspace_id, agent_id):
 
 
 async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, workspace_id):
-    """Its own, those of each of its groups, the workspace's; nobody else's."""
+    """Its own policies, those of each of its groups and the workspace's; no others."""
     mine = await agents.create(workspace_id, "a", None, ["crew", "night"])
     other = await agents.create(workspace_id, "b", None, ["day"])
     for group in ("crew", "night", "day", "nobody"):
@@ -36,7 +36,7 @@ async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, wor
 
 
 async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, workspace_id):
-    """An agent's own, a group's, the workspace's."""
+    """Whether an agent's own, a group's or the workspace's."""
     agent = await agents.create(workspace_id, "a", None, ["crew", "night"])
     crew = await policies.create(workspace_id, group="crew", name="c", rules=NEVER)
     every = await policies.create(workspace_id, **GUARDRAIL)
@@ -57,7 +57,7 @@ async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, w
 
 
 async def test_without_policies_there_is_no_token(agents, policies, client, workspace_id):
-    """So a workspace that had groups and has them no more is as it was; another agent's record was never touched."""
+    """So a workspace that no longer has groups is as before; other agents' records were never touched."""
     agent = await agents.create(workspace_id, "a", None, ["crew"])
     made = [
         await policies.create(workspace_id, **GUARDRAIL),
@@ -73,7 +73,7 @@ async def test_without_policies_there_is_no_token(agents, policies, client, work
 
 
 async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, workspace_id):
-    """I8: of the agent, of its workspace and of each of its groups; nothing is written where one has moved."""
+    """I8: of the agent, its workspace and each of its groups; nothing is written if one has changed."""
     scene = await Scene(client, client, workspace_id).enter()
     policies = Policies(client, scene.ids)
     scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"])
@@ -97,7 +97,7 @@ async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, wo
 
 
 async def test_each_groups_token_is_checked_in_its_own_place(client, workspace_id):
-    """Two groups whose tokens change places are not what the plan was made from."""
+    """Two groups with exchanged tokens make the plan stale."""
     scene = await Scene(client, client, workspace_id).enter()
     for field, token in (("group:a", "1"), ("group:b", "2")):
         await client.call("HSET", scene.keyspace.commits, field, token)
@@ -110,7 +110,7 @@ async def test_each_groups_token_is_checked_in_its_own_place(client, workspace_i
 
 
 async def test_a_grant_governs_an_agent_or_a_group(policies, workspace_id):
-    """A guardrail for the whole workspace cannot become one, and stays what it is."""
+    """A guardrail for the whole workspace cannot become a grant."""
     made = await policies.create(workspace_id, **GUARDRAIL)
     with pytest.raises(Invalid):
         await policies.update(workspace_id, made.id, kind=PolicyKind.GRANT)
@@ -120,7 +120,7 @@ async def test_a_grant_governs_an_agent_or_a_group(policies, workspace_id):
 
 
 async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace_id):
-    """A page of a kind counts those of that kind alone."""
+    """A page of one kind counts only that kind."""
     agent = await agents.create(workspace_id, "a", None)
     for number in range(20):
         kind = PolicyKind.GUARDRAIL if number % 3 == 0 else PolicyKind.GRANT
@@ -141,7 +141,7 @@ async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace
 
 @pytest.mark.parametrize("owner", [{"group": "crew"}, {}], ids=["group", "workspace"])
 async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_id, owner):
-    """Policies, rate limits and bytes of rules, for each group and for the workspace, whatever agents may have."""
+    """Policies, rate limits and bytes of rules, for each group and for the workspace, apart from agents' own limits."""
     limits = WorkspaceLimits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
     policies = Policies(client, ids, limits)
     limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
@@ -158,7 +158,7 @@ async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_i
 
 
 async def test_policies_older_than_groups_are_grants_of_their_agent(client, policies, workspace_id, agents):
-    """Records without the new fields keep their meaning."""
+    """Old records keep their meaning."""
     agent = await agents.create(workspace_id, "a", None)
     made = await policies.create(workspace_id, agent.id, name="p", rules=NEVER)
     await client.call("HDEL", Keyspace(workspace_id).policy(made.id), "group", "policy_kind")

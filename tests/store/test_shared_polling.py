@@ -41,7 +41,7 @@ async def stopping():
 
 
 async def test_the_store_is_asked_once_however_many_watch(looks, stopping):
-    """Once at first, and then once in a while."""
+    """Once at first, then at intervals."""
     watch = SharedPolling(looks, 3600, stopping)
     wakes = [asyncio.Event() for _ in range(800)]
     watching = [watch.on("w", wake) for wake in wakes]
@@ -54,7 +54,7 @@ async def test_the_store_is_asked_once_however_many_watch(looks, stopping):
 
 
 async def test_a_change_wakes_all_watchers_and_nothing_else_does(looks, stopping):
-    """Idle ones are left in peace."""
+    """Idle ones are not woken."""
     watch, wakes = SharedPolling(looks, 0, stopping), [asyncio.Event(), asyncio.Event()]
     async with watch.on("w", wakes[0]) as one, watch.on("w", wakes[1]) as other:
         await looks.next()
@@ -79,7 +79,7 @@ async def test_an_error_ends_watching_only_while_it_lasts(looks, stopping):
 
 
 async def test_a_failed_first_look_ends_watching(looks, stopping):
-    """The first look decides."""
+    """If the first poll fails."""
     looks.value = Unauthorized("no")
     watch = SharedPolling(looks, 3600, stopping)
     with pytest.raises(Unauthorized):
@@ -88,7 +88,7 @@ async def test_a_failed_first_look_ends_watching(looks, stopping):
 
 
 async def test_a_replica_that_stops_wakes_everybody(looks, stopping):
-    """They see that it stops, and end."""
+    """They notice the stop, and end."""
     watch, wake = SharedPolling(looks, 3600, stopping), asyncio.Event()
     async with watch.on("w", wake):
         await asyncio.sleep(0)

@@ -35,14 +35,14 @@ async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):
 
 
 async def test_a_missing_description_differs_from_an_empty_one(agents, workspace_id):
-    """None is not kept as an empty text."""
+    """A missing description is not stored as an empty string."""
     for description in (None, "", "x", None):
         agent = await agents.create(workspace_id, "a", description)
         assert (await agents.get(workspace_id, agent.id)).description == description
 
 
 async def test_only_the_given_fields_change(agents, workspace_id):
-    """A description can be taken away; the times tell the change."""
+    """A description can be removed; updatedAt shows the change."""
     made = await agents.create(workspace_id, "a", "d")
 
     renamed = await agents.update(workspace_id, made.id, name="b")
@@ -57,7 +57,7 @@ async def test_only_the_given_fields_change(agents, workspace_id):
 
 
 async def test_a_change_of_nothing_changes_nothing(agents, client, workspace_id):
-    """Not even the version, so nobody's plan becomes stale."""
+    """Not even the version, so no plan becomes stale."""
     made = await agents.create(workspace_id, "a", None)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
 
@@ -67,7 +67,7 @@ async def test_a_change_of_nothing_changes_nothing(agents, client, workspace_id)
 
 
 async def test_a_revoked_agent_stays_revoked(agents, workspace_id):
-    """Its name may still change, its status may not."""
+    """Its name can still change, but not its status."""
     made = await agents.create(workspace_id, "a", None)
     await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED)
     await agents.update(workspace_id, made.id, status=AgentStatus.REVOKED)
@@ -91,7 +91,7 @@ async def test_agents_are_listed_oldest_first_page_by_page(agents, workspace_id)
 
 
 async def test_concurrent_changes_of_one_agent_all_happen(agents, workspace_id):
-    """Each field has its last value, none is lost to another's."""
+    """Each field has its last value, and none is lost."""
     made = await agents.create(workspace_id, "a", None)
 
     await asyncio.gather(
@@ -131,7 +131,7 @@ async def test_an_agent_deleted_while_it_is_changed_stays_deleted(agents, client
 
 
 async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(client, workspace_id):
-    """Searched for in every key and every value of the workspace: also buckets of rules that were edited away."""
+    """In any key or value of the workspace, including buckets of removed rules."""
     scene = await Scene(client, client, workspace_id).enter()
     policies = Policies(client, scene.ids)
     # A second agent, to show that only one of the two goes.
@@ -173,7 +173,7 @@ async def spend(scene, policy):
 
 
 async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agents, policies, client, workspace_id):
-    """Either it is deleted with the agent or it is refused; no policy stands without its agent."""
+    """It is either deleted with the agent or refused; no policy is left without its agent."""
     for _ in range(10):
         made = await agents.create(workspace_id, "a", None)
         outcomes = await asyncio.gather(
@@ -188,7 +188,7 @@ async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agent
 
 
 async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents, policies, workspace_id):
-    """While others edit, a load never mixes an old policy with a new one."""
+    """Even during edits, a load never mixes an old policy with a new one."""
     made = await agents.create(workspace_id, "0", None)
     pair = [await policies.create(workspace_id, made.id, name="0", rules=[LIST], priority=n) for n in (2, 1)]
     finished = asyncio.Event()
@@ -214,7 +214,7 @@ async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents
 
 
 async def test_loading_an_agent_without_policies_or_without_a_record(agents, workspace_id, ids):
-    """No policies is an answer; no agent is not."""
+    """An empty list of policies is valid; a missing agent is an error."""
     made = await agents.create(workspace_id, "a", None)
     loaded = await agents.load(workspace_id, made.id)
     assert loaded == Governed(made, [], Tokens(made.version), decoding_s=loaded.decoding_s)
@@ -223,7 +223,7 @@ async def test_loading_an_agent_without_policies_or_without_a_record(agents, wor
 
 
 async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids):
-    """By any verb, and nothing happens to it."""
+    """With any method, and nothing happens to it."""
     made = await agents.create(workspace_id, "a", None)
     stranger = ids.new(0)
     for act in (
@@ -282,7 +282,7 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
 
 
 async def test_endless_edits_stop_when_the_agent_is_deleted(agents, policies, client, workspace_id):
-    """Everybody who edits is told that it no longer exists; nobody is told to try again."""
+    """All editors are told that it no longer exists; none is told to retry."""
     made = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT])
 
@@ -313,7 +313,7 @@ async def test_endless_edits_stop_when_the_agent_is_deleted(agents, policies, cl
 async def test_an_abandoned_deletion_does_not_block_changes_of_the_agent(
     agents, policies, client, workspace_id, away_ms
 ):
-    """Its freeze has passed, or lies further away than any does because the clock has stepped back."""
+    """Its freeze has expired, or is impossibly far ahead because the clock stepped back."""
     made = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
     now_ms = await store_time_ms(client)
@@ -326,7 +326,7 @@ async def test_an_abandoned_deletion_does_not_block_changes_of_the_agent(
 
 
 async def test_a_refused_deletion_blocks_nothing(agents, client, workspace_id):
-    """Otherwise repeating it would keep others from their changes."""
+    """Otherwise repeating it would block others' changes."""
     made = await agents.create(workspace_id, "a", None)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
     with pytest.raises(VersionConflict):

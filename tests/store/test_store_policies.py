@@ -25,7 +25,7 @@ RULES = [
 
 
 async def test_a_policy_is_read_as_it_was_created(policies, agent, workspace_id):
-    """All kinds of rules come back as they were given, text and numbers alike."""
+    """Rules of all types come back as given, strings and numbers alike."""
     made = await policies.create(workspace_id, agent.id, name="Règle", rules=RULES, priority=1000, enabled=False)
 
     assert await policies.get(workspace_id, made.id) == made
@@ -77,7 +77,7 @@ async def test_every_change_replaces_the_agents_version(policies, agents, agent,
 
 
 async def test_policies_are_listed_in_the_order_of_evaluation(policies, agents, agent, workspace_id):
-    """Highest priority first, then oldest; also after a change of priority, for one agent and for all."""
+    """Highest priority first, then oldest, even after a change of priority; for one agent and for all."""
     other = await agents.create(workspace_id, "b", None)
     for n, priority in enumerate([0, 1000, 5, 5, 0, 1000]):
         await policies.create(workspace_id, (agent, other)[n % 2].id, name=str(n), rules=[LIST], priority=priority)
@@ -95,7 +95,7 @@ async def test_policies_are_listed_in_the_order_of_evaluation(policies, agents, 
 
 
 async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, workspace_id):
-    """As many at once as one of them has attempts."""
+    """With as many concurrent changes as one of them has attempts."""
     made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
 
     await asyncio.gather(
@@ -112,7 +112,7 @@ async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, work
 
 
 async def test_a_change_that_always_loses_the_race_is_given_up(policies, agent, workspace_id, client, monkeypatch):
-    """503 after a number of attempts, and nothing half-done."""
+    """It is 503 after some attempts, and nothing is half-done."""
     made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
     rival = Policies(client, policies._ids)
     read = policies.get
@@ -131,7 +131,7 @@ async def test_a_change_that_always_loses_the_race_is_given_up(policies, agent, 
 
 
 async def test_a_policy_deleted_while_it_is_changed_stays_deleted(policies, agents, agent, client, workspace_id):
-    """Neither its record nor its place in a list comes back."""
+    """Neither its record nor its list entry comes back."""
     for _ in range(10):
         made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
         outcomes = await asyncio.gather(
@@ -146,7 +146,7 @@ async def test_a_policy_deleted_while_it_is_changed_stays_deleted(policies, agen
 
 
 async def test_buckets_go_with_the_rules_they_belong_to(policies, agent, client, workspace_id):
-    """A rate limit that is edited away or deleted leaves no list behind; one that stays keeps its own."""
+    """A removed rate limit leaves no list behind; one that stays keeps its list."""
     keyspace = Keyspace(workspace_id)
     wider = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
     made = await policies.create(workspace_id, agent.id, name="p", rules=[LIMIT, wider])
@@ -163,7 +163,7 @@ async def test_buckets_go_with_the_rules_they_belong_to(policies, agent, client,
 
 
 async def test_a_policy_for_an_agent_that_is_not_there_is_refused(policies, agent, workspace_id, ids, client):
-    """Unknown or another workspace's, and nothing is written."""
+    """Whether unknown or another workspace's; nothing is written."""
     stranger = ids.new(0)
     with pytest.raises(AgentNotFound):
         await policies.create(workspace_id, ids.new(0), name="p", rules=[LIST])
@@ -174,7 +174,7 @@ async def test_a_policy_for_an_agent_that_is_not_there_is_refused(policies, agen
 
 
 async def test_another_workspaces_policy_does_not_exist(policies, agent, workspace_id, ids):
-    """By any verb, and nothing happens to it."""
+    """With any method, and nothing happens to it."""
     made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
     stranger = ids.new(0)
     for act in (

@@ -18,7 +18,7 @@ async def wins(changes, loser=VersionConflict):
 
 
 async def test_of_many_changes_to_an_agents_version_one_is_made(agents, workspace_id):
-    """All have read version 1; whoever comes second sees 2."""
+    """All have read version 1; all but the first find version 2."""
     agent = await agents.create(workspace_id, "a", None)
     changes = [agents.update(workspace_id, agent.id, name=str(each), if_match=ONE) for each in range(20)]
     assert await wins(changes) == 1
@@ -26,7 +26,7 @@ async def test_of_many_changes_to_an_agents_version_one_is_made(agents, workspac
 
 
 async def test_of_many_changes_to_a_policys_version_one_is_made(agents, policies, workspace_id):
-    """All have read version 1; whoever comes second sees 2."""
+    """All have read version 1; all but the first find version 2."""
     agent = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
     changes = [policies.update(workspace_id, policy.id, priority=each, if_match=ONE) for each in range(20)]
@@ -35,7 +35,7 @@ async def test_of_many_changes_to_a_policys_version_one_is_made(agents, policies
 
 
 async def test_a_change_between_reading_and_deleting_is_seen(agents, policies, workspace_id):
-    """Deleting checks the version that was meant, not the one it finds at the second try; and what is gone stays so."""
+    """A deletion checks the version it was given, even on a second try; a deleted policy stays deleted."""
     agent = await agents.create(workspace_id, "a", None)
     policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
     of_policy = [
@@ -52,7 +52,7 @@ async def test_a_change_between_reading_and_deleting_is_seen(agents, policies, w
 
 
 async def test_changes_without_a_version_all_succeed(agents, workspace_id):
-    """Nobody who does not ask is refused: every field of every admin is there, and each counted."""
+    """Without If-Match, nobody is refused: every admin's field is stored, and every change counted."""
     agent = await agents.create(workspace_id, "a", None)
     await asyncio.gather(
         agents.update(workspace_id, agent.id, name="b"), agents.update(workspace_id, agent.id, description="d")
@@ -62,7 +62,7 @@ async def test_changes_without_a_version_all_succeed(agents, workspace_id):
 
 
 async def test_an_agent_from_before_there_were_versions_has_version_one(client, agents, workspace_id):
-    """A record without the field was written by an older release; its next change makes 2 of it."""
+    """A record without the field is from an older release; its next change makes it version 2."""
     agent = await agents.create(workspace_id, "a", None)
     await client.call("HDEL", Keyspace(workspace_id).agent(agent.id), "revision")
 

@@ -33,7 +33,7 @@ def test_an_address_is_locked_out_when_its_failures_are_used_up(lockouts):
 
 
 def test_failures_counted_in_the_other_lane_count_here(clock):
-    """Both have counted all of them once, whichever has met them; without a bound, none counts."""
+    """Each lane counts every failure once, whichever of them saw it; without a bound, none counts."""
     heard = []
     one = AuthFailures(PER_MINUTE, clock=clock, tell=heard.append)
     other = AuthFailures(PER_MINUTE, clock=clock, tell=pytest.fail)
@@ -49,7 +49,7 @@ def test_failures_counted_in_the_other_lane_count_here(clock):
 
 
 def test_waiting_as_long_as_told_gives_one_more_attempt(lockouts, clock):
-    """A sixth of a minute for each of six a minute."""
+    """With six per minute, that is a sixth of a minute."""
     fail(lockouts, PER_MINUTE)
     clock.now += 9.9
     assert lockouts.wait_s(HERE, ()) == pytest.approx(0.1)
@@ -60,7 +60,7 @@ def test_waiting_as_long_as_told_gives_one_more_attempt(lockouts, clock):
 
 
 def test_a_minute_without_failures_forgives_everything(lockouts, clock):
-    """And no more than everything: a quiet year buys no thousand failures."""
+    """But no more than that: a quiet year does not allow a thousand failures."""
     fail(lockouts, PER_MINUTE)
     clock.now += 365 * 86_400
     fail(lockouts, PER_MINUTE - 1)
@@ -70,7 +70,7 @@ def test_a_minute_without_failures_forgives_everything(lockouts, clock):
 
 
 def test_failures_under_way_when_the_bound_is_met_do_not_prolong_it(lockouts):
-    """A thousand at once lock out for as long as six do."""
+    """A thousand at once lock the address out no longer than six do."""
     fail(lockouts, 1000)
     assert lockouts.wait_s(HERE, ()) == 10
 
@@ -83,7 +83,7 @@ def test_others_are_not_slowed(lockouts):
 
 
 def test_nothing_is_looked_up_while_nobody_is_locked_out(lockouts, clock):
-    """`locked` is empty before, and again when the time has passed for everybody."""
+    """`locked` is empty before, and again once every time has passed."""
     assert not lockouts.locked
     fail(lockouts, PER_MINUTE)
     clock.now += 5
@@ -98,7 +98,7 @@ def test_nothing_is_looked_up_while_nobody_is_locked_out(lockouts, clock):
 
 
 def test_memory_is_bounded_and_the_oldest_are_forgotten(clock):
-    """However many addresses somebody has."""
+    """However many addresses an attacker has."""
     lockouts = AuthFailures(1, addresses_max=100, clock=clock)
     for number in range(10_000):
         lockouts.note(str(ipaddress.ip_address(number)), ())
@@ -125,7 +125,7 @@ def test_without_a_bound_nobody_is_counted(clock):
     ],
 )
 def test_these_addresses_are_one_origin(lockouts, one, other):
-    """A network of 64 bits is one caller's; ports and spellings make no other."""
+    """An IPv6 /64 network is one caller; ports and spellings do not matter."""
     assert lockouts.origin(one, ()) == lockouts.origin(other, ()) is not None
 
 
@@ -133,7 +133,7 @@ def test_these_addresses_are_one_origin(lockouts, one, other):
     ("one", "other"), [("2001:db8:1:2::1", "2001:db8:1:3::1"), ("192.0.2.1", "192.0.2.2"), ("::1", "127.0.0.1")]
 )
 def test_these_addresses_are_different_origins(lockouts, one, other):
-    """Neighbours are others."""
+    """Such as neighbouring addresses."""
     assert lockouts.origin(one, ()) != lockouts.origin(other, ())
 
 
@@ -163,9 +163,8 @@ def test_the_origin_is_the_last_that_a_trusted_proxy_names(clock, peer, forwarde
 
 
 def test_an_untrusted_x_forwarded_for_changes_nothing(lockouts, caplog):
-    """Otherwise a client that guesses keys could write it to avoid being counted.
-
-    The log says once what to set for a balancer.
+    """Otherwise a client that guesses keys could use it to avoid being counted. The log says once what to set for a
+    balancer.
     """
     with caplog.at_level(logging.WARNING):
         for number in range(PER_MINUTE):
@@ -180,7 +179,7 @@ def test_an_untrusted_x_forwarded_for_changes_nothing(lockouts, caplog):
     "given", ["10.0.0.300", "10.0.0.1/8", "proxy.example", "10.0.0.1,,10.0.0.2", "*", "\N{SNOWMAN}"]
 )
 def test_an_invalid_proxy_address_stops_the_start(given):
-    """10.0.0.1/8 names a host and a network at once; which was meant is not guessed."""
+    """10.0.0.1/8 names both a host and a network, and Remit does not guess."""
     with pytest.raises(SettingsError, match="REMIT_TRUSTED_PROXIES must be comma-separated addresses or networks"):
         Settings.from_env({"REMIT_TRUSTED_PROXIES": given})
 

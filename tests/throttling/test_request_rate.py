@@ -11,7 +11,7 @@ def rates(clock):
 
 
 def test_one_seconds_requests_may_come_at_once_and_no_more(rates):
-    """The fifth is refused and told when the next may come."""
+    """The fifth is refused and told how long to wait."""
     allowances = [rates.take("k") for _ in range(5)]
     assert [each.wait_s for each in allowances] == [0, 0, 0, 0, 0.25]
     assert [each.remaining for each in allowances] == [3, 2, 1, 0, 0]
@@ -19,7 +19,7 @@ def test_one_seconds_requests_may_come_at_once_and_no_more(rates):
 
 
 def test_no_span_has_more_requests_than_the_bucket_and_its_refill(rates, clock):
-    """Asked a hundred times a second for ten seconds: 4 at once and 4 a second."""
+    """At a hundred requests a second for ten seconds: 4 at once, then 4 a second."""
     admitted = 0
     for _ in range(1000):
         admitted += rates.take("k").wait_s == 0
@@ -28,7 +28,7 @@ def test_no_span_has_more_requests_than_the_bucket_and_its_refill(rates, clock):
 
 
 def test_a_refused_request_costs_nothing(rates, clock):
-    """Who goes on asking while refused waits no longer for it."""
+    """A client that keeps asking does not wait longer."""
     for _ in range(1000):
         rates.take("k")
     clock.now += 0.25
@@ -60,6 +60,6 @@ def test_memory_is_bounded(clock):
 
 
 def test_zero_is_no_bound():
-    """Then nobody asks at all."""
+    """The limit is then not checked at all."""
     assert not RequestRates(0).on
     assert RequestRates(1).on

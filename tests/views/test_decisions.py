@@ -31,7 +31,7 @@ asked = st.builds(
 
 @given(asked, st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 4 * 10**15)), max_size=3))
 def test_an_answer_is_the_view_of_its_own_decision(decision, later):
-    """What is encoded once is what does not change: not the id, not the times."""
+    """Only the constant part is cached, not the id or the times."""
     for latency_us, time_us in [(decision.latency_us, decision.time_us), *later]:
         again = replace(decision, id=ID[::-1], latency_us=latency_us, time_us=time_us)
         plain = msgspec.json.encode(DecisionView.of(again))
@@ -39,7 +39,7 @@ def test_an_answer_is_the_view_of_its_own_decision(decision, later):
 
 
 def test_a_new_outcome_is_never_answered_with_a_cached_one():
-    """Frames are found by identity, which a new object can have once the old one is gone."""
+    """Cached parts are found by id(), which a new object can reuse."""
     for number in range(3 * decisions._FRAMES_MAX):
         decision = Decision(ID, Outcome(Result.ALLOWED, POLICY, None, f"reason {number}"), None, 1, 1)
         assert f'"reason {number}"'.encode() in encode_decision(decision)

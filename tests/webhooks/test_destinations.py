@@ -79,7 +79,7 @@ def webhook(url):
     ],
 )
 def test_an_internal_or_ambiguous_address_is_refused(url):
-    """By the URL alone, before anything is looked up."""
+    """By its URL alone, before any look-up."""
     with pytest.raises(Refused):
         destination_of(url)
 
@@ -96,13 +96,13 @@ def test_an_internal_or_ambiguous_address_is_refused(url):
     ],
 )
 def test_a_public_address_has_one_reading(url, host, port, target, authority):
-    """Host, port and what is asked for."""
+    """In host, port and target."""
     found = destination_of(url)
     assert (found.host, found.port, found.target, found.authority) == (host, port, target, authority)
 
 
 def test_a_setting_can_allow_a_network_and_http():
-    """And then only those."""
+    """And nothing else."""
     allowed = [ipaddress.ip_network("10.1.0.0/16")]
     assert destination_of("http://10.1.2.3/", allow_http=True, networks=allowed).host == "10.1.2.3"
     with pytest.raises(Refused):
@@ -144,7 +144,7 @@ class Names:
     ids=str,
 )
 async def test_a_name_that_resolves_inside_is_refused(monkeypatch, addresses):
-    """Also if only one of its addresses does: it could be the one that is tried next."""
+    """Even if only one of its addresses does, because that could be tried next."""
     Names(monkeypatch, addresses)
     with pytest.raises(Refused):
         await CheckedBackend().connect_tcp("hooks.example.com", 443)
@@ -167,7 +167,7 @@ async def test_the_checked_address_is_the_one_connected_to(monkeypatch):
 
 
 async def test_a_name_is_checked_again_for_every_attempt(monkeypatch, receiver, loopback):
-    """What was public yesterday is not believed to be today."""
+    """A name that was public yesterday may not be today."""
     delivery = Delivery(Settings(webhook_http=True), Secrets(Signer([])))
     Names(monkeypatch, ["127.0.0.1"])
     port = receiver.url.split(":")[2]
@@ -180,7 +180,7 @@ async def test_a_name_is_checked_again_for_every_attempt(monkeypatch, receiver, 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("location", ["http://169.254.169.254/", "same"])
 async def test_no_redirect_is_followed_wherever_it_leads(receiver, loopback, status, location):
-    """It is an answer that is no delivery."""
+    """A redirect does not count as a delivery."""
     receiver.answers = [status]
     receiver.location = receiver.url if location == "same" else location
     attempt = await Delivery(loopback, Secrets(Signer([]))).send("ws", webhook(receiver.url), "msg_1", b"{}")
@@ -190,7 +190,7 @@ async def test_no_redirect_is_followed_wherever_it_leads(receiver, loopback, sta
 
 
 def test_every_network_that_is_not_public_is_refused_and_the_rest_is_not():
-    """Address by address."""
+    """Checked address by address."""
     for text in ("1.1.1.1", "8.8.8.8", "2606:4700::1111", "2a00:1450::1"):
         require_public(ipaddress.ip_address(text))
     for text in ("0.0.0.1", "192.0.0.8", "198.51.100.1", "203.0.113.9", "2001::1", "3fff::1", "5f00::1", "100::1"):
@@ -199,7 +199,7 @@ def test_every_network_that_is_not_public_is_refused_and_the_rest_is_not():
 
 
 async def test_a_receiver_that_hangs_is_given_up(receiver, loopback):
-    """After the time that an attempt has, whatever it does meanwhile."""
+    """After an attempt's time limit, whatever it does meanwhile."""
     receiver.answers = [None]
     attempt = await Delivery(loopback, Secrets(Signer([])), attempt_s=0.3).send(
         "ws", webhook(receiver.url), "msg_1", b"{}"

@@ -40,7 +40,7 @@ def until(claim):
 
 
 def test_a_finding_is_reported_once(service, receiver):
-    """They find an intact log first; then a sealed segment is changed, and one round after the other finds it."""
+    """The log is intact at first; then a sealed segment is changed, and every later round finds it."""
     store, tenant = service
     webhook = subscribe(tenant, receiver.url, events=["audit.verification_failed"])
     agent = tenant.new_agent()["id"]

@@ -19,7 +19,7 @@ KILLS, EVENTS_EACH = 8, 4
 
 
 def test_a_killed_sender_loses_no_event(valkey_store, tmp_path, receiver):
-    """I16: it is killed while the receiver has an event; the receiver drops repetitions by their id."""
+    """I16: it is killed while delivering an event; the receiver recognises repetitions by their id."""
     store = Store(valkey_store.binary, tmp_path / "store")
     replica = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK, **PATIENT)
     tenant = Tenant(store.url, replica)

@@ -18,7 +18,7 @@ LOOPBACK = {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8
 
 @pytest.mark.slow
 def test_the_session_prints_what_the_page_shows(valkey_store, tmp_path, receiver):
-    """On a store of its own; `…` stands for what differs from run to run."""
+    """On a separate store; `…` stands for what differs between runs."""
     store = Store(valkey_store.binary, tmp_path / "store")
     replica = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
     try:
@@ -40,7 +40,7 @@ def _quoted(command):
 
 
 def test_the_pages_receiver_takes_an_event_once(tenant, receiver, sending):
-    """As it stands on the page."""
+    """With the code on the page."""
     [code] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names = {}
     exec(code, names)
@@ -52,6 +52,6 @@ def test_the_pages_receiver_takes_an_event_once(tenant, receiver, sending):
 
 
 def test_the_page_lists_every_event():
-    """And no other, but the one that is always told."""
+    """And no other, except the one that is always sent."""
     told = re.findall(r"^\| `([a-z_.]+)` \|", PAGE, re.MULTILINE)
     assert sorted(told) == sorted([*WebhookEvent, "events.lost"])

@@ -32,7 +32,7 @@ DENY = {"type": "tool_denylist", "tools": ["rm"]}
     ],
 )  # fmt: skip
 def test_both_forms_of_the_header_are_read(text, seconds):
-    """Seconds, and the three forms of a date; what is neither asks for nothing."""
+    """Seconds and the three date formats; anything else is ignored."""
     for status in (429, 503):
         assert wait_asked_for(status, [(b"Server", b"x"), (b"RETRY-AFTER", text)], NOW) == seconds
     for status in (200, 301, 413, 500):
@@ -48,7 +48,7 @@ def test_whatever_the_header_holds_the_wait_is_bounded(text):
 
 
 def test_a_wait_asked_for_is_never_cut_short_and_brings_nothing_forward():
-    """The later of the two holds, and a day of failures is a day."""
+    """The later time applies, and a day of failures stays a day."""
     attempts = Attempts(1, 1_000, "no")
     assert attempts.next_ms(1_000) == attempts.next_ms(1_000, 2_000) == 1_000 + FIRST_MS
     assert attempts.next_ms(1_000, 1_000 + LONGEST_MS) == 1_000 + LONGEST_MS
@@ -62,7 +62,7 @@ def as_date(seconds):
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("asked", [lambda: "600", lambda: as_date(600)], ids=["seconds", "a date"])
 def test_nothing_is_sent_before_the_receiver_is_ready(tenant, receiver, sending, status, asked):
-    """Neither the event that failed nor one that came later; then both are."""
+    """Neither the failed event nor a later one; after the wait, both are sent."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, DENY, name="first")
@@ -101,7 +101,7 @@ async def let_the_wait_end(client, workspace_id, webhook_id, began_ms):
 
 
 def test_the_list_shows_when_and_a_retry_by_hand_does_not_wait(tenant, receiver, sending):
-    """Four hours at most, whatever the receiver asks for; a person who retries by hand need not wait."""
+    """A wait lasts four hours at most, whatever the receiver asks for; a manual retry is immediate."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     receiver.answers, receiver.retry_after = [429], "99999999"
@@ -116,7 +116,7 @@ def test_the_list_shows_when_and_a_retry_by_hand_does_not_wait(tenant, receiver,
 
 
 def test_a_test_says_how_long_the_receiver_wants_to_be_left_alone(tenant, receiver):
-    """It is sent all the same: a person asked for it."""
+    """It is sent anyway, because a person asked for it."""
     webhook = subscribe(tenant, receiver.url)
     receiver.answers, receiver.retry_after = [503, 204], "30"
     first, second = (tenant.admin.post(f"/v1/webhooks/{webhook['id']}/test", json={}).json() for _ in range(2))

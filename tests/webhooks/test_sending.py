@@ -42,7 +42,7 @@ def state(tenant, webhook):
 
 
 def test_each_kind_of_event_arrives_once_and_signed(tenant, agent_id, person, receiver, sending):
-    """With the call as the log has it, and the approval as it is."""
+    """With the call as logged, and the approval's current state."""
     webhook = subscribe(tenant, receiver.url)
     asked = ask(tenant, agent_id)
     ask(tenant, agent_id)  # attaches: no other question
@@ -91,7 +91,7 @@ def test_an_entry_of_the_trail_that_no_change_wrote_holds_no_event_up(tenant, ag
 
 
 def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receiver, sending):
-    """Once, and after the denial that filled it."""
+    """Once, after the denial that filled it."""
     webhook = subscribe(tenant, receiver.url, events=["agent.suspended", "decision.denied"])
     agent_id = tenant.new_agent()["id"]
     terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}
@@ -114,7 +114,7 @@ async def let_expire(client, workspace_id, approval_id):
 
 
 def test_an_approval_event_contains_the_call(tenant, agent_id, receiver, sending):
-    """`approval.requested` is of the entry that asked."""
+    """`approval.requested` comes from the entry that requested it."""
     webhook = subscribe(tenant, receiver.url, events=["approval.requested"])
     asked = ask(tenant, agent_id)
     sending.round()
@@ -126,7 +126,7 @@ def test_an_approval_event_contains_the_call(tenant, agent_id, receiver, sending
 
 
 def test_a_webhook_gets_only_the_events_it_chose_and_only_new_ones(tenant, agent_id, receiver, sending):
-    """Not of its own creation either."""
+    """It does not get its own creation, either."""
     tenant.authorize(agent_id, "rm")
     webhook = subscribe(tenant, receiver.url, events=["decision.denied"])
     tenant.new_policy(agent_id, DENY)
@@ -140,7 +140,7 @@ def test_a_webhook_gets_only_the_events_it_chose_and_only_new_ones(tenant, agent
 
 
 def test_denials_can_be_narrowed_by_rule_and_by_share(tenant, receiver, sending):
-    """The share is chosen by the entry's id, so every sender chooses the same."""
+    """The share depends on the entry's id, so every sender chooses the same."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, DENY)
     subscribe(tenant, receiver.url, events=["decision.denied"], denied={"ruleTypes": ["tool_denylist"], "sample": 0.5})
@@ -179,7 +179,7 @@ def test_a_failed_event_is_retried_and_blocks_no_other(tenant, receiver, sending
 
 
 def test_after_a_day_it_is_parked_listed_and_tried_again_by_hand(tenant, receiver, sending):
-    """The day is over as if somebody had waited for it."""
+    """The test makes the day pass."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     receiver.answers = [500, 500]
@@ -212,7 +212,7 @@ async def let_a_day_pass(client, workspace_id, webhook_id, event_id):
 
 
 def test_a_receiver_that_hangs_blocks_no_other_webhook(tenant, receiver, sending):
-    """Each is served by itself."""
+    """Each webhook is served separately."""
     hanging = subscribe(tenant, receiver.url, events=["policy.changed"])
     receiver.answers = [None]
     tenant.new_policy(tenant.new_agent()["id"], DENY)
@@ -222,7 +222,7 @@ def test_a_receiver_that_hangs_blocks_no_other_webhook(tenant, receiver, sending
 
 
 def test_the_secret_is_shown_once_and_kept_nowhere(tenant, receiver, sending):
-    """It is derived from REMIT_SECRET: no list, no trail and no store has it. The trail has no path of the address."""
+    """It is derived from REMIT_SECRET, so it is in no list, trail or store. The trail does not show the URL's path."""
     webhook = subscribe(tenant, f"{receiver.url}/T0/B0/a-secret-of-its-own")
     trail = tenant.admin.get("/v1/changes", params={"resource_type": "webhook"}).text
     assert "secret" not in state(tenant, webhook)
@@ -234,7 +234,7 @@ def test_the_secret_is_shown_once_and_kept_nowhere(tenant, receiver, sending):
 
 
 def test_a_replaced_secret_signs_for_the_overlap_and_no_longer(tenant, receiver, sending):
-    """Whoever knows only one of the two verifies; at once means at once."""
+    """During the overlap, either secret verifies; without an overlap, the old one stops at once."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     path = f"/v1/webhooks/{webhook['id']}/rotate-secret"
     second = tenant.admin.post(path, json={"overlapSeconds": 60}).json()["secret"]
@@ -255,7 +255,7 @@ def test_a_replaced_secret_signs_for_the_overlap_and_no_longer(tenant, receiver,
 
 
 def test_a_secret_given_by_the_caller_signs(tenant, receiver, sending):
-    """And one that is none is refused."""
+    """An invalid one is refused."""
     given = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     subscribe(tenant, receiver.url, events=["policy.changed"], secret=given)
     tenant.new_policy(tenant.new_agent()["id"], DENY)
@@ -267,7 +267,7 @@ def test_a_secret_given_by_the_caller_signs(tenant, receiver, sending):
 
 
 def test_a_disabled_webhook_misses_events(tenant, receiver, sending):
-    """And is told of what happens from then on."""
+    """Once enabled again, it gets events from then on."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     path, agent = f"/v1/webhooks/{webhook['id']}", tenant.new_agent()["id"]
     assert tenant.admin.patch(path, json={"enabled": False}).json()["enabled"] is False
@@ -280,7 +280,7 @@ def test_a_disabled_webhook_misses_events(tenant, receiver, sending):
 
 
 def test_a_deleted_webhook_leaves_nothing(tenant, receiver, sending):
-    """Neither its waiting events nor its cursor."""
+    """Neither waiting events nor cursors."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     receiver.answers = [500]
@@ -305,7 +305,7 @@ def test_a_test_is_sent_at_once_and_says_what_became_of_it(tenant, receiver):
 
 
 def test_the_limit_holds_and_an_address_that_is_not_public_is_refused(tenant):
-    """400 says what would be right."""
+    """The 400 says what would be right."""
     inside = tenant.admin.post("/v1/webhooks", json={"url": "https://10.0.0.1/", "events": ["policy.changed"]})
     assert (inside.status_code, inside.json()["error"]["details"][0]["path"]) == (400, "$.url")
     made = [
@@ -317,7 +317,7 @@ def test_the_limit_holds_and_an_address_that_is_not_public_is_refused(tenant):
 
 
 def test_an_overtaken_sender_writes_nothing(tenant, receiver, sending):
-    """I16: two that send the same tell the receiver twice, and the cursor moves once."""
+    """I16: two senders of one event deliver it twice, and the cursor moves once."""
     webhook = subscribe(tenant, receiver.url)
     keyspace = Keyspace(tenant.id)
     keys = [keyspace.webhook(webhook["id"]), *outbox_keys(keyspace, webhook["id"])]
@@ -332,7 +332,7 @@ def test_an_overtaken_sender_writes_nothing(tenant, receiver, sending):
 
 
 def test_of_two_senders_one_sends(tenant, receiver, sending):
-    """Another sender has the lease."""
+    """The other one has the lease."""
     webhook = subscribe(tenant, receiver.url, events=["policy.changed"])
     tenant.new_policy(tenant.new_agent()["id"], DENY)
     lease = Keyspace(tenant.id).webhook_lease(webhook["id"])
@@ -370,7 +370,7 @@ def test_retention_waits_for_webhooks_and_reports_what_it_drops(tenant, agent_id
 
 
 def test_an_unknown_webhook_is_404(tenant):
-    """What is no id as well."""
+    """So is anything that is not an id."""
     for name in (str(uuid.uuid4()), "nonsense"):
         answer = tenant.admin.get(f"/v1/webhooks/{name}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "WEBHOOK_NOT_FOUND")

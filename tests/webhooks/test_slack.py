@@ -46,7 +46,7 @@ def elements(block):
 
 @given(calls, texts, texts, texts, calls)
 def test_callers_text_is_never_a_link_markup_or_a_line(parameters, reason, tool, name, context):
-    """Only plain texts hold it, a line for each value; the one link, the styles and the notification are ours."""
+    """It appears only in plain text, one line per value; the link, styles and notification are ours."""
     made, plain = message(parameters, reason, tool, name, context), message({"a": 1}, context={"b": 2})
     assert made["text"] == plain["text"]
     header, body = made["blocks"]
@@ -68,7 +68,7 @@ def test_callers_text_is_never_a_link_markup_or_a_line(parameters, reason, tool,
 
 
 def test_a_message_reads_well():
-    """What happened, the call, the reason, and where to decide."""
+    """It has what happened, the call, the reason, and where to decide."""
     made = message({"amount": 900, "order": "A-17"}, reason='"refund.create" needs a person\'s approval')
     section, heading, call, link = made["blocks"][1]["elements"]
     assert made["text"] == "Remit: A call waits for a person"
@@ -100,7 +100,7 @@ def test_every_other_event_has_a_message_too():
 
 
 def test_a_breaker_that_suspended_an_agent_says_so_and_why():
-    """With the policy and the decision, so that somebody can look."""
+    """With the policy and the decision, so that people can investigate."""
     change = {"resourceType": "agent", "resourceId": "a1", "kind": "updated", "actorName": "breaker"}
     change |= {"after": {"status": "suspended", "version": 2}, "reason": "Denial breaker: 3 denials in 60 s"}
     change |= {"tripped": {"policyId": "p1", "decisionId": "d1"}}
