@@ -112,6 +112,7 @@ class Services(Struct, frozen=True, kw_only=True):
     """Where calls do what takes long."""
     open_answers: OpenAnswers
     large_calls: LargeCalls
+    loop_budget: LoopBudget
     newest: SharedPolling[int]
     """The newest entry of each workspace that is being followed."""
     callers: SharedPolling[Caller]
@@ -216,6 +217,7 @@ def _services(
         call_pool=call_pool,
         open_answers=OpenAnswers(settings.streams_per_key),
         large_calls=LargeCalls(),
+        loop_budget=budget,
         newest=watch_newest(client, stopping),
         callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
         stopping=stopping,

@@ -125,6 +125,11 @@ def _kinds(place: Place) -> dict[str, list[bytes]]:
     return {
         "ordinary calls": [call("payments.refund", {"amount": 120, "currency": "EUR"})],
         "patterns just quick enough": [call("edge", {"text": "ab" * 1_500})],
+        "calls just short enough": [
+            call("none", {"numbers": [1.7e300] * 480}),
+            call("none", {"text": "password=a;" * 350}),
+            call("none", {"text": "'" * 15_000}),
+        ],
         "large patterns in long texts": [call("search", text), call("search", {"text": "\n" * 1_000_000})],
         "schemas": [
             call("schema", {"a": ["no"] * 1_000}),

@@ -1,7 +1,5 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
-import time
-
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
@@ -10,7 +8,7 @@ from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Answer, Stale, require_stale
 from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
-from app.authorize.loop_budget import NOTICED_S, LoopBudget
+from app.authorize.loop_budget import LoopBudget
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fair_thread_pool import FairThreadPool, Pool
@@ -22,7 +20,6 @@ from app.model.keys import Caller
 from app.pdp import CompiledAgent, decide
 
 ATTEMPTS = 16
-_NOTICED_US = NOTICED_S * 1e6
 BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decisions about this one"
 
 
@@ -71,7 +68,7 @@ class Authorizer:
                 request = _about(caller, request, held.agent_id)
             agent = held.compiled
             if agent.is_quick(request):
-                plan = self._decide(caller, agent, request, now_us, asked_us)
+                plan = self._budget.run(caller.workspace_id, asked_us, decide, agent, request, now_us, caller.key_id)
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
                 asked_us = monotonic_us()
@@ -88,24 +85,6 @@ class Authorizer:
             if stale.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, held)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
-
-    def _decide(
-        self, caller: Caller, agent: CompiledAgent, request: AuthorizeRequest, now_us: int, asked_us: int
-    ) -> Plan:
-        """The plan, within the workspace's share of the loop. Raises TakesLong if the slow lane must answer."""
-        budget, workspace_id = self._budget, caller.workspace_id
-        if workspace_id != budget.latest:
-            budget.switch(workspace_id)
-        if workspace_id not in budget.watched:
-            plan = decide(agent, request, now_us, caller.key_id)
-            if monotonic_us() - asked_us > _NOTICED_US:
-                budget.watch(workspace_id)
-            return plan
-        budget.begin(workspace_id)
-        began = time.thread_time()
-        plan = decide(agent, request, now_us, caller.key_id)
-        budget.end(workspace_id, time.thread_time() - began)
-        return plan
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
         """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""

@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
+from app.authorize.store_clock import monotonic_us
 from app.lane import Lane
 
 NOTICED_S = 0.00025
 """Seconds; a step that takes longer delays the calls of others noticeably."""
+
+_NOTICED_US = NOTICED_S * 1e6
 
 _REFILL = 0.25
 """The share of the time that a workspace may take."""
@@ -23,13 +27,15 @@ _ALONE_AFTER_S = 60.0
 _MANY = 1_000
 """The most workspaces remembered; those that have taken nothing lately are forgotten first."""
 
+Made = TypeVar("Made")
+
 
 class LoopBudget:
-    """What each workspace may still take of the loop, for loading agents and for decisions once one has taken long.
+    """What each workspace may still take of the loop: for loading agents, and for calls once one has taken long.
 
     A step may overdraw it. Until the workspace has paid back, the slow lane answers such calls. So a workspace delays
     no other, although its agents change all the time, do not fit into the cache, or have patterns that are just quick
-    enough.
+    enough, or its calls take long to read.
     """
 
     def __init__(self, lane: Lane, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,13 +46,33 @@ class LoopBudget:
         self.latest = ""
         """The workspace of the latest call."""
         self.watched: set[str] = set()
-        """Workspaces with a decision that took longer than NOTICED_S; all their decisions are measured."""
+        """Workspaces of which a call took longer than NOTICED_S; all their calls are measured."""
 
     def switch(self, workspace_id: str) -> None:
         """Note that a call of another workspace has come."""
         if self.latest:
             self._others_until = self._clock() + _ALONE_AFTER_S
         self.latest = workspace_id
+
+    def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
+        """What `step` returns, or raises, for `what`. Raises TakesLong if the slow lane must answer.
+
+        now_us: by our monotonic clock.
+        """
+        if workspace_id != self.latest:
+            self.switch(workspace_id)
+        if workspace_id not in self.watched:
+            try:
+                return step(*what)
+            finally:
+                if monotonic_us() - now_us > _NOTICED_US:
+                    self.watch(workspace_id)
+        self.begin(workspace_id)
+        began = time.thread_time()
+        try:
+            return step(*what)
+        finally:
+            self.end(workspace_id, time.thread_time() - began)
 
     def begin(self, workspace_id: str) -> None:
         """Reserve the time of a short step. Raises TakesLong if nothing is left and the slow lane can answer."""
@@ -61,7 +87,7 @@ class LoopBudget:
         self._take(workspace_id, self._clock(), counted)
 
     def watch(self, workspace_id: str) -> None:
-        """Measure the decisions of this workspace from now on."""
+        """Measure the calls of this workspace from now on."""
         if len(self.watched) > _MANY:
             self.watched.clear()
         self.watched.add(workspace_id)

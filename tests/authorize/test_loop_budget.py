@@ -2,10 +2,12 @@
 
 import contextlib
 import socket
+import time
 
 import pytest
 
 from app.authorize.loop_budget import NOTICED_S, LoopBudget
+from app.authorize.store_clock import monotonic_us
 from app.lane import Lane, TakesLong
 
 
@@ -67,6 +69,36 @@ def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
             spent += steps(budget, seconds, f"w{seconds}") * (seconds - NOTICED_S)
             clock.now += 0.01
         assert 0.5 < spent <= 0.001 * 600.0 + 0.02
+
+
+def spin(seconds, error=None):
+    """Take this much CPU time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+    if error is not None:
+        raise error
+
+
+def long_steps(budget, workspace_id, error) -> int:
+    """How many long steps run here, and fail if there is an error, before the slow lane has to answer."""
+    for number in range(100):
+        try:
+            budget.run(workspace_id, monotonic_us(), spin, 0.004, error)
+        except ValueError:
+            pass
+        except TakesLong:
+            return number
+    return 100
+
+
+def test_a_workspace_is_measured_from_its_first_long_step_on_even_if_that_fails(budget):
+    """A call that is refused has been read as well."""
+    for error in (None, ValueError):
+        workspace_id = f"w{error}"
+        assert budget.run(workspace_id, monotonic_us(), lambda made: made, 5) == 5
+        assert workspace_id not in budget.watched
+        assert long_steps(budget, workspace_id, error) in {2, 3}
 
 
 def test_work_in_a_thread_counts_no_more_than_its_time(budget):

@@ -162,9 +162,18 @@ def test_a_key_that_has_worked_in_one_lane_is_not_locked_out_in_the_other(servic
         assert reads.post("/v1/authorize", content=short).status_code == 200
 
 
-def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_others(service, store):
-    """Each takes milliseconds of the loop. They stay while their workspace is the only one; then most of them move."""
-    rule = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
+COSTLY = {
+    "to decide": ("(a|b)*a(a|b){300}c", {"text": "ab" * 1_500}),
+    "to search for secrets": ("c", {"text": "ab", "notes": "password=a;" * 300}),
+    "to decode": ("c", {"text": "ab", "numbers": [1e300] * 450}),
+}
+"""A pattern, and parameters that take milliseconds of the loop."""
+
+
+@pytest.mark.parametrize(("regex", "parameters"), COSTLY.values(), ids=COSTLY)
+def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_others(service, store, regex, parameters):
+    """They stay while their workspace is the only one; then most of them move."""
+    rule = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": regex}}}
     costly, other = (Tenant(store.url, service) for _ in range(2))
     with contextlib.closing(costly), contextlib.closing(other):
         agents = [tenant.new_agent()["id"] for tenant in (costly, other)]
@@ -172,7 +181,7 @@ def test_calls_that_are_just_quick_enough_leave_the_fast_lane_if_they_delay_othe
         other.new_policy(agents[1])
 
         def call(tenant, agent_id):
-            return tenant.authorize(agent_id, TOOL, parameters={"text": "ab" * 1_500})["result"]
+            return tenant.authorize(agent_id, TOOL, parameters=parameters)["result"]
 
         call(costly, agents[0])
         before = moves(other.admin)["slow"]
