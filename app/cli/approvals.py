@@ -8,7 +8,7 @@ import click
 
 from app.cli.groups import CommandGroup
 from app.cli.numbers import WholeNumber
-from app.cli.options import JSON
+from app.cli.options import JSON, Uuid
 from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
 from app.cli.tables import print_record, print_table
@@ -42,7 +42,7 @@ def list_approvals(url: str, status: str | None, agent: str | None, as_json: boo
 
 @approvals.command("show")
 @URL
-@click.argument("approval_id")
+@click.argument("approval_id", type=Uuid("remit approvals list"))
 @JSON
 def show_approval(url: str, approval_id: str, as_json: bool) -> None:
     """Print one approval with the whole call."""
@@ -55,7 +55,7 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
 
 @approvals.command("approve")
 @URL
-@click.argument("approval_id")
+@click.argument("approval_id", type=Uuid("remit approvals list"))
 @NOTE
 @click.option("--uses", type=WholeNumber(1), help="For how many such calls, at most as many as the rule allows.")
 @click.option(
@@ -80,7 +80,7 @@ def approve(
 
 @approvals.command("deny")
 @URL
-@click.argument("approval_id")
+@click.argument("approval_id", type=Uuid("remit approvals list"))
 @NOTE
 @JSON
 def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
@@ -90,7 +90,7 @@ def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
 
 @approvals.command("cancel")
 @URL
-@click.argument("approval_id")
+@click.argument("approval_id", type=Uuid("remit approvals list"))
 @NOTE
 @JSON
 def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
+from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, require_sendable
 from app.cli.session import print_json
 
-URL, KEY = "REMIT_URL", "REMIT_API_KEY"
-LOCAL = "http://127.0.0.1:8080"
 _NOT_ALLOWED = 3
 _WIDTH = len("escalated")
 _HINTS = {
@@ -26,7 +25,9 @@ COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--action", help='The attempted action; "authorize" if left out.')
 @click.option("--approval", help="Only this approval may let the call through; nobody is asked anew.")
-@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}.")
+@click.option(
+    "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
+)
 @click.option("--key", envvar=KEY, help=f"The API key to ask with; {KEY}.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 unless the call is allowed, for scripts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
@@ -55,7 +56,7 @@ def authorize(
         body["action"] = action
     if approval is not None:
         body["approval_id"] = approval
-    answer = post_json(f"{url.rstrip('/')}/v1/authorize", key, json.dumps(body).encode())
+    answer = post_json(f"{url}/v1/authorize", key, json.dumps(body).encode())
     if as_json:
         print_json(answer)
     else:
@@ -81,9 +82,8 @@ def post_json(url: str, key: str, body: bytes) -> dict[str, Any]:
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
+    require_sendable(key)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    if not url.startswith(("http://", "https://")):
-        raise click.BadParameter("must begin with http:// or https://", param_hint="--url")
     try:
         with urlopen(Request(url, body, headers), timeout=10) as answer:  # noqa: S310 - http and https alone
             told: dict[str, Any] = json.load(answer)

@@ -3,7 +3,7 @@
 import click
 
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON
+from app.cli.options import JSON, Uuid
 from app.cli.remote import URL, Remote
 from app.cli.session import print_json
 from app.model.outcomes import CallStatus
@@ -16,7 +16,7 @@ def decisions() -> None:
 
 @decisions.command("outcome")
 @URL
-@click.argument("decision_id")
+@click.argument("decision_id", type=Uuid("remit audit query --json"))
 @click.argument("status", type=click.Choice([each.value for each in CallStatus]))
 @JSON
 def report_outcome(url: str, decision_id: str, status: str, as_json: bool) -> None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from app.cli.authorize import COLOURS, KEY, LOCAL, URL, named_value, post_json
+from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl
+from app.cli.authorize import COLOURS, named_value, post_json
 from app.cli.options import JSON, WORKSPACE, Time, Uuid
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
@@ -37,7 +38,9 @@ _SHOWN = 60
     type=click.File("rb"),
     help="A draft as JSON, or a list; may be repeated.",
 )
-@click.option("--url", envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}.")
+@click.option(
+    "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
+)
 @click.option("--key", envvar=KEY, help=f"The API key to ask with, with the scope read or policies; {KEY}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
 def explain(
@@ -65,7 +68,7 @@ def explain(
         body["at"] = rfc3339(at)
     if files:
         body["policies"] = [draft for file in files for draft in _drafts(file)]
-    told = post_json(f"{url.rstrip('/')}/v1/explain", key, json.dumps(body).encode())
+    told = post_json(f"{url}/v1/explain", key, json.dumps(body).encode())
     if as_json:
         print_json(told)
     else:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from app.cli.groups import LazyGroup
+from app.cli.numbers import shortened
 from app.cli.session import read_settings
 from app.errors import AppError, StoreUnavailable
 from app.settings import SettingsError
@@ -31,12 +32,33 @@ SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "
 """`remit key create` means `remit keys create`; the help lists one of the two."""
 
 
+_LONGEST = 2_000
+"""Characters of an error; of a longer one, the middle is left out."""
+
+
 class Console(LazyGroup):
     """Turns an error in a setting, the store or the request into one sentence on stderr."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for each in args:
+            try:
+                each.encode()
+            except UnicodeEncodeError:
+                raise click.UsageError(f"The argument {shortened(each)} is not UTF-8", ctx) from None
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            # It may quote an argument, and a terminal has room for a sentence.
+            said = error.format_message()
+            if len(said) <= _LONGEST:
+                raise
+            shorter = f"{said[: _LONGEST // 2]} … {said[-_LONGEST // 2 :]}"
+            if isinstance(error, click.UsageError):
+                raise click.UsageError(shorter, error.ctx) from None
+            raise click.ClickException(shorter) from None
         except StoreUnavailable as error:
             raise click.ClickException(f"{error} (the store is {read_settings().store})") from None
         except (SettingsError, AppError) as error:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.addresses import ServiceUrl
 from app.cli.options import REASON, WORKSPACE, Duration
 from app.cli.session import print_json
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 DIFFERS = 3
 FILES = click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 _URL_HELP = "A running service, called with REMIT_API_KEY; by default the store itself."
-URL = click.option("--url", envvar="REMIT_URL", help=_URL_HELP)
+URL = click.option("--url", type=ServiceUrl(), envvar="REMIT_URL", help=_URL_HELP)
 PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these owners that are not in the files.")
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="The output format."

@@ -10,9 +10,14 @@ from urllib.parse import urlsplit
 
 import click
 
+from app.cli.addresses import LOCAL, ServiceUrl, require_sendable
+from app.cli.addresses import URL as ENV_URL
+
 _SECONDS = 75.0
 LISTENING = "listening"
-URL = click.option("--url", envvar="REMIT_URL", default="http://127.0.0.1:8080", show_default=True, help="The service.")
+URL = click.option(
+    "--url", type=ServiceUrl(), envvar=ENV_URL, default=LOCAL, show_default=True, help="The URL of the service."
+)
 
 
 class Remote:
@@ -36,6 +41,7 @@ class Remote:
                 "REMIT_API_KEY is not set. Approvals are decided by people, each with a key of their own: "
                 "`remit keys create --name ann --scope approve --scope read` creates one"
             )
+        require_sendable(key)
         return cls(url, key)
 
     def call(
@@ -89,7 +95,7 @@ class Remote:
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=timeout_s)
         try:
-            connection.request(method, path, body, {"Authorization": f"Bearer {self._key}", **extra})
+            connection.request(method, self._parts.path + path, body, {"Authorization": f"Bearer {self._key}", **extra})
             answer = connection.getresponse()
             if answer.status >= http.client.BAD_REQUEST:
                 raise click.ClickException(_sentence(answer))

@@ -191,6 +191,59 @@ def test_a_value_of_another_kind_is_answered_with_what_would_be_right():
         assert told.output.endswith(f": must be {right}\n"), (words, told.output)
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["", "http://[::1", "http://h:99999", "http://h:abc", "http://h:0", "//h", "http:// h", "ftp://h", "127.0.0.1:8080",
+     "http://u:p@h", "http://h?a=b", "http://h#a", "http://ä", "h\n", "x" * 100_000],
+)  # fmt: skip
+def test_a_url_that_is_none_is_answered_with_one(url):
+    """No traceback, and nothing is asked."""
+    sentence = f"must be a URL such as http://127.0.0.1:8080, and not {url if len(url) <= 40 else f'{url[:40]}…'!r}\n"
+    for words in (
+        "approvals list",
+        "authorize a b",
+        "explain a b",
+        "policies diff p.json",
+        f"decisions outcome {'0' * 32} failed",
+    ):
+        told = CliRunner().invoke(main, [*words.split(), "--url", url], env={"REMIT_API_KEY": "svc_x"})
+        assert told.exit_code == 2, (words, told.output)
+        assert told.output.endswith(f"Error: Invalid value for '--url': {sentence}"), (words, told.output)
+
+
+@pytest.mark.parametrize("words", ["approvals list", "authorize a b", "explain a b"])
+def test_a_key_that_no_header_can_carry_is_a_misuse(words):
+    """The service is not asked."""
+    for key in ("a\nb", "ä"):
+        told = CliRunner().invoke(main, words.split(), env={"REMIT_API_KEY": key})
+        assert told.exit_code == 2
+        assert "REMIT_API_KEY is no API key: one is svc_ and 32 hex digits" in told.output
+
+
+def test_an_argument_that_is_no_text_is_a_misuse():
+    """A command's first argument or an option's value: no command can do anything with it."""
+    for words in (["agents", "show", "\udcff"], ["audit", "query", "--tool", "\udcff"], ["\udcff"]):
+        told = CliRunner().invoke(main, words)
+        assert (told.exit_code, "is not UTF-8" in told.output) == (2, True)
+
+
+@pytest.mark.parametrize("words", ["show", "approve", "deny", "cancel"])
+def test_an_approval_is_named_by_its_id(words):
+    """An empty one listed all of them, and then failed; letters that no path can hold ended with a traceback."""
+    for called in ("", "🤖", "../agents", "nope"):
+        told = CliRunner().invoke(main, ["approvals", words, called], env={"REMIT_API_KEY": "svc_x"})
+        assert told.exit_code == 2
+        assert told.output.endswith(f", as `remit approvals list` prints it, and not {called!r}\n"), told.output
+
+
+def test_a_long_argument_does_not_fill_the_terminal():
+    """Whatever an error quotes, its beginning and its end are shown."""
+    told = CliRunner().invoke(main, ["audit", "query", "--result", "x" * 100_000])
+    assert told.exit_code == 2
+    assert len(told.output) < 2_500
+    assert told.output.endswith("'allowed', 'denied', 'escalated'.\n")
+
+
 @pytest.mark.slow
 def test_a_key_that_would_never_be_valid_is_not_made(remit, workspace):
     """Somebody who types a time that has passed means another one; the store's clock decides."""
@@ -345,3 +398,12 @@ def test_a_file_that_cannot_be_written_is_a_sentence_and_no_traceback(remit, rep
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (ran.returncode, ran.stderr) == (1, "Error: the output: No space left on device\n")
+
+
+@pytest.mark.slow
+def test_a_path_in_the_url_is_part_of_what_is_asked(remit, replica):
+    """A proxy may serve Remit below one; it was left out by the commands about approvals."""
+    ran = remit(
+        "approvals", "list", REMIT_URL=f"{replica.base_url}/below/", REMIT_API_KEY=replica.env["REMIT_BOOTSTRAP_KEY"]
+    )
+    assert (ran.returncode, ran.stderr) == (1, "Error: Nothing is served at this path; /docs lists what is\n")

@@ -1,0 +1,37 @@
+"""Where the service is and with which key it is asked: checked before anything is sent."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from app.cli.numbers import shortened
+
+URL, KEY = "REMIT_URL", "REMIT_API_KEY"
+LOCAL = "http://127.0.0.1:8080"
+
+
+class ServiceUrl(click.ParamType[str]):
+    """The URL of a service: scheme, host and port, and a path if a proxy serves it below one."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The URL without a slash at its end."""
+        try:
+            parts = urlsplit(value)
+            is_address = bool(parts.hostname) and parts.port != 0 and parts.scheme in {"http", "https"}
+            is_alone = not (parts.query or parts.fragment or "@" in parts.netloc)
+        except ValueError:
+            is_address = False
+        if not (is_address and is_alone and value.isascii() and value.isprintable() and " " not in value):
+            self.fail(f"must be a URL such as {LOCAL}, and not {shortened(value)}", param, ctx)
+        return str(value).rstrip("/")
+
+
+def require_sendable(key: str) -> None:
+    """Raise UsageError if the key cannot stand in a header. What other keys are worth, the service says."""
+    if not (key.isascii() and key.isprintable()):
+        raise click.UsageError(
+            f"{KEY} is no API key: one is svc_ and 32 hex digits, as `remit keys create --raw` prints"
+        )
