@@ -1,4 +1,4 @@
-"""The pool for what takes long: fair between workspaces, bounded, and left by who goes away."""
+"""The pool for long work: fair between workspaces, bounded, and left by callers that go away."""
 
 import ast
 import asyncio
@@ -17,7 +17,7 @@ APP = Path(__file__).parents[1] / "app"
 
 
 class Gate:
-    """Work that is held up until the test lets it go."""
+    """Work that is blocked until the test releases it."""
 
     def __init__(self):
         self.opened, self.begun, self.order = threading.Event(), threading.Semaphore(0), []
@@ -37,7 +37,7 @@ def gate():
 
 
 async def settle():
-    """Everything that can happen in the loop has happened."""
+    """Let everything that is due on the loop happen."""
     for _ in range(5):
         await asyncio.sleep(0)
 

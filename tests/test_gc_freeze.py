@@ -24,7 +24,7 @@ RULES = (
 
 @pytest.fixture
 def no_collections():
-    """The collector does nothing by itself. What is set aside meanwhile stays so, as all that was collected before."""
+    """Automatic collections are off. Objects frozen meanwhile stay frozen."""
     gc.collect()
     gc.disable()
     yield

@@ -1,4 +1,4 @@
-"""The two lanes of a replica: what moves from one to the other, and what is left when one of them ends."""
+"""The two lanes of a replica: what moves between them, and what happens when one of them ends."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def connection():
 
 
 def let_in_all(lane) -> list[Moved]:
-    """Everything that has been sent to this lane; it takes no more."""
+    """Take everything sent to this lane; it then accepts no more."""
     came = []
     lane.listen(asyncio.get_running_loop(), came.append)
     lane.close(came.append)

@@ -36,7 +36,7 @@ def test_a_line_of_json_has_the_same_as_fields():
 
 
 def failure(message: str):
-    """What `logging` is given of an exception that was raised."""
+    """The exception info that `logging` gets."""
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         fail(message)
     return caught._excinfo

@@ -1,4 +1,4 @@
-"""Pages of approvals: newest first, each once, wherever the matching ones stand among the others."""
+"""Pages of approvals: newest first, each once, wherever the matching ones are among the others."""
 
 import pytest
 from asking import ALLOW, ASK, ask

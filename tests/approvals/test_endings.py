@@ -1,4 +1,4 @@
-"""An approval ends with its basis: its agent's activity, the policies that asked, the key that asked."""
+"""An approval ends with its basis: if its agent is suspended, or a policy or key that asked is gone."""
 
 import msgspec
 import pytest

@@ -20,7 +20,7 @@ NEEDED = ("redis-cli", "zstd", "jq", "sha256sum")
 
 @pytest.fixture
 async def log(program, store, workspace_id):
-    """A log of seven segments, on a machine with the page's programs."""
+    """A log of seven segments, if the page's programs are installed."""
     for name in NEEDED:
         program(name, "the commands of docs/audit.md")
     client = open_client(store.url, 250)

@@ -1,4 +1,4 @@
-"""One log over stream and segments: every query gives what a brute-force filter over all entries gives."""
+"""Stream and segments are one log: every query agrees with a brute-force filter over all entries."""
 
 import asyncio
 
@@ -93,7 +93,7 @@ class InterruptedClient(Client):
     """A client that makes something happen after every reply, before the caller continues."""
 
     async def interrupt(self) -> None:
-        """What happens; by default nothing."""
+        """What happens; nothing by default."""
 
     async def call_bytes(self, *args):
         reply = await super().call_bytes(*args)

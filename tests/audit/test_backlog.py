@@ -16,7 +16,7 @@ from app.store.keyspace import WORKSPACES, keyspace_of
 
 @pytest.fixture(params=["fakeredis", "redis", "valkey"])
 async def own_client(request, server, tmp_path):
-    """A store that holds nothing but what the test puts there."""
+    """A store with nothing but what the test puts there."""
     if request.param == "fakeredis":
         opened = FakeClient()
         running = None

@@ -1,4 +1,4 @@
-"""The compactor: when it seals, for whom, and how it ends."""
+"""The compactor: when it seals, for which workspaces, and how it ends."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What another program wrote over one workspace's keys stops only what that workspace needs them for."""
+"""Foreign data in one workspace's keys affects only that workspace."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""One key of the log is deleted: the rest is neither overwritten nor taken for foreign."""
+"""One key of the log is lost: the rest is neither overwritten nor taken for foreign."""
 
 import pytest
 from audit_entries import Writer, decoded
@@ -29,7 +29,7 @@ async def writer(client, workspace_id):
 
 
 async def segments(client, keyspace):
-    """All that is stored of the two."""
+    """Everything stored of the two segments."""
     return [
         await client.call_bytes(*command)
         for number in (1, 2)

@@ -44,7 +44,7 @@ def archive(tmp_path, workspace_id):
 
 
 async def drop(client, workspace_id, most, *, before_ms=NEVER_MS, unarchived=True):
-    """The numbers of the segments that retention drops."""
+    """Drop segments; return their numbers."""
     retention = Retention(client, unarchived=unarchived)
     dropped = []
     while len(dropped) < most and (number := await retention.drop_next(workspace_id, before_ms)):

@@ -105,7 +105,7 @@ async def test_a_head_that_is_not_the_one_built_upon_refuses_the_segment(
 
 
 def happens_before(client, script, command):
-    """Somebody else's command comes between what a sealer has read and its first run of the script."""
+    """Run another command between a sealer's reads and its first run of the script."""
     run, commands = client.run, [command]
 
     async def overtaken(asked, keys, args, **options):

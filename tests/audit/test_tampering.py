@@ -34,7 +34,7 @@ CHANGE = "actorId", "console", "actorName", "console", "kind", "updated", "resou
 
 
 class Log:
-    """The log, and ways to do it harm."""
+    """A log, and ways to damage it."""
 
     def __init__(self, client, workspace_id):
         self.client, self.workspace_id = client, workspace_id
@@ -58,7 +58,7 @@ class Log:
         return await Verifier(self.client, self.workspace_id).verify(since)
 
     async def rebuild(self, key, change):
-        """The stream `key` again, of what `change` makes of its entries: a list of ids and fields."""
+        """Rebuild the stream `key` from what `change` makes of its entries: a list of ids and fields."""
         entries = await self.client.call_bytes("XRANGE", key, "-", "+")
         entries = [(entry_id.decode(), list(fields)) for entry_id, fields in entries]
         await self.call("DEL", key)
@@ -81,7 +81,7 @@ class Log:
         await self.put(number, record, data)
 
     async def relink(self, first):
-        """Every link from `first` on made anew, and the head: what a careful forger does."""
+        """Recompute every link from `first` on, and the head, as a careful forger would."""
         previous = (await read_segment(self.client, self.keys, first - 1)).sha256
         for number in range(first, 9):
             segment = await read_segment(self.client, self.keys, number)

@@ -18,7 +18,7 @@ HOUR_S = 3600
 
 
 class Watched:
-    """A store with one log of five segments and three entries more, and those who verify it."""
+    """A store with one log of five segments and three more entries, and its verifiers."""
 
     def __init__(self, client, workspace_id):
         self.client, self.workspace_id, self.told = client, workspace_id, []
@@ -32,7 +32,7 @@ class Watched:
             await Sealer(self.client, 16, 100).seal_next(self.workspace_id)
 
     async def go_round(self):
-        """What another process notes, and what it tells of."""
+        """What another process records, and what it reports."""
         await self.process().verify_due(asyncio.Event())
         return await self.client.call("HMGET", self.keys.workspace, "verified_ms", "intact_ms")
 

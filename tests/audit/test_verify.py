@@ -1,4 +1,4 @@
-"""Changes of the log are detected: the chain is recomputed from the bodies."""
+"""Changes of the log are detected by recomputing the chain from the bodies."""
 
 import pytest
 from audit_entries import Writer
@@ -14,7 +14,7 @@ from app.redis_client.replies import as_record
 
 
 class Log:
-    """Eight sealed segments of 16 entries and three entries in the stream, and ways to do them harm."""
+    """Eight sealed segments of 16 entries and three entries in the stream, and ways to damage them."""
 
     def __init__(self, client, workspace_id):
         self.client, self.workspace_id = client, workspace_id
@@ -54,7 +54,7 @@ class Log:
             await self.client.call("DEL", self.keyspace.audit_segment(number), self.keyspace.audit_data(number))
 
     async def relink(self, first, previous):
-        """Recompute every link from `first` on, and the head: what a careful forger does."""
+        """Recompute every link from `first` on, and the head, as a careful forger would."""
         for number in range(first, 9):
             segment = await self.segment(number)
             sha256 = chain(previous, segment.body())
@@ -63,7 +63,7 @@ class Log:
         await self.client.call("HSET", self.keyspace.audit_head, "sha256", previous)
 
     async def forge(self, number):
-        """A segment whose first entry has another reason, of which no index speaks."""
+        """A segment whose first entry has another reason, which no index covers."""
         segment = await self.segment(number)
         body = segment.body().replace(b"allows", b"denies", 1)
         frames, data, _ = pack([body.splitlines(keepends=True)])

@@ -1,4 +1,4 @@
-"""Changes of the index are detected: it is rebuilt from the bodies."""
+"""Changes of the index are detected by rebuilding it from the bodies."""
 
 import msgspec
 import pytest
@@ -46,7 +46,7 @@ class Log:
         return await Verifier(self.client, self.workspace_id).verify(**options)
 
     async def replace(self, key, number, *others):
-        """Put other members in the place of what an index says of a segment."""
+        """Replace what an index says about a segment."""
         [member] = [each for each in await self.client.call("ZRANGE", key, 0, -1) if each.startswith(f"{number}:")]
         await self.client.call("ZREM", key, member)
         for other in others:

@@ -26,7 +26,7 @@ def policy(tools):
 
 
 class Shelf:
-    """Where agents are loaded from: as slowly as a test wants, and it counts."""
+    """Where agents are loaded from, as slowly as a test wants; it counts loads."""
 
     def __init__(self) -> None:
         self.loads: list[str] = []
@@ -49,7 +49,7 @@ class Shelf:
 
 
 class Compiled:
-    """What is made of an agent; each one is another object."""
+    """A compiled agent; each one is a separate object."""
 
     def __init__(self, made_of, policies, shared_marks) -> None:
         self.policies = policies

@@ -60,7 +60,7 @@ class Cache:
 
 
 class Commit:
-    """Gives these answers in turn, the last one for ever."""
+    """Gives these answers one after the other, and repeats the last one."""
 
     def __init__(self, *answers):
         self.answers, self.ids = list(answers), []
@@ -73,7 +73,7 @@ class Commit:
 
 @pytest.fixture
 def decided(monkeypatch):
-    """Every decision that is made: in which thread, at which time."""
+    """Records every decision: its thread and its time."""
     made = []
 
     def decide(agent, request, now_us, key_id):

@@ -32,7 +32,7 @@ TOKENS = Tokens("v1", "v2")
 LIMIT = quota("wide", 10, MINUTE)
 CHECK = HistoryCheck(POLICY, True, ("aa", "bb"), MINUTE, DENIED, "5e")
 SEVERAL = {"live", "divergence", "outcome", "denials"}
-"""Words that come any number of times."""
+"""Arguments that repeat any number of times."""
 
 
 class Runner:

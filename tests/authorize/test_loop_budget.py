@@ -35,7 +35,7 @@ def clock():
 
 @pytest.fixture
 def budget(lane, clock):
-    """Of a replica with calls of several workspaces."""
+    """The budget of a replica with calls of several workspaces."""
     made = LoopBudget(lane, clock)
     made.switch("a")
     made.switch("b")
@@ -43,7 +43,7 @@ def budget(lane, clock):
 
 
 def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
-    """How many steps of this length are made here before the slow lane has to answer."""
+    """How many steps of this length run here before the slow lane must answer."""
     for number in range(10_000):
         try:
             budget.begin(workspace_id)
@@ -72,7 +72,7 @@ def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
 
 
 def spin(seconds, error=None):
-    """Take this much CPU time."""
+    """Use this much CPU time."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass

@@ -15,7 +15,7 @@ AWAY = "The store is out of reach"
 
 
 class Connections:
-    """What decisions use; it can be broken, and held up."""
+    """The connections of decisions; they can be broken and blocked."""
 
     def __init__(self):
         self.asked, self.is_broken = 0, False

@@ -1,4 +1,4 @@
-"""Open-loop latency counts from the moment a request was to be sent."""
+"""Open-loop latency counts from the moment a request was due."""
 
 from bench.harness.arrivals import Arrivals, Phase, intended_times
 

@@ -1,4 +1,4 @@
-"""Every answer under load is checked, by the script that wrk runs; here in an interpreter of its own."""
+"""wrk's script checks every answer under load; here it runs in a separate interpreter."""
 
 import json
 
@@ -10,7 +10,7 @@ from bench.harness.closed_loop import SCRIPT, WrongAnswer, parse_report
 
 @pytest.fixture
 def script(tmp_path):
-    """`decisions.lua` with one thread, after `init` with one request and the text that answers must hold."""
+    """`decisions.lua` with one thread, after `init` with one request and the text that answers must contain."""
     requests = tmp_path / "requests"
     requests.write_text('/v1/authorize\tsvc_key\t{"agent_id":"a"}\n')
     runtime = lua51.LuaRuntime()

@@ -1,4 +1,4 @@
-"""The generator on a real socket, against a server whose answers a test chooses."""
+"""The generator on a real socket, against a server with scripted answers."""
 
 import socketserver
 import threading
@@ -12,7 +12,7 @@ from bench.harness.open_loop import Generator, Job, is_whole
 
 @pytest.fixture
 def serve():
-    """Starts a server that gives these answers in turn, the last one for ever, and gives its port."""
+    """Starts a server that gives these answers one after the other, repeating the last; returns its port."""
     servers = []
 
     def start(*answers):

@@ -1,4 +1,4 @@
-"""What the benchmarks put into a store is what a caller could: an agent's limits hold for them as well."""
+"""The benchmarks create only what a caller could: an agent's limits apply to them as well."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the questions run against: the baseline, and the commit caught on the wire."""
+"""What the questions run against: the baseline, and a captured commit."""
 
 import json
 import os

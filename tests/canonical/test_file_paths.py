@@ -1,4 +1,4 @@
-"""Paths: which mean the same to every reader, and which are refused because they do not."""
+"""Paths: those that mean the same to every reader are accepted, all others refused."""
 
 import pytest
 

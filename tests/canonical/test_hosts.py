@@ -1,4 +1,4 @@
-"""Hosts: which mean the same machine to every reader of URLs, and which are refused because they do not."""
+"""Hosts: those that mean the same to every URL parser are accepted, all others refused."""
 
 import encodings.idna
 from contextlib import suppress

@@ -35,7 +35,7 @@ def remit(tenant, replica, console):
 
 
 def done(ran):
-    """What a command that worked printed."""
+    """The output of a successful command."""
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
 

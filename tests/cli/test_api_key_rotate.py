@@ -23,7 +23,7 @@ def remit(replica, console):
 
 @pytest.fixture
 def key(replica):
-    """A key, as its creation answered."""
+    """A new key, as the answer to its creation shows it."""
     with replica.client() as client:
         return client.post("/v1/api-keys", json={"name": "pep", "scopes": ["read"]}).json()
 

@@ -1,4 +1,4 @@
-"""`remit approvals`: a person sees a call on a terminal and answers it, or says so in one command."""
+"""`remit approvals`: a person sees a call on a terminal and decides it, there or with a single command."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ class Terminal:
         self._read = ""
 
     def until(self, text):
-        """What was printed up to and with the text since the last time."""
+        """The output since the last call, up to and including the text."""
         deadline = time.monotonic() + 30
         while text not in self._read:
             ready, _, _ = select.select([self._screen], [], [], max(0, deadline - time.monotonic()))
@@ -71,7 +71,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tenant, asking_replica):
-    """Somebody with a key of their own watches."""
+    """A person watches with a key of their own."""
     key = tenant.new_key(["approve", "read"], name="ann")["key"]
     watching = Terminal("approvals", "watch", REMIT_URL=asking_replica.base_url, REMIT_API_KEY=key)
     watching.until("listening; Ctrl-C ends it")

@@ -53,7 +53,7 @@ def workspace(remit, ids_of_module):
 
 @pytest.fixture(scope="module")
 def ids_of_module(tmp_path_factory):
-    """A text that no other run uses."""
+    """A string that no other run uses."""
     return tmp_path_factory.mktemp("console").stat().st_ino
 
 

@@ -1,4 +1,4 @@
-"""Which modules a command without a store must not load, so that it starts at once; a timing test would not say why."""
+"""Modules that a command without a store must not load, so that it starts at once; a timing test would not say why."""
 
 import json
 import subprocess

@@ -46,14 +46,14 @@ def remit(request, tenant, replica, tmp_path, console):
 
 
 def done(ran, code=0):
-    """What a command that worked printed."""
+    """The output of a successful command."""
     assert (ran.returncode, ran.stderr) == (code, "")
     return ran.stdout
 
 
 @pytest.fixture
 def folder(tmp_path, tenant):
-    """A file of each kind of owner; the agent exists."""
+    """A file for each kind of owner; the agent exists."""
     tenant.new_agent(name="refund-bot", groups=["crew"])
     made = tmp_path / "policies"
     (made / "agents").mkdir(parents=True)

@@ -31,7 +31,7 @@ def policies_of(path):
 
 
 def fill(tenant):
-    """Agents with the examples' policies, groups, guardrails of all, names that are not unique, whole tiers."""
+    """Agents with the examples' policies: groups, guardrails for all, ambiguous names, and whole tiers."""
     for number, path in enumerate(SETS):
         agent = tenant.new_agent(
             name=path.split("/")[0] + str(number),

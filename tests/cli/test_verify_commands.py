@@ -1,4 +1,4 @@
-"""`remit audit verify` in every form, on a log and an archive that are tampered with: exit codes, and what is said."""
+"""`remit audit verify` in every form, on a log and an archive that are tampered with: exit codes and messages."""
 
 import json
 import subprocess

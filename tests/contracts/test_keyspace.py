@@ -1,4 +1,4 @@
-"""docs/keyspace.md is the keyspace: every name, its type and life, and commands that print what the page shows."""
+"""docs/keyspace.md matches the keyspace: every name, type and lifetime; its commands print what the page shows."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""A script's header is its only declaration: `app/redis_client/scripts.py` reads it, and the body keeps to it."""
+"""A script's header is its only declaration: `app/redis_client/scripts.py` reads it, and the body agrees with it."""
 
 import re
 from functools import cache
@@ -25,7 +25,7 @@ FORBIDDEN = {"KEYS", "SCAN", "HSCAN", "SSCAN", "ZSCAN", "RANDOMKEY", "EVAL", "EV
 
 
 def header(text):
-    """What stands between `--[[` and `]]`."""
+    """The text between `--[[` and `]]`."""
     return re.search(r"--\[\[\n(.*?)\n\]\]\n", text, re.DOTALL)[1]
 
 

@@ -193,7 +193,7 @@ def test_a_backup_of_a_store_of_ones_own_is_restored_as_the_page_says(tmp_path, 
 
 
 def rewrite_until(port: int, done: threading.Event) -> None:
-    """The store writes its append-only file anew, again and again."""
+    """Make the store rewrite its append-only file again and again."""
     with redis.Redis(port=port) as client:
         while not done.is_set():
             with contextlib.suppress(redis.exceptions.ResponseError):

@@ -27,7 +27,7 @@ IMPURE = {
     "time",
     "urllib",
 }
-"""Modules that reach outside, or know what time it is, or give another answer the second time."""
+"""Modules that do I/O, read a clock, or are not deterministic."""
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "now", "utcnow", "today", "getenv", "urandom"}
 
 

@@ -1,4 +1,4 @@
-"""deploy/nginx.conf with a real nginx before real replicas."""
+"""deploy/nginx.conf with a real nginx in front of real replicas."""
 
 import contextlib
 import json

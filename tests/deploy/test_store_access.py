@@ -27,7 +27,7 @@ class GuardedStore(Store):
     """A store with the deployment's files; only the address, the folder and the password are this test's."""
 
     def start(self) -> None:
-        """It answers when this returns."""
+        """Start the store, and return once it answers."""
         digest = hashlib.sha256(PASSWORD.encode()).hexdigest()
         users = ACL.replace(">CHANGE-ME ", f"#{digest} ").replace(">CHANGE-ME-TOO ", f"#{digest} ")
         users = users.replace(">CHANGE-ME-AS-WELL ", f"#{digest} ")
@@ -111,7 +111,7 @@ def test_the_service_s_user_may_not_do_more(guarded, served):
 
 
 def refuses(user: redis.Redis, *words: str) -> bool:
-    """Whether the store refuses the command for want of rights."""
+    """Whether the store denies the command to this user."""
     try:
         user.execute_command(*words)
     except redis.exceptions.NoPermissionError:

@@ -1,4 +1,4 @@
-"""The airline's policies at chosen times: what the replay cannot show, because the service's clock is what it is."""
+"""The airline's policies at chosen times, which a replay by the service's clock cannot show."""
 
 import json
 from collections import Counter
@@ -124,7 +124,7 @@ def test_the_policies_name_the_tools_of_their_agents_and_no_others(name):
 
 
 def covers(pattern, tool):
-    """As docs/semantics.md has it."""
+    """As docs/semantics.md defines it."""
     return pattern == tool or (pattern.endswith("*") and tool.startswith(pattern[:-1]))
 
 

@@ -26,7 +26,7 @@ def environment(replica, key=ADMIN_KEY):
 
 
 def run(replica, *arguments, key=ADMIN_KEY, url=None):
-    """The command with these arguments, from the project's root."""
+    """Run the command with these arguments in the project's root."""
     command = [
         sys.executable,
         "examples/replay.py",
@@ -46,7 +46,7 @@ def summary_of(replica, *arguments):
 
 
 def without_latencies(report):
-    """The part of a report that is the same in every run."""
+    """The report without what varies between runs."""
     kept, mark, _ = report.partition("\nlatency in ms")
     assert mark, report
     return kept
@@ -229,7 +229,7 @@ def test_the_key_can_come_from_a_file(replica, tmp_path):
 
 
 def heed_interrupts():
-    """Also where these tests run in the background: a shell lets what it starts there ignore them."""
+    """Heed interrupts even if the tests run in the background, where a shell makes them ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

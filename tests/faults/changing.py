@@ -1,4 +1,4 @@
-"""Changes something again and again, while everything breaks."""
+"""Changes something repeatedly while a test breaks things."""
 
 import contextlib
 from typing import Any

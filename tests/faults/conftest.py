@@ -39,7 +39,7 @@ def witness_on(own):
 
 @pytest.fixture
 def witness(store, witness_on):
-    """A workspace that is reached over a sound way."""
+    """A workspace reached over a reliable connection."""
     return witness_on(store)
 
 
@@ -50,7 +50,7 @@ def proxy(store, own):
 
 @pytest.fixture
 def behind(proxy, own):
-    """A replica whose way to the store can be broken."""
+    """A replica whose connection to the store can be broken."""
     return own(Replica(proxy.url, **SEALING_FAST))
 
 
@@ -62,7 +62,7 @@ def other(store, own):
 
 @pytest.fixture(params=["redis", "valkey"])
 def either_store(request):
-    """Both kinds: what is raced is one script, and each runs scripts in its own way."""
+    """Both kinds of stores, because each runs scripts in its own way."""
     return request.getfixturevalue(f"{request.param}_store")
 
 
@@ -80,6 +80,6 @@ def tenant(either_store, replicas):
 
 
 def end(thing) -> None:
-    """End it, whatever a test did to it."""
+    """End the process, whatever a test did to it."""
     if not isinstance(thing, Store | Replica) or thing.process.poll() is None:
         thing.stop()

@@ -21,7 +21,7 @@ KINDS = {
 
 
 def ask_in_turn(agent_ids: Sequence[str]) -> Callable[[int], dict[str, Any]]:
-    """Questions about each of the agents in turn."""
+    """Calls of each agent in turn."""
     return lambda number: {
         "agent_id": agent_ids[number % len(agent_ids)],
         "tool_name": TOOL,
@@ -73,7 +73,7 @@ class Load(Background):
 
     @property
     def refused(self) -> list[Call]:
-        """Answered, but not with a decision."""
+        """Answered without a decision."""
         return list(filter(KINDS["refused"], self.calls))
 
     @property

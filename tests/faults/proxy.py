@@ -1,4 +1,4 @@
-"""A TCP proxy between a replica and its store that loses, delays and cuts what a test wants it to."""
+"""A TCP proxy between a replica and its store that loses, delays and cuts as a test wants."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ _CHUNK = 1 << 16
 
 
 class Fault(enum.Enum):
-    """What happens to connections; `NONE` is a wire."""
+    """What happens to connections; `NONE` passes everything on."""
 
     NONE = "bytes pass in both directions"
     REFUSE = "connections end at once, new ones are refused"
@@ -100,7 +100,7 @@ class Proxy:
             link.ended.set()
 
     def watch(self, link: "_Link", request: bytes) -> None:
-        """A request that holds the needle strikes its connection."""
+        """A request that contains the needle triggers the fault on its connection."""
         if self._needle and self._needle in request:
             link.strike(self._fault)
 
@@ -138,7 +138,7 @@ class _Link:
         self.cut()
 
     async def _passing(self, *stopping: Fault) -> None:
-        """Return when none of these faults is at work."""
+        """Return when none of these faults is active."""
         while self._fault in stopping:
             await self._moved.wait()
 

@@ -12,7 +12,7 @@ DENY = {"rules": [{"type": "tool_denylist", "tools": ["*"]}]}
 
 @pytest.fixture
 def breaking(proxy):
-    """The proxy breaks in every way, one after the other, until the test is over; the list says how it has broken."""
+    """The proxy applies every fault in turn until the test is over; the list has those applied."""
     stopping, broken = threading.Event(), []
 
     def run():

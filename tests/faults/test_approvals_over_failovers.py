@@ -57,7 +57,7 @@ class Pair:
         return made
 
     def fail_over(self):
-        """The master is dead, and its replica, which has all that it was sent before, is in charge."""
+        """Kill the master and promote its replica, which has received everything sent before."""
         with redis.Redis(port=self.master.port) as client:
             client.set("after all the others", 1)
             assert client.wait(1, 10_000) == 1
@@ -97,14 +97,14 @@ class Failing:
         self.receiver = Receiver(world.chance)
 
     async def enter(self):
-        """The webhook hears of what happens from now on."""
+        """Create the webhook, which gets events from now on."""
         hears = sorted(set(HEARD.values()))
         webhooks = Webhooks(self.client, Ids(), Secrets(Signer([])), 20)
         self.webhook, _ = await webhooks.create(self.world.workspace_id, "https://a.example/", hears)
         return self
 
     async def send(self):
-        """As the background process does: what failed and is due once more, then what is new."""
+        """Send as the background process does: first retries that are due, then new events."""
         approvals = Approvals(self.client, Ids(), 1 << 30)
         outbox = Outbox(
             self.client, AuditLog(self.client), approvals, self.receiver, self.world.workspace_id, self.webhook

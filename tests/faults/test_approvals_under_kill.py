@@ -21,7 +21,7 @@ from tenants import Tenant
 
 KILLS, WORKERS, USES = 6, 4, 2
 QUIET = {**PATIENT, "REMIT_LOG_LEVEL": "error"}
-"""A busy machine is no fault of the store's; a store that was killed refuses at once."""
+"""A generous timeout, because the machine may be busy; a killed store refuses at once."""
 
 MIGHT_HAVE_HAPPENED = (httpx.HTTPError,)
 

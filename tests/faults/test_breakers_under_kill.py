@@ -28,7 +28,7 @@ def log_of(tenant, agent_id):
 
 
 class Storm:
-    """Threads that are denied without pause until the agent is suspended, and take no answer for an answer."""
+    """Threads that are denied without pause until the agent is suspended; lost answers count as answers."""
 
     def __init__(self, tenant, replicas, agent_id) -> None:
         self._over = threading.Event()

@@ -1,4 +1,4 @@
-"""A replica that stops under load answers every request that it has accepted."""
+"""A replica that stops under load answers every accepted request."""
 
 import os
 import signal

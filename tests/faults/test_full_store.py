@@ -36,7 +36,7 @@ def replica(store, shared):
 
 @pytest.fixture
 def connection(store):
-    """The store's own; it has room again when the test is over."""
+    """A direct connection to the store, which has room again when the test is over."""
     with redis.Redis(port=store.port) as opened:
         yield opened
         opened.config_set("maxmemory", 0)
@@ -48,7 +48,7 @@ def witness(store, replica, own, connection):
 
 
 class Unready(Replica):
-    """A replica that lives and need not be ready, as on a store that is full."""
+    """A replica that is alive but may not be ready, as on a full store."""
 
     def start(self) -> None:
         self.process = Forked([sys.executable, "-m", "app.cli", "serve"], env=self.env)

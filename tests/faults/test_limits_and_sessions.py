@@ -1,4 +1,4 @@
-"""Limits per value, budgets, sessions and refunds, over three replicas of which one dies again and again."""
+"""Limits per value, budgets, sessions and refunds, on three replicas of which one is killed repeatedly."""
 
 import threading
 from collections import Counter
@@ -31,7 +31,7 @@ BEFORE = {"type": "sequence", "tools": ["close"], "sequence": {"requiresBefore":
 
 
 class Callers:
-    """Threads that ask replicas in turns, and take no answer for an answer."""
+    """Threads that ask replicas in turn; lost answers count as answers."""
 
     def __init__(self, tenant, replicas, agent_id) -> None:
         self.agent_id = agent_id

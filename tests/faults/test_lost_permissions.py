@@ -1,4 +1,4 @@
-"""The store's user loses a permission under load, and gets it back: a script ends where it was refused."""
+"""The store's user loses a permission under load and gets it back: scripts end where they were refused."""
 
 import pytest
 import redis
@@ -15,7 +15,7 @@ FEW = 10
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
 def store(request, shared, tmp_path_factory, server):
-    """A store with a user whose permissions a test may take; the tests' own connection keeps them all."""
+    """A store with a user whose permissions a test may remove; the test's own connection keeps all of its own."""
     made = shared(Store(server(request.param), tmp_path_factory.mktemp("permissions")))
     with redis.Redis(port=made.port) as made.redis:
         made.redis.execute_command("ACL", "SETUSER", "remit", "on", ">secret", "~remit:*", "+@all")

@@ -1,4 +1,4 @@
-"""Aliases, keys of policies, rollbacks and explanations: what a client was told is what is stored, whatever breaks."""
+"""Aliases, policy keys, rollbacks and explanations: whatever breaks, the store agrees with the answers given."""
 
 import contextlib
 import threading
@@ -14,7 +14,7 @@ ALLOWS, DENIES = [{"type": "tool_allowlist", "tools": ["*"]}], [{"type": "tool_d
 
 
 def at_once(*acts):
-    """What each gives, all of them begun together."""
+    """The results of all of these, begun at the same time."""
     gate = threading.Barrier(len(acts))
 
     def begin(act):
@@ -184,7 +184,7 @@ class RollingBack(Changing):
 
 
 def require_odd_allow(versions):
-    """Every version that is kept is what it was made as."""
+    """Check that every kept version is unchanged."""
     assert all((each["policy"]["rules"] == ALLOWS) == (each["version"] % 2 == 1) for each in versions)
 
 

@@ -1,4 +1,4 @@
-"""The oracles themselves: they accept a correct run, and each finds the fault that it is there for."""
+"""The oracles themselves: they accept a correct run, and each detects its fault."""
 
 import copy
 

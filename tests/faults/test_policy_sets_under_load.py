@@ -67,7 +67,7 @@ def decided_between(load, deployer):
 
 
 def whole(witness, path):
-    """The two policies are of one generation, and have been changed as often."""
+    """Whether the two policies are of one generation and equally often changed."""
     found = held(witness, path)
     assert found.keys() == {FIRST, SECOND}
     assert found[FIRST] == found[SECOND]

@@ -1,4 +1,4 @@
-"""Two replicas behind nginx with deploy/nginx.conf: one is killed, drained, added, while callers go on asking."""
+"""Two replicas behind nginx with deploy/nginx.conf: one is killed, drained and added under load."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def balancer(replicas, shared, program, tmp_path_factory):
 
 
 def power_off(replica):
-    """Every process of it is gone, at once."""
+    """Kill all of its processes at once."""
     workers = children_of(replica.process.pid)
     replica.kill()
     for pid in workers:
@@ -42,7 +42,7 @@ def power_off(replica):
 
 
 def start_again(replica, balancer):
-    """It serves, and nginx passes calls to it; who rolls out must wait for that before the next one stops."""
+    """Start it, and return once nginx passes calls to it; a deployment must wait for that before the next stop."""
     replica.start()
     passed = f'"replica":"127.0.0.1:{replica.port}"'
     before = balancer.log.count(passed)

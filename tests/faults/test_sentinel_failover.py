@@ -24,7 +24,7 @@ def witness(guarded, replica, own):
 
 
 def fail_over(guarded, witness):
-    """The master is gone, the replica in charge, and both decisions and what admins read go on."""
+    """Kill the master; return once the replica is in charge and decisions and admins' reads work."""
     guarded.master.kill()
     guarded.wait_for_failover()
     witness.store = guarded.on_replica_bytes

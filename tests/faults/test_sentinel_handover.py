@@ -43,7 +43,7 @@ class Trio(Guarded):
         return [node for node in self.nodes if node.role()[0] == "master"]
 
     def is_settled(self):
-        """One master, two replicas that have all it has, and every Sentinel knows."""
+        """Whether there is one master with two up-to-date replicas, and every Sentinel knows."""
         masters = self.masters()
         if len(masters) != 1 or masters[0].info("replication")["connected_slaves"] != 2:
             return False
@@ -56,7 +56,7 @@ class Trio(Guarded):
         )
 
     def hand_over(self):
-        """Another node is the master, and all the others follow it."""
+        """Hand over to another node; return once all the others follow it."""
         [before] = self.masters()
 
         def accepted():
@@ -70,7 +70,7 @@ class Trio(Guarded):
 
 
 class Changes(Background):
-    """An admin who creates agents, one after the other, and remembers those that were acknowledged."""
+    """An admin who creates agents one after the other and remembers those acknowledged."""
 
     def __init__(self, tenant):
         super().__init__()

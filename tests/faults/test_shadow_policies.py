@@ -1,4 +1,4 @@
-"""Shadow policies while replicas die, replies are lost and the policies are edited: counters are what the log says."""
+"""Shadow policies while replicas die, replies are lost and policies are edited: counters match the log."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ def counted(found):
 
 
 def since_change(tenant, policy, log):
-    """What the policy made different in the entries after its last change."""
+    """The divergences of the policy since its last change, according to the log."""
     [change, *_] = tenant.admin.get("/v1/changes", params={"resource_id": policy["id"], "limit": 1}).json()
     later = log[change["sequence"] :]
     of_policy = [entry for entry in later if entry.get("shadow", {}).get("policyId") == policy["id"]]

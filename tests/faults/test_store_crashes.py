@@ -1,6 +1,6 @@
-"""A store that is killed under load: what was answered is still there; where it syncs less, only the end is not.
+"""A store that is killed under load keeps every answer; if it syncs less often, only the latest are lost.
 
-The embedded store is killed in tests/app; here it is a server that others run, reached over TCP.
+tests/serve kills the embedded store; this one is an external server, reached over TCP.
 """
 
 import random
@@ -20,7 +20,7 @@ KILLS = 3
 
 
 class Admin(Background):
-    """Somebody who makes and unmakes agents and keys all the while, and remembers what was acknowledged."""
+    """An admin who keeps creating and removing agents and keys, and remembers what was acknowledged."""
 
     def __init__(self, tenant) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Admin(Background):
         return answer if answer.is_success else None
 
     def check(self) -> None:
-        """What was acknowledged is so."""
+        """Check that everything acknowledged still holds."""
         agents = {agent["id"]: agent for agent in self._admin.get("/v1/agents").json()}
         assert {agent_id: agents[agent_id]["name"] for agent_id in self.made} == self.made
         assert {agents[agent_id]["status"] for agent_id in self.suspended} == {"suspended"}
@@ -101,7 +101,7 @@ def test_a_store_that_syncs_always_loses_nothing_however_often_it_is_killed(dura
 
 @pytest.fixture
 def everysec(own, tmp_path, server):
-    """On disk within a second or so: a machine that loses its power loses what was not."""
+    """On disk within about a second: a power cut loses the rest."""
     options = ("--appendonly", "yes", "--appendfsync", "everysec")
     return own(Store(server("redis"), tmp_path / "store", *options))
 

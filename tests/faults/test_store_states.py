@@ -16,7 +16,7 @@ BACK = 30
 
 
 class Ailing(Store):
-    """A store that can be made to fail, and that keeps what it answered."""
+    """A store that can be made to fail, but keeps everything it has answered."""
 
     def __init__(self, binary, folder):
         super().__init__(binary, folder, "--appendonly", "yes", "--appendfsync", "always")
@@ -114,7 +114,7 @@ def thaw(store):
 
 
 def be_busy(store):
-    """A script that never ends, of somebody else's."""
+    """Run a script of another program that never ends."""
     store.config(busy_reply_threshold=20)
     threading.Thread(target=run_for_ever, args=(store.port,), daemon=True).start()
     while True:
@@ -151,7 +151,7 @@ def start_again(store):
 
 
 def load_for_long(store):
-    """Restarted, with so much to load that it takes as long as the test wants."""
+    """Restart the store with so much data that loading takes as long as the test wants."""
     store.command("EVAL", "for n = 1, 100000 do redis.call('SET', 'filler:' .. n, '') end", 0)
     store.kill()
     store.options += ("--key-load-delay", "200")  # us a command; it looks at its connections every 1024

@@ -33,14 +33,14 @@ class Release(Replica):
         wait_until_ready(self.base_url, self.process)
 
     def become(self, folder: Path) -> None:
-        """Drained, and started again out of another tree, on its port."""
+        """Drain it, and start it again on its port from another tree."""
         self.stop()
         self.folder = folder
         self.start()
 
 
 def make_release(folder: Path) -> Path:
-    """Our tree as a next release may be: other scripts, an argument more, a field more in records."""
+    """Our tree as the next release might be: different scripts, one more argument, one more field in records."""
     for name in ("app", "lua"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (folder / "lua").glob("*.lua"):

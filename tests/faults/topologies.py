@@ -10,12 +10,12 @@ from redis.cluster import RedisCluster
 from servers import Store, free_port, wait_for_port
 
 SEALING_FAST = {"REMIT_AUDIT_SEGMENT_ENTRIES": "16", "REMIT_AUDIT_SEAL_AFTER_SECONDS": "1"}
-"""So that a short run has segments, and the compactor is at work when something breaks."""
+"""Small, so that a short run has segments and the compactor is busy when something breaks."""
 SERVICE = "remit"
 
 
 def until(claim, what: str, seconds: float = 30) -> None:
-    """Return when `claim()` is true."""
+    """Wait until `claim()` is true."""
     deadline = time.monotonic() + seconds
     while not claim():
         if time.monotonic() > deadline:
@@ -83,7 +83,7 @@ class Cluster:
         )
 
     def move(self, slot: int, to: Node, first: str, half_way=lambda: None) -> None:
-        """The slot and all that is in it move to another master, key by key; `half_way` is called after the first."""
+        """Move the slot to another master, key by key; `half_way` is called after the first key."""
         source = self.owner(slot)
         to.redis.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
         source.redis.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
@@ -97,7 +97,7 @@ class Cluster:
         self.redis.nodes_manager.initialize()
 
     def bring_back(self, node: Node) -> None:
-        """A node that was frozen or killed is a replica again, and knows all that its new master knows."""
+        """Bring a frozen or killed node back as an up-to-date replica."""
         if node.process.poll() is None:
             node.process.send_signal(signal.SIGCONT)
         else:
@@ -165,7 +165,7 @@ class Guarded:
         return "online" in str(self.on_master.info("replication").get("slave0"))
 
     def cut_replica_off(self) -> None:
-        """From now on the replica gets nothing of what the master answers, and the master does not notice in time."""
+        """Cut the replica off from its master, which does not notice in time."""
         self.on_master.execute_command("ACL", "SETUSER", "replication", "off")
         self.on_master.execute_command("CLIENT", "KILL", "TYPE", "replica")
         until(lambda: not self.on_master.info("replication")["connected_slaves"], "the replica is cut off")

@@ -40,12 +40,12 @@ VALUES = st.recursive(
     max_leaves=25,
 )
 RULES = [json.loads((CORPUS / "rules" / name).read_bytes()) for name in ("all", "constraint", "limit", "hours", "deny")]
-"""Rules that are right, to go wrong from."""
+"""Valid rules to start from."""
 
 
 @st.composite
 def altered(draw):
-    """Right rules with up to three values, anywhere in them, put in the place of others."""
+    """Valid rules with up to three values replaced anywhere."""
     rules = copy.deepcopy(draw(st.sampled_from(RULES)))
     for _ in range(draw(st.integers(0, 3))):
         put_a_value_into(draw, rules)
@@ -62,7 +62,7 @@ def put_a_value_into(draw, holder):
 
 
 def mutated(name):
-    """Something of the target's corpus with a few bytes changed, cut out, repeated or put in."""
+    """A file of the target's corpus with a few bytes changed, removed, repeated or inserted."""
 
     @st.composite
     def mutate(draw):

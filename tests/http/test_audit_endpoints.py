@@ -15,7 +15,7 @@ from app.redis_client.client import open_client
 
 @pytest.fixture(scope="module")
 def sealing_replica(store):
-    """A service whose compactor seals 16 entries at a time, and what is a second old."""
+    """A service whose compactor seals 16 entries at a time, and entries that are a second old."""
     running = Replica(store.url, REMIT_AUDIT_SEGMENT_ENTRIES="16", REMIT_AUDIT_SEAL_AFTER_SECONDS="1", **PATIENT)
     yield running
     running.stop()
@@ -37,7 +37,7 @@ def decide(tenant, count=1, tool="file.read"):
 
 
 def sealed_up_to(tenant, sequence):
-    """Ask until the compactor has sealed that far."""
+    """Wait until the compactor has sealed that far."""
     for _ in range(2_000):
         status = tenant.admin.get("/v1/audit-logs/status").json()
         if status["sealedSequence"] >= sequence:

@@ -19,7 +19,7 @@ def ask(replica):
 
 
 def count(client, sample):
-    """The value of one sample of /metrics; 0 where it is not there."""
+    """The value of one sample of /metrics; 0 if it is missing."""
     found = re.search(rf"^{re.escape(sample)} (\S+)$", client.get("/metrics").text, re.MULTILINE)
     return float(found[1]) if found else 0.0
 

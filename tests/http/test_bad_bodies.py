@@ -45,7 +45,7 @@ CONSTRAINT_FIELDS = (
 
 
 def refused(answer, path, message):
-    """The answer is 400 at this place with this sentence."""
+    """Require a 400 with this place and message."""
     assert answer.status_code == 400, answer.text
     error = answer.json()["error"]
     assert error["code"] == "VALIDATION_ERROR"

@@ -1,4 +1,4 @@
-"""Bytes that are no acceptable JSON text: the same answer on every endpoint that reads a body."""
+"""Bytes that are not acceptable JSON: the same answer on every endpoint that reads a body."""
 
 import json
 

@@ -8,7 +8,7 @@ REFUSED = {"type": "tool_denylist", "tools": ["*"]}
 
 @pytest.fixture(scope="module")
 def called(tenant):
-    """An agent with an alias that has a slash in it, allowed everything, and one call of it by that alias."""
+    """An agent with a slash in its alias, which may do everything, and one call of it by that alias."""
     made = tenant.new_agent(alias="team/booking@eu")
     tenant.new_policy("team/booking@eu", name="by alias")
     answer = tenant.authorize("team/booking@eu", "flight.search")

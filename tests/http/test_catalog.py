@@ -1,4 +1,4 @@
-"""/v1/catalog: tools as their servers list them, and those that only the log has."""
+"""/v1/catalog: tools as their servers list them, and tools known only from the log."""
 
 import json
 

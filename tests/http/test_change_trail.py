@@ -17,13 +17,13 @@ RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 
 @pytest.fixture
 def client(tenant):
-    """The admin of a workspace of this module's own: nobody else is governed by what it writes."""
+    """The admin of this module's own workspace, so its policies affect no other test."""
     return tenant.admin
 
 
 @pytest.fixture
 def make(client):
-    """Makes what an operation changes and gives the id that stands in its path."""
+    """Creates the resource that an operation changes; returns the id for its path."""
 
     def agent():
         return client.post("/v1/agents", json={"name": "changed"}).json()["id"]

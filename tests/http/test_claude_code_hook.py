@@ -43,7 +43,7 @@ def agent(tenant):
 
 
 def asked(client, agent, call):
-    """Decision and reason of the answer, which is 200 in the hook's own form whatever is asked."""
+    """The answer's decision and reason; it is always 200 in the hook's format."""
     content = call if isinstance(call, bytes) else json.dumps(call).encode()
     headers = [("Content-Type", "application/json"), *(("X-Remit-Agent", str(one)) for one in agent)]
     answer = client.post("/v1/hooks/claude-code", content=content, headers=headers)

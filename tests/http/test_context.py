@@ -1,4 +1,4 @@
-"""`context`: what the caller vouches for; bounded, judged, and kept in the entry without its secrets."""
+"""`context`: facts that the caller vouches for; bounded, judged, and logged with secrets redacted."""
 
 import csv
 import io

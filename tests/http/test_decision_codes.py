@@ -1,4 +1,4 @@
-"""docs/decision-codes.md row by row: what makes each decision, and what its code says."""
+"""docs/decision-codes.md, row by row: the policies that lead to each decision, and its code."""
 
 import re
 from datetime import UTC, datetime

@@ -20,7 +20,7 @@ ELEMENTS_THAT_LOAD = {"iframe", "object", "embed", "img", "video", "audio", "sou
 
 
 class Page(HTMLParser):
-    """What a browser would see of the page."""
+    """The page as a browser would parse it."""
 
     def __init__(self, html):
         super().__init__()
@@ -95,7 +95,7 @@ def test_the_browser_is_told_to_load_nothing(replica):
 
 
 def digest_of_element(tag):
-    """As a browser computes it, of everything between its tags."""
+    """The digest of everything between the tags, as a browser computes it."""
     [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", page(), re.DOTALL)
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 

@@ -1,6 +1,6 @@
-"""Garbage in a field of any record: an answer says so, or is the one that it would have been.
+"""Garbage in a field of any record: an answer says so or is unaffected.
 
-Never an unexpected error, and never a permission that was not there before. Keys of the log: tests/audit.
+Never an unexpected error, and never a new permission. For keys of the log, see tests/audit.
 """
 
 import json
@@ -154,7 +154,7 @@ class World:
         return name.decode()
 
     def put_back(self, *, changed=True):
-        """The store as it was; `changed` = but that replicas must read the agent and its policies again."""
+        """Restore the store; with `changed`, replicas must read the agent and its policies again."""
         pipeline = self.redis.pipeline(transaction=False)
         for name in set(self._names()) - set(self.kept):
             pipeline.delete(name)
@@ -182,7 +182,7 @@ class World:
                 self.redis.hset(key, field, garbage)
 
     def answers(self, spoil=lambda: None):
-        """What each question is answered: its status, and if it is a decision whether the call is allowed."""
+        """The answer to each request: its status and, for a decision, whether the call is allowed."""
         admin, said = self.tenant.admin, {}
         self.put_back()
         spoil()

@@ -57,7 +57,7 @@ def test_another_body_with_the_same_key_is_409(ask):
 
 
 def asked(pin, *secrets):
-    """What is stored of this request."""
+    """The record stored for this request."""
     return decode_tool_call(QUESTION % pin, b"key", Redactor(["pin"]), Signer(secrets)).idempotency
 
 

@@ -10,7 +10,7 @@ RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 
 @pytest.fixture
 def client(tenant):
-    """The admin of a workspace of this module's own: nobody else is governed by what it writes."""
+    """The admin of this module's own workspace, so its policies affect no other test."""
     return tenant.admin
 
 

@@ -27,7 +27,7 @@ BEYOND = "413 PAYLOAD_TOO_LARGE"
 
 @pytest.fixture
 def writer(store, asking_replica):
-    """A workspace whose one agent may write files that end well."""
+    """A workspace whose one agent may write files with a certain ending."""
     tenant = Tenant(store.url, asking_replica)
     tenant.agent = tenant.new_agent()["id"]
     rules = [{"type": "parameter_constraint", "tools": ["file.write"], "parameters": {"content": {"regex": "end$"}}}]

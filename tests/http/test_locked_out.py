@@ -17,7 +17,7 @@ ID = "00000000-0000-7000-8000-000000000000"
 
 @pytest.fixture(scope="module")
 def strict(store):
-    """A replica behind a proxy at 127.0.0.1, which tests are: an address is whatever they say in the header."""
+    """A replica that trusts a proxy at 127.0.0.1, so tests choose their address in the header."""
     replica = Replica(
         store.url, REMIT_AUTH_FAILURES_PER_MINUTE=str(PER_MINUTE), REMIT_TRUSTED_PROXIES="127.0.0.1,10.0.0.0/8"
     )

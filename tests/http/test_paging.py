@@ -1,4 +1,4 @@
-"""Pages of the audit log: chained by cursor they hold every entry once, whatever is written in between."""
+"""Pages of the audit log: chained by cursor, they have every entry once, whatever is written in between."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

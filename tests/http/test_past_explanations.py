@@ -1,4 +1,4 @@
-"""GET /v1/audit-logs/{id}/explanation: why a decision of the past was made, with the policies of its time."""
+"""GET /v1/audit-logs/{id}/explanation: why a past decision was made, by the policies of its time."""
 
 import pytest
 from tenants import FREE, tenant_on

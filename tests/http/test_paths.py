@@ -49,7 +49,7 @@ def slow(store):
 
 @pytest.fixture
 def asked(slow, store):
-    """Asks for a target as it stands, with a key of its own."""
+    """Requests a target exactly as given, with a separate key."""
     made = Tenant(store.url, slow)
     with Connection(slow) as connection:
 

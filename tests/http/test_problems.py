@@ -1,4 +1,4 @@
-"""Unexpected failures become answers in one place: no detail is shown, and none is lost."""
+"""Unexpected failures become answers in one place: details are logged, but not shown."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ GET = SimpleNamespace(method="GET")
 
 
 class Broken:
-    """Stands for services in which a programming error waits: whatever needs the store raises."""
+    """Services with a programming error: everything that needs the store raises."""
 
     request_rates = SimpleNamespace(on=False)
     auth_failures = SimpleNamespace(locked={})

@@ -23,7 +23,7 @@ def agent(tenant):
 
 @pytest.fixture(params=["agents/{}", "groups/crew", "workspace"])
 def path(request, agent, tenant):
-    """The policies of an agent, of a group, of the workspace; when the test is over, none of them."""
+    """The path of an agent's, a group's or the workspace's policies, which are deleted after the test."""
     yield f"/v1/{request.param.format(agent)}/policies"
     for owner in ("groups/crew", "workspace"):
         assert tenant.admin.put(f"/v1/{owner}/policies?prune=true", json={"policies": []}).is_success

@@ -13,7 +13,7 @@ from app.http.openapi.operations import OPERATIONS
 from app.model.keys import digest_of
 
 STRAY = "svc_" + "deadbeef" * 4
-"""A key that somebody puts where none belongs."""
+"""A key in a place where none belongs."""
 RAW = re.compile(r"svc_[0-9a-f]{12,}")
 
 
@@ -33,7 +33,7 @@ class LoggedReplica(Replica):
 
 @pytest.fixture(scope="module", params=["text", "json"])
 def session(request, valkey_store, tmp_path_factory):
-    """Everything that was sent, stored, logged and answered while all operations were used, rightly and wrongly."""
+    """Everything sent, stored, logged and answered while all operations were used, correctly and incorrectly."""
     folder = tmp_path_factory.mktemp("keys")
     store = Store(valkey_store.binary, folder / "store")
     replica = LoggedReplica(store.url, folder / "log", request.param)

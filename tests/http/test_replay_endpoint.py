@@ -147,7 +147,7 @@ def test_an_impossible_replay_is_refused_with_its_place(tenant, body, path):
 
 
 def held(tenant, calls=3000):
-    """So many entries in the log that a replay is not over when its first line is read."""
+    """Enough entries in the log that a replay is still running when its first line is read."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent)
     body = json.dumps({"agent_id": agent, "tool_name": "t"})

@@ -1,4 +1,4 @@
-"""Streamed answers: how many there may be, and what ends them."""
+"""Streamed answers: how many a key may have, and what ends them."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ tenant = tenant_on("narrow")
 
 
 def open_stream(stack, tenant, key, path="/v1/audit-logs/stream"):
-    """A stream whose first event has come."""
+    """A stream whose first event has arrived."""
     headers = {"Authorization": f"Bearer {key}"}
     url = f"{tenant.admin.base_url}{path}"
     answer = stack.enter_context(httpx.stream("GET", url, headers=headers, timeout=10))

@@ -163,7 +163,7 @@ class Theirs:
         self.webhook = tenant.admin.post("/v1/webhooks", json=told).json()["id"]
 
     def state(self):
-        """Everything that its admin can see, but for what its own looking changes."""
+        """Everything that its admin can see, except what looking changes."""
         paths = (
             f"agents/{self.agent}",
             f"policies/{self.policy}",
@@ -180,7 +180,7 @@ class Theirs:
 
 @pytest.fixture(scope="module")
 def theirs(quiet):
-    """The workspace that is none of theirs who ask."""
+    """The workspace that the callers do not belong to."""
     store, replica = quiet
     made = Tenant(store.url, replica)
     yield Theirs(made)

@@ -30,7 +30,7 @@ class Answer:
 
 
 def ask(replica, key, *headers, body):
-    """The same request on either way; each answer as name: value pairs and a body without what differs by nature."""
+    """The same request on both paths: each answer's headers, and its body without ids and times."""
     for query in ("", "?"):
         authorization, length = f"Authorization: Bearer {key}", f"Content-Length: {len(body)}"
         lines = [f"POST /v1/authorize{query} HTTP/1.1", "Host: x", authorization, length, "Connection: close", *headers]

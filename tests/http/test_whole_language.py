@@ -1,4 +1,4 @@
-"""All policies that the API accepts can be evaluated, and everything that judges calls by them agrees."""
+"""Every policy that the API accepts can be evaluated, and everything that judges calls agrees about it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Raw bytes on a connection that no HTTP client library would send, and how they are answered."""
+"""Raw bytes that no HTTP client library would send, and the answers to them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
 class Connection:
-    """A connection on which a test writes bytes as it likes."""
+    """A connection on which a test writes arbitrary bytes."""
 
     def __init__(self, replica):
         self._socket = socket.create_connection(("127.0.0.1", replica.port), timeout=10)
@@ -42,7 +42,7 @@ class Connection:
         return status, headers, self._file.read(int(headers.get("content-length", 0)))
 
     def is_closed(self):
-        """Nothing more comes, and that is final."""
+        """Whether the connection is closed, with nothing more to read."""
         return self._file.read(1) == b""
 
 
@@ -181,7 +181,7 @@ def test_an_invalid_host_is_refused(connection, key):
 
 @pytest.fixture(scope="module")
 def misbehaved(store, tmp_path_factory):
-    """Raw keys wherever a client can put one, bodies broken off: what was answered, what was logged, and the keys."""
+    """Raw keys wherever a client can put one, and truncated bodies: the answers, the log, and the keys."""
     path = tmp_path_factory.mktemp("logs") / "replica"
     with path.open("wb") as file:
         replica = Replica(store.url, log=file, REMIT_LOG_LEVEL="debug", **PATIENT)

@@ -53,7 +53,7 @@ def constrained(name, **constraint):
 
 
 def of_tool(tool, *names, **fields):
-    """A constraint of a refund's parameters, with a bound that earns no other warning."""
+    """A constraint on a refund's parameters, with a bound that causes no other warning."""
     parameters = {name: {"minLength": 1} for name in names}
     return {"type": "parameter_constraint", "tools": [tool], "parameters": parameters} | fields
 

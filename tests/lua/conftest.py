@@ -1,4 +1,4 @@
-"""The commit is tested on every store, and where the store is real also over the decisions' own link."""
+"""The commit is tested on every store, and on real ones also over the pipelined client."""
 
 from contextlib import AsyncExitStack
 
@@ -14,7 +14,7 @@ PATHS = ("fakeredis", "redis", "redis over the link", "valkey", "valkey over the
 
 @pytest.fixture(params=PATHS)
 async def path(request):
-    """A client, and what runs the commit: the client itself, or the pipelined link beside it."""
+    """A client, and what runs the commit: the client itself or the pipelined client."""
     store, _, over_link = request.param.partition(" over ")
     async with AsyncExitStack() as stack:
         if store == "fakeredis":

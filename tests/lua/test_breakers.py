@@ -1,4 +1,4 @@
-"""Denial breakers in the commit: what they count, when they are full, and what suspending an agent leaves."""
+"""Denial breakers in the commit: what they count, when they are full, and what a suspension writes."""
 
 from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings

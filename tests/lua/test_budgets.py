@@ -28,7 +28,7 @@ def one_of(bucket, max_calls=1):
 
 
 def wait_of(entries, now_us, amount, most):
-    """Until the amount fits, by adding up; None = never."""
+    """The time until the amount fits, by adding up; None = never."""
     held = [entry for entry in entries if entry[0] + WINDOW > now_us]
     for gone in range(len(held) + 1):
         if sum(spent for _, spent in held[gone:]) + amount <= most:

@@ -45,7 +45,7 @@ class Admin:
         return self
 
     async def changes(self, query=ALL):
-        """What a query finds, newest first."""
+        """The result of a query, newest first."""
         return (await self.trail.query(self.workspace_id, query)).changes
 
     async def newest(self, count=1):

@@ -1,4 +1,4 @@
-"""commit_decision: what it refuses and what it writes. Quotas have a file of their own."""
+"""commit_decision: what it refuses and what it writes. For quotas, see test_quotas.py."""
 
 import asyncio
 import json

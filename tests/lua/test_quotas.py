@@ -1,4 +1,4 @@
-"""Quotas are exact: an admitted call is a time in a list, and the list is looked at in one script."""
+"""Quotas are exact: one script reads and extends the list of admitted calls."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Refunded calls: found in their bucket and removed once, whatever came after them."""
+"""Refunded calls: found in their bucket and removed once, whatever was added later."""
 
 import asyncio
 

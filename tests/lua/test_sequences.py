@@ -1,4 +1,4 @@
-"""Marks in sessions: left only by allowed calls, visible only where they belong, bounded, by quota time."""
+"""Marks in sessions: left only by allowed calls, visible only where they belong, bounded, and in quota time."""
 
 import pytest
 from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota

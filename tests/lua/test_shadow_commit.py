@@ -20,7 +20,7 @@ def would(result):
 
 
 def beside(*quotas, outcome=Result.ALLOWED, full=Result.DENIED):
-    """All policies together; the quotas of TRIED are its own."""
+    """The plan of all policies together; the quotas of TRIED belong to the shadow."""
     own = tuple(not isinstance(each, SessionRoom) and each.policy_id == TRIED for each in quotas)
     return ShadowPlan(quotas, (would(outcome), *(would(full) for _ in quotas)), own)
 

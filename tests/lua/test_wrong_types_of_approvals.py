@@ -28,7 +28,7 @@ KEYS_AT_MOST = 12
 
 
 class Waiting:
-    """A call that waits for a person, a key that may say yes, and a webhook of which an event waits."""
+    """A call that waits for a person, a key that may approve, and a webhook with a waiting event."""
 
     def __init__(self, scene):
         self.scene, self.workspace_id = scene, scene.workspace_id

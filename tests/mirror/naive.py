@@ -1,7 +1,7 @@
-"""A second decision point, written straight from docs/semantics.md, so that the first can be held against it.
+"""A second decision point, written directly from docs/semantics.md to compare the first one with.
 
-Plain JSON in, nothing compiled, nothing remembered. It shares no code with the first, and where the two
-disagree, one of them or the page is wrong.
+It takes plain JSON, compiles and caches nothing, and shares no code with the first. If the two disagree, one of them or
+the page is wrong.
 """
 
 import ipaddress
@@ -120,9 +120,9 @@ def together(
     history: Collection[Past] = (),
     denied: Denied | None = None,
 ) -> Divergence | None:
-    """What all policies say as if they were enforced, named after a shadow policy; None where none is asked.
+    """What all policies say as if enforced, attributed to a shadow policy; None if none is evaluated.
 
-    If another gives the result, the first shadow grant of the tier that decides stands for it.
+    If another policy gives the result, it is attributed to the first shadow grant of the deciding tier.
     """
     answer = evaluate(status, policies, call, now_us, admitted, history, denied)
     tier = deciding_tier(policies, call, now_us, ())
@@ -348,7 +348,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
 
 
 def fits_schema(value: Json, schema: Json) -> bool:
-    """By a library of its own, which takes a second to import: no run without such a rule waits for it."""
+    """By another library, imported only when needed because that takes a second."""
     return bool(import_module("jsonschema").Draft202012Validator(schema).is_valid(value))
 
 

@@ -1,4 +1,4 @@
-"""What an approval is bound to: the call itself, and nothing that merely looks like it."""
+"""What an approval is bound to: exactly the call itself."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a change recorded is undone: field by field, and for what was deleted."""
+"""Recorded changes are undone, field by field, deletions included."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Which values the log may keep, and that a reason never shows the others."""
+"""Which values the log may keep; reasons never show the others."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""JSON Schemas: which are accepted, which are refused and where, and what a failure says."""
+"""JSON Schemas: which are accepted, which are refused and where, and the message of a failure."""
 
 import pytest
 from hypothesis import example, given

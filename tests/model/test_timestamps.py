@@ -1,4 +1,4 @@
-"""Times: what is read, what is written, and that the two are inverse."""
+"""Times: reading and writing them, which are inverse."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The history: for every place in the log, it has what governed an agent there, as read from the store at that time."""
+"""The history: at every place in the log, it agrees with what the store held at that time."""
 
 import random
 
@@ -33,9 +33,9 @@ GROUPS = ("crew", "night", "day")
 
 
 class Past:
-    """A workspace in which things change, and a record of what governed an agent after each change.
+    """A workspace with changes, and a record of what governed an agent after each one.
 
-    The log grows as if somebody asked: `entry` gives the next entry's number, within the same millisecond or not.
+    The log grows as if calls were made: `entry` gives the next entry's number, within the same millisecond or not.
     """
 
     def __init__(self, client, ids, workspace_id, kept=100):
@@ -46,7 +46,7 @@ class Past:
         self.seen = []
 
     async def look(self, agent_id):
-        """Remember what governs the agent at the entry that is written now."""
+        """Record what governs the agent at the entry written now."""
         sequence = await self.client.call("HINCRBY", Keyspace(self.workspace_id).commits, "sequence", 1)
         try:
             governed = await self.agents.load(self.workspace_id, agent_id)

@@ -1,4 +1,4 @@
-"""Tests of the decision point run on a replica's time zones."""
+"""Tests of the decision point use a replica's time zones."""
 
 import zoneinfo
 

@@ -19,7 +19,7 @@ def with_calls(cases: list[Case]) -> list[Case]:
 
 
 def both_sides_of(case: Case) -> BothSides:
-    """The case's agent; its policies have their name as id, and their place as age, which alone orders them."""
+    """The case's agent; its policies have their names as ids, and their positions as ages."""
     numbered = [body | {"id": body["name"], "createdAt": age} for age, body in enumerate(case.policies)]
     return BothSides(numbered, case.agent.get("status", "active"), case.agent.get("groups", ()))
 

@@ -71,7 +71,7 @@ STARTS = [moment // timedelta(microseconds=1) for moment in MOMENTS]
 
 
 def one_or_two(choices):
-    """Lists of one choice or of two, as often."""
+    """Lists of one or two choices, equally often."""
     return st.sampled_from([[each] for each in choices] * len(choices) + [*map(list, product(choices, choices))])
 
 
@@ -126,7 +126,7 @@ def constraints(draw):
 
 
 def numbers_to(highest):
-    """Lists of the numbers from 0, any of which may be missing, but not all."""
+    """Non-empty subsets of the numbers from 0, as lists."""
     count = highest + 1
     bits = st.binary(min_size=count // 8, max_size=count // 8).map(int.from_bytes)
     return bits.map(lambda missing: [each for each in range(count) if not missing >> each & 1] or [highest])
@@ -377,7 +377,7 @@ def test_a_time_window_and_its_mirror_agree(window, start, minutes, offset):
 
 
 def fill(sides, places, now_us):
-    """Some rate limits have no room."""
+    """Fill some rate limits."""
     limits = [
         (body["id"], index)
         for body in sides.bodies.values()

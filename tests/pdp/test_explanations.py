@@ -1,6 +1,6 @@
-"""What explain says is what authorize answers: for any agent, policies and calls, and without touching anything.
+"""Explain agrees with authorize for any agent, policies and calls, and changes nothing.
 
-EXAMPLES=100000 pytest tests/pdp/test_explanations.py looks for longer.
+EXAMPLES=100000 pytest tests/pdp/test_explanations.py searches for longer.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class Explained(Workspace):
         return await self.explainer.explain(self.caller, call, now_us, drafting)
 
     async def agree(self, tool, given_parameters, now_us, context=None):
-        """Explain, then judge: the same answer."""
+        """Explain, then judge, and require the same answer."""
         told = await self.explain(tool, given_parameters, now_us, context)
         answer, reason = await self.judge(tool, given_parameters, now_us, context=context)
         called = {policy_id: name for name, policy_id in self.ids.items()}.get(told.policy_id)

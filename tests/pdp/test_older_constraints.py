@@ -1,4 +1,4 @@
-"""Constraints that are refused when they are written now, and that stand in policies from before."""
+"""Constraints that are refused today, but may be in policies stored earlier."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The same cases with nothing left out: policies created and edited in a store, plans closed by the commit script."""
+"""The same cases end to end: policies are created and edited in a store, and the commit script closes the plans."""
 
 import asyncio
 from typing import Any
@@ -79,7 +79,7 @@ class Workspace:
             await self.client.call("LPUSH", bucket, now_us)
 
     def called(self, policy_id):
-        """What a case calls the policy."""
+        """The policy's name in the case."""
         return {each: name for name, each in self.ids.items()}.get(policy_id)
 
     async def judge(self, tool_name, parameters, now_us, action="authorize", context=None):

@@ -1,4 +1,4 @@
-"""Policies as values: the order in which they are asked, and the names of their quotas."""
+"""Policies as values: their evaluation order, and the names of their quotas."""
 
 import msgspec
 import pytest

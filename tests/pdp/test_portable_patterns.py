@@ -1,4 +1,4 @@
-"""What a schema says of a pattern, against what RE2 finds. Schemas are read with `re`, and in JavaScript with `u`."""
+"""Patterns in schemas compared with RE2. Schemas are read with `re`, and with `u` in JavaScript."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Patterns: RE2, so linear whatever the pattern; bounded; and right also where the engine runs out of memory."""
+"""Patterns: RE2, so linear; bounded; and correct even if the engine runs out of memory."""
 
 import random
 import re

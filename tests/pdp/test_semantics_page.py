@@ -1,4 +1,4 @@
-"""docs/semantics.md and the cases: each names the other, so neither can say what the other does not."""
+"""docs/semantics.md and the cases name each other, so neither can say more than the other."""
 
 import re
 from pathlib import Path

@@ -16,7 +16,7 @@ MODES = st.lists(st.sampled_from(["enforce", "shadow", "shadow"]), min_size=4, m
 
 
 def in_modes(bodies, modes):
-    """A policy with a breaker is enforced: it has no shadow mode."""
+    """A policy in a random mode; one with a breaker is always enforced."""
     return [
         body | {"mode": "enforce" if any("denialBreaker" in rule for rule in body["rules"]) else mode}
         for body, mode in zip(bodies, modes, strict=False)

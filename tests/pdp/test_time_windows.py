@@ -1,4 +1,4 @@
-"""Time windows: what `compile_time_window` takes for granted about zones, and its sentence."""
+"""Time windows: what `compile_time_window` assumes about zones, and its messages."""
 
 import re
 import zoneinfo

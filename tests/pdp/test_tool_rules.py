@@ -1,6 +1,6 @@
-"""What is said about a tool before there is a call, against what `decide` says about calls.
+"""The possible results of a tool compared with what `decide` says about calls.
 
-EXAMPLES=20000 pytest tests/pdp/test_tool_rules.py looks for longer.
+EXAMPLES=20000 pytest tests/pdp/test_tool_rules.py searches for longer.
 """
 
 from itertools import combinations
@@ -153,7 +153,7 @@ SCHEMAS = st.sampled_from(
 
 
 class Scene:
-    """An agent, and in which rules the store finds no room."""
+    """An agent, and the rules for which the store has no room."""
 
     def __init__(self, bodies, full):
         held = [policy_of(body) for body in bodies]
@@ -165,7 +165,7 @@ class Scene:
         return (quota.policy_id, quota.when_full.rule.index) not in self._full
 
     def result(self, tool, given_parameters, context, now_us):
-        """As the commit would give it."""
+        """The result as the commit would return it."""
         request = AuthorizeRequest("agent", tool, "authorize", given_parameters, b"", context=context)
         plan = decide(self.compiled, request, now_us, "key")
         return next((quota.when_full for quota in plan.quotas if not self.has_room(quota)), plan.outcome)
@@ -208,7 +208,7 @@ def test_the_possible_results_include_every_decision(bodies, tool, asked, start,
 
 
 def is_about_parameters(bodies, outcome):
-    """Whether a rule gave it that reads nothing else."""
+    """Whether it comes from a rule that reads only parameters."""
     if outcome.rule is None:
         return False
     [body] = [each for each in bodies if each["id"] == outcome.policy_id]

@@ -13,7 +13,7 @@ RULES = (ToolAllowlist(tools=["file.*"]),)
 
 
 def agent_of(policies, rules=RULES):
-    """An agent under so many policies."""
+    """An agent with this many policies."""
     held = [
         Policy(id=f"p{number}", agent_id="a", name="p", rules=rules, created_ms=0, updated_ms=0, version=1)
         for number in range(policies)

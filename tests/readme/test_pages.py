@@ -1,4 +1,4 @@
-"""Pages of docs/: their sessions print what the page shows, to somebody who pastes one page after the other."""
+"""The sessions of docs/ print what their pages show, to a reader who pastes one page after the other."""
 
 import itertools
 import re

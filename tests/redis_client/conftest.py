@@ -1,4 +1,4 @@
-"""What store tests need beside a store."""
+"""What store tests need besides a store."""
 
 import contextlib
 import subprocess
@@ -50,7 +50,7 @@ def serve(stack):
 
 @pytest.fixture
 def connect(stack):
-    """Opens a link."""
+    """Opens a pipelined client."""
 
     async def start(url, timeout_ms=2_000, **options) -> PipelinedClient:
         link = PipelinedClient(url, timeout_ms, **options)

@@ -1,4 +1,4 @@
-"""A server that sends whatever a test wants, right or wrong."""
+"""A server that sends whatever a test wants, valid or not."""
 
 import asyncio
 import ssl
@@ -61,7 +61,7 @@ class ScriptedServer:
         return f"redis://127.0.0.1:{self.port}"
 
     async def close(self) -> None:
-        """Nobody listens any more and every connection has ended."""
+        """Stop listening and end every connection."""
         self._server.close()
         for task in self._tasks:
             task.cancel()
@@ -113,7 +113,7 @@ async def echo(connection: Connection, command: list[bytes]) -> None:
 
 
 async def answer_of(link, *command):
-    """The reply, asked for again until the link has reconnected."""
+    """The reply, retried until the client has reconnected."""
     while True:
         try:
             return await link.call(*command)

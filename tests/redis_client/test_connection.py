@@ -9,7 +9,7 @@ from app.redis_client.connection import Connection
 
 
 class Hand:
-    """A loop's clock that a test turns by hand."""
+    """A loop's clock that a test sets by hand."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -22,7 +22,7 @@ class Hand:
         return asyncio.get_running_loop().create_future()
 
     def call_soon(self, act):
-        """These tests do not look at writing."""
+        """Not needed: these tests do not check writing."""
 
     def call_later(self, delay, act):
         self.due.append((self.now + delay, act))
@@ -61,7 +61,7 @@ def hand():
 
 @pytest.fixture
 async def wire(hand):
-    """A wire with a deadline of one second, on a clock turned by hand."""
+    """A connection with a deadline of one second, on a clock set by hand."""
     made = Connection(hand, 1.0, lambda _commands: None)
     made.connection_made(Socket())
     return made

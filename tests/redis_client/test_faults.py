@@ -1,4 +1,4 @@
-"""What a failure of the store is called."""
+"""How failures of the store are described."""
 
 import pytest
 

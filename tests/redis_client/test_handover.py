@@ -23,7 +23,7 @@ class Follower:
 
 @pytest.fixture
 async def heard():
-    """A hand-over that nobody listens for but this test, and a follower of it."""
+    """A hand-over that only this test listens to, and its follower."""
     follower = Follower()
     made = Handover(StoreUrl.parse("redis+sentinel://s1,s2/remit"), lambda: None, [follower])
     yield made.hear, follower.told

@@ -74,7 +74,7 @@ class Runner:
 
 
 class Compiled:
-    """What is compiled of an agent, as far as commits ask: these plans recur."""
+    """The compiled agent as far as commits need it: its plans recur."""
 
     def __init__(self, *plans):
         self._plans, self.versions = plans, {}

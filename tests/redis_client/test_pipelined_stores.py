@@ -24,7 +24,7 @@ AT_ONCE = 400
 
 @pytest.fixture(params=["redis", "valkey"])
 def store_of(request):
-    """Either of the real stores, shared with other tests."""
+    """Each of the real stores, shared with other tests."""
     return request.getfixturevalue(f"{request.param}_store")
 
 
@@ -40,7 +40,7 @@ def own_store(store_of, tmp_path):
 
 @contextlib.asynccontextmanager
 async def opened(url, timeout_ms=2_000, scripts=(COMMIT_DECISION,)):
-    """A link and a client of the store."""
+    """A pipelined client and a client of the store."""
     async with contextlib.AsyncExitStack() as stack:
         client = open_client(url, timeout_ms)
         stack.push_async_callback(client.close)
@@ -51,7 +51,7 @@ async def opened(url, timeout_ms=2_000, scripts=(COMMIT_DECISION,)):
 
 
 async def decision(commit):
-    """The decision that `commit()` gives, asked for again until the store is back."""
+    """The decision that `commit()` returns, retried until the store is back."""
     while True:
         try:
             return await commit()
@@ -229,7 +229,7 @@ async def test_tls_works_on_both_ways_to_the_store(program, certificate, tmp_pat
 
 
 class Busy(asyncio.Protocol):
-    """What comes in takes it long: as long as a garbage collection, or a large body."""
+    """A connection on which incoming data takes long, like a garbage collection or a large body."""
 
     def data_received(self, _):
         time.sleep(0.15)

@@ -123,7 +123,7 @@ def edited(body, how):
 
 
 def may_tie(times_ms):
-    """Whether two calls are exactly a window apart, in whole milliseconds: then the log cannot tell which was first."""
+    """Whether two calls are exactly a window apart in whole milliseconds, which the log cannot resolve."""
     return any(later - earlier in {each * SECOND_MS for each in WINDOWS} for earlier in times_ms for later in times_ms)
 
 

@@ -1,4 +1,4 @@
-"""What the log hides is counted and never guessed, and so is whatever depends on it."""
+"""Calls that depend on hidden values are counted, never guessed."""
 
 import pytest
 from fake_store import FakeClient
@@ -32,7 +32,7 @@ async def log():
 
 
 async def send(log, second, **values):
-    """A call of which the log keeps `values`, whatever was sent."""
+    """A call for which the log keeps `values`, whatever was sent."""
     return await log.call("send", START + second * 1_000_000, {"to": "ann", "token": "t", "long": "x"}, values)
 
 

@@ -38,7 +38,7 @@ def service(request, tmp_path):
 
 
 def without_servers(folder: Path) -> str:
-    """A PATH on which no server is found."""
+    """A PATH without any server."""
     (folder / "bin").mkdir()
     return str(folder / "bin")
 

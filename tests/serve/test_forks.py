@@ -1,4 +1,4 @@
-"""Processes forked from one parent: which are forked again, when all end, and what is left when the parent is gone."""
+"""Processes forked from one parent: which ones are forked again, when all end, and what a dead parent leaves."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""When a process counts as standing still, look by look."""
+"""When a process counts as standing still."""
 
 import os
 

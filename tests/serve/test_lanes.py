@@ -1,4 +1,4 @@
-"""A replica's two processes, seen from outside: one service, whichever of them answers, and whichever of them dies."""
+"""A replica's two lanes, seen from outside: one service, whichever of them answers or dies."""
 
 import contextlib
 import ctypes
@@ -69,7 +69,7 @@ def moves(client: httpx.Client) -> dict[str, int]:
 
 
 class Talk:
-    """One connection, on which requests of every kind follow each other without waiting for answers."""
+    """One connection with pipelined requests of every kind."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)

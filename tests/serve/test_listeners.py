@@ -22,9 +22,9 @@ def listener():
 
 
 def knock(listener, *, deaf=False):
-    """A connection that has just been asked for; on loopback the kernel has answered by then, if it does.
+    """A connection just requested; on loopback, the kernel has answered by now, if at all.
 
-    deaf: the answer is lost on its way.
+    deaf: the answer is lost.
     """
     connection = socket.socket()
     connection.setblocking(False)
@@ -36,7 +36,7 @@ def knock(listener, *, deaf=False):
 
 
 def hear(connection):
-    """Let packets reach it again."""
+    """Let packets through again."""
     connection.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
 
 

@@ -1,4 +1,4 @@
-"""Traces: none when off; when on, part of the caller's trace, and without what the caller sent."""
+"""Traces: none if off; if on, part of the caller's trace, without anything that the caller sent."""
 
 import subprocess
 import sys

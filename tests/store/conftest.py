@@ -1,4 +1,4 @@
-"""What tests of agents and policies in the store begin with."""
+"""Fixtures for tests of agents and policies in the store."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `remit doctor` and the start say of a store: each finding with its severity and a sentence to act on."""
+"""What `remit doctor` and `remit serve` report about a store: each finding with its severity and a message."""
 
 import json
 import subprocess

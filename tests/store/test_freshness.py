@@ -68,14 +68,14 @@ async def ask(caller, agent_id) -> str:
 
 
 class Witness:
-    """Remembers changes and calls with their times, and says which answers were out of date."""
+    """Records changes and calls with their times, and finds answers that were out of date."""
 
     def __init__(self, first: str) -> None:
         self._states: list[tuple[float, float, str]] = [(0.0, 0.0, first)]
         self.answers: list[tuple[float, float, str]] = []
 
     async def change(self, request, answer: str) -> httpx.Response:
-        """`request` makes it so that calls are answered `answer`; its reply."""
+        """Send `request`, after which calls are answered `answer`; return its reply."""
         begun = time.monotonic()
         reply = await request
         assert reply.is_success, reply.text

@@ -19,7 +19,7 @@ def keys(client, ids):
 
 
 async def held(keys, workspace_id):
-    """Ids of the keys that are there."""
+    """The ids of the existing keys."""
     return {key.id for key in await keys.list_page(workspace_id)}
 
 

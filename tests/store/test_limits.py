@@ -1,4 +1,4 @@
-"""How many agents, policies and keys a workspace may have: checked where they are created, so exactly."""
+"""The numbers of agents, policies and keys in a workspace: limited exactly, by the scripts that create them."""
 
 import asyncio
 

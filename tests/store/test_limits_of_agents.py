@@ -1,4 +1,4 @@
-"""Limits on an agent's policies: the store processes their rate limits in one step, during which everybody waits."""
+"""Limits on an agent's policies, because the store processes their rate limits in one step."""
 
 import asyncio
 import random
@@ -58,7 +58,7 @@ async def other_replica(request, client, ids):
 
 @pytest.fixture
 def held(policies, workspace_id, agent_id):
-    """How many rate limits the agent has, as its policies say it."""
+    """How many rate limits the agent's policies have."""
 
     async def look():
         return sum(rate_limit_count(each.rules) for each in await policies.list_page(workspace_id, agent_id))

@@ -1,4 +1,4 @@
-"""Records that take long to read leave the loop free meanwhile."""
+"""Reading long records does not block the loop."""
 
 import json
 import threading

@@ -31,7 +31,7 @@ GUARD = {"name": "g", "kind": PolicyKind.GUARDRAIL, "rules": [ToolDenylist(tools
 
 @pytest.fixture(params=["agent", "group", "workspace"])
 async def owner(request, agent):
-    """Whose policies they are, as the arguments that name it."""
+    """The owner of the policies, as the arguments that name it."""
     return {"agent": {"agent_id": agent.id}, "group": {"group": "crew"}, "workspace": {}}[request.param]
 
 

@@ -1,4 +1,4 @@
-"""Versions of a policy: each is kept with who made it and why, so many of them, and can be made current again."""
+"""Versions of a policy: a limited number, each with who made it and why; any can be restored."""
 
 import pytest
 from msgspec.structs import replace
@@ -45,7 +45,7 @@ async def listed(versions, workspace_id, policy, limit=None):
 
 
 def content(policy):
-    """What of a policy a version brings back."""
+    """The part of a policy that a rollback restores."""
     return replace(policy, version=0, updated_ms=0)
 
 

@@ -136,7 +136,7 @@ async def test_an_invalid_key_is_not_rotated(keys, callers, client, workspace_id
 
 
 async def _pointers(client, workspace_id):
-    """What leads to records of the workspace. Only tests scan."""
+    """The pointers to records of the workspace. Only tests scan."""
     found, cursor = {}, 0
     while True:
         cursor, names = await client.call("SCAN", cursor, "MATCH", "remit:key:*", "COUNT", 1000)

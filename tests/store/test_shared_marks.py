@@ -1,4 +1,4 @@
-"""Every agent's commits leave the marks that rules need, from the first policy that names them to the last."""
+"""Every agent's commits leave the marks that rules need, as long as any policy names them."""
 
 import pytest
 from deciding import Scene
@@ -25,7 +25,7 @@ DAYS = 2_678_400
 
 
 class Watched:
-    """An agent that no policy of these tests governs, and what a commit of its has to know."""
+    """An agent that none of these tests' policies governs, and the tokens and marks that its commits need."""
 
     def __init__(self, client, ids, workspace_id) -> None:
         self.client, self.workspace_id = client, workspace_id
@@ -41,7 +41,7 @@ class Watched:
         return governed.tokens.workspace, governed.shared_marks
 
     async def after(self, change):
-        """Whether the change moved the token; the marks, and what it gave."""
+        """Whether the change replaced the token; the marks; and its result."""
         before, _ = await self.known()
         given = await change
         token, marks = await self.known()

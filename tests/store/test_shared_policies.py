@@ -1,4 +1,4 @@
-"""Policies of groups and of the whole workspace: whom they govern, what a change of one costs, and their bounds."""
+"""Policies of groups and of the whole workspace: whom they govern, what a change replaces, and their limits."""
 
 import pytest
 from deciding import Scene, quota

@@ -1,4 +1,4 @@
-"""Watching something together."""
+"""Shared polling."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from app.store.shared_polling import SharedPolling
 
 
 class Looks:
-    """Stands for the store: what it shows next, and how often it was looked at."""
+    """Stands in for the store: what it shows next, and how often it was polled."""
 
     def __init__(self):
         self.value, self.count, self.looked = 0, 0, asyncio.Event()

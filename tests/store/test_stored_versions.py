@@ -1,4 +1,4 @@
-"""Versions in the store: the script that makes a change checks the version that it was made for."""
+"""Versions in the store: the script that makes a change checks the version it was based on."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Threads that run beside a test until it ends them."""
+"""Threads that run next to a test until it ends them."""
 
 import threading
 from typing import Self

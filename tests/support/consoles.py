@@ -9,7 +9,7 @@ from forked import Forked
 
 
 def run_console(words, env, cwd=None, stdin=None) -> subprocess.CompletedProcess[str]:
-    """The same as `subprocess.run([sys.executable, "-m", "app.cli", *words], …)`, with output as text."""
+    """Like `subprocess.run([sys.executable, "-m", "app.cli", *words], …)`, with output as text."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
         given.write(stdin or "")
         given.seek(0)

@@ -1,4 +1,4 @@
-"""A key of the wrong type in the way of a script."""
+"""Puts a key of the wrong type in a script's way."""
 
 from collections.abc import Collection
 from typing import Any

@@ -2,7 +2,7 @@ import pytest
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that a test advances."""
 
     def __init__(self):
         self.now = 1000.0

@@ -49,19 +49,19 @@ tenant = tenant_on("silent")
 
 @pytest.fixture
 def webhook(tenant, receiver):
-    """A webhook that is told of everything, as its creation was answered."""
+    """A webhook that gets every event, as the answer to its creation shows it."""
     return subscribe(tenant, receiver.url)
 
 
 class Sending:
-    """The sender of the background process, one round at a time."""
+    """The background process's sender, run one round at a time."""
 
     def __init__(self, tenant, settings):
         self._tenant, self._settings = tenant, settings
         self.in_store = tenant.in_store
 
     def round(self, attempt_s=5.0):
-        """Every webhook has been served once."""
+        """Serve every webhook once."""
         self.in_store(lambda client: self._round(client, attempt_s))
 
     async def _round(self, client, attempt_s):

@@ -112,7 +112,7 @@ def test_a_setting_can_allow_a_network_and_http():
 
 
 class Names:
-    """What a name is looked up as: another answer each time, the last one for ever. asked: how often."""
+    """Scripted look-ups of a name: one answer after the other, repeating the last. asked: how often."""
 
     def __init__(self, monkeypatch, *answers):
         self.answers, self.asked = list(answers), 0

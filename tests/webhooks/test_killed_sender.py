@@ -57,11 +57,11 @@ def test_a_killed_sender_loses_no_event(valkey_store, tmp_path, receiver):
 
 
 def told(receiver):
-    """The policies of which it was told."""
+    """The policies of the events received."""
     return {json.loads(body)["data"]["change"]["resourceId"] for _, body in list(receiver.got)}
 
 
 def _end_the_lease(store, tenant, webhook):
-    """As if the minute had passed for which the dead one has it."""
+    """As if the dead process's lease had expired."""
     with redis.Redis(port=store.port) as client:
         client.delete(f"remit:{{{tenant.id}}}:webhook:{webhook['id']}:lease")

@@ -1,4 +1,4 @@
-"""A receiver that asks for a wait gets one, of at most four hours."""
+"""A receiver can ask for a wait, of at most four hours."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -92,7 +92,7 @@ async def make_due(client, workspace_id, webhook_id):
 
 
 async def let_the_wait_end(client, workspace_id, webhook_id, began_ms):
-    """As if somebody had waited: ten minutes were asked for, give or take what the test took."""
+    """As if the ten minutes that were asked for had passed."""
     outbox = Keyspace(workspace_id).webhook_outbox(webhook_id)
     until_ms = int(await client.call("HGET", outbox, "quiet_until_ms"))
     now_ms = await store_time_ms(client)

@@ -31,7 +31,7 @@ calls = st.dictionaries(texts, values, max_size=30)
 
 
 def message(parameters, reason="why", tool="refund.create", name="runtime", context=None):
-    """What is sent about a call that waits."""
+    """The message about a call that waits."""
     entry = {"agentId": "agent", "toolName": tool, "reason": reason, "parameters": parameters}
     approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z"}
     approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}}

@@ -45,7 +45,7 @@ class Case:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Short if no answer will come, otherwise long enough for a busy machine."""
+        """Short limits if no answer will come, otherwise long enough for a busy machine."""
         return HURRY if self.name in UNANSWERED else PATIENT
 
 

@@ -88,7 +88,7 @@ class CutOff(bytes):
 
 
 class Drips(bytes):
-    """An answer that comes a byte at a time, from the first one on."""
+    """An answer that arrives one byte at a time."""
 
 
 DRIP_S = 0.02

@@ -23,7 +23,7 @@ def test_decisions_are_typed(remit, agent):
 
 @pytest.mark.parametrize("text", ["é" * (1 << 19), "\U0001f600", "\u2028", 'a"\\\n\0', "\x7f"])
 def test_the_log_has_exactly_what_was_asked(remit, agent, admin, text):
-    """In any script, and in no more bytes than necessary."""
+    """With any script of characters, in no more bytes than necessary."""
     decision = remit.authorize(agent, "refund.create", {"amount": 1, "note": text})
     noted = admin.send(calls.get_audit_entry(decision.id)).parameters["note"]
     assert noted == text or noted["length"] == len(text)

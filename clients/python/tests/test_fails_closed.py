@@ -25,7 +25,7 @@ OVER_HTTPX = [case for case in CASES if case.name != "drips a header without end
     ids=lambda one: one.name if hasattr(one, "name") else "httpx" if one else "sockets",
 )
 def test_a_tool_does_not_run_without_a_yes(case, options, at):
-    """Over the two ways that it has of asking."""
+    """Over both kinds of connections."""
     ran = []
     with Remit(at(case), KEY, http_options=options, **case.limits) as remit:
         guarded = remit.guard("bot", "tool")(lambda: ran.append(1))
@@ -40,7 +40,7 @@ def test_a_tool_does_not_run_without_a_yes(case, options, at):
 @pytest.mark.parametrize("options", [None, {"http2": False}], ids=["asyncio", "httpx"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_an_async_tool_does_not_run_without_a_yes(case, options, at):
-    """Over the two ways that it has of asking."""
+    """Over both kinds of connections."""
     ran = []
 
     async def tool():

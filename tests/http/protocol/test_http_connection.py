@@ -1,4 +1,4 @@
-"""A connection's states: each has its end, in time and in bytes, and nothing overtakes anything."""
+"""A connection's states: each is limited in time and in bytes, and requests are answered in order."""
 
 import json
 

@@ -174,7 +174,7 @@ def mixed(rng):
 
 @pytest.fixture
 def calls_are_answered_here(monkeypatch):
-    """Calls go the way of Remit's own, as far as this test."""
+    """Calls take Remit's direct path up to this test."""
     monkeypatch.setattr(dispatch, "Application", Application)
     monkeypatch.setattr(dispatch, "respond", respond)
     monkeypatch.setattr(dispatch, "known_caller", lambda _services, headers: dict(headers).get(b"te"))

@@ -1,4 +1,6 @@
-"""Connections that change lane: which do, what is left of them, and what a client sees if the other lane is stuck."""
+"""Connections that move to the other lane: which ones do, what moves with them, and what clients see if that lane is
+stuck.
+"""
 
 import asyncio
 import json
@@ -21,7 +23,7 @@ LARGE = b"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" 
 
 
 class Pair:
-    """One lane, in which a connection is played, and the other one, at the end of the channel."""
+    """A lane with a simulated connection, and the other lane at the end of the channel."""
 
     def __init__(self, *, is_fast):
         self.ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -38,7 +40,7 @@ class Pair:
         return self.far_end
 
     def moved(self):
-        """The bytes with which connections have moved until now."""
+        """The bytes with which connections have moved so far."""
         while (moved := self.there._next()) is not None:
             moved.connection.close()
             self.came.append(moved)
@@ -60,10 +62,10 @@ def make_pair():
 
 
 HIDDEN = b'POST /v1/authorize HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{"a": 0\r\n\r\n'
-"""A chunk that is not complete, and ends as a body does."""
+"""An incomplete chunk that ends like a body."""
 
 BITS = CHUNKED.replace(b"4\r\nbody", b"1\r\nb\r\n" * 60 + b"4\r\nbody")
-"""A short body in many chunks, which take long to put together."""
+"""A short body in so many chunks that joining them takes long."""
 
 TRAILERS = CHUNKED[:-2] + b"a:\r\n" * 200 + b"\r\n"
 LONG = b"x" * (IN_THE_LOOP_BYTES + 1)

@@ -257,7 +257,7 @@ class TestWhatIsJudged:
 
 
 class TestWhoLeavesFirst:
-    """Neither side waits for one that has gone."""
+    """Neither side waits for one that has disconnected."""
 
     def test_a_server_that_crashes_fails_what_was_open(self, lines, faulty):
         talk = lines(faulty(None).url, "--timeout", "60")

@@ -31,7 +31,7 @@ ALONE = StdioServerParameters(command=SERVER[0], args=SERVER[1:])
 
 
 async def seen_of(server):
-    """All that a client sees of the server: pages, answers, notifications, and what it is asked itself."""
+    """Everything a client sees of the server: pages, answers, notifications, and requests to itself."""
     asked = []
 
     async def sample(context, params):
