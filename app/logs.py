@@ -4,6 +4,7 @@ A line never contains a raw key, whatever logged it, and a caller's input cannot
 """
 
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -114,7 +115,7 @@ class TerminalLines(TextLines):
         clock = _time(record)[11:23]
         if record.name == _decisions.name:
             told = vars(record)
-            colour = _COLOURS.get(told["result"], "")
+            colour = "" if os.environ.get("NO_COLOR") else _COLOURS.get(told["result"], "")
             agent = f"{told['agent']} ({told['agent_id']})" if "agent" in told else told["agent_id"]
             line = f"{agent}  {told['tool']}  {told['reason']} ({told['ms']:.1f} ms)"
             return f"{clock}  {colour}{told['result']:9}{_PLAIN if colour else ''}  {self._shown(line)}"

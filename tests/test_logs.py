@@ -108,8 +108,11 @@ def decided(**changes: object) -> logging.LogRecord:
     )
 
 
-def test_a_decision_on_a_terminal_is_one_line_with_its_result_in_colour():
+def test_a_decision_on_a_terminal_is_one_line_with_its_result_in_colour(monkeypatch):
     """Time, result, agent, tool, reason, milliseconds."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in TerminalLines().format(decided())
+    monkeypatch.setenv("NO_COLOR", "")
     line = TerminalLines().format(decided())
     clock, rest = line[:12], line[12:]
     assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}", clock)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from app.cli.agent_tools import list_tools
 from app.cli.find import find_agent
 from app.cli.groups import CommandGroup
-from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias
+from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias, asks_first
 from app.cli.session import print_json, with_services
 from app.cli.tables import counted, print_record, print_table
 from app.model.agents import Agent, AgentStatus
@@ -187,7 +187,7 @@ def activate_agent(workspace: str, agent: str, as_json: bool, reason: str) -> No
 @agents.command("revoke")
 @WORKSPACE
 @click.argument("agent")
-@click.confirmation_option(prompt="A revoked agent stays revoked. Go on?", help="Do not ask.")
+@asks_first("A revoked agent stays revoked. Go on?")
 @JSON
 @REASON
 def revoke_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
@@ -198,7 +198,7 @@ def revoke_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None
 @agents.command("delete")
 @WORKSPACE
 @click.argument("agent")
-@click.confirmation_option(prompt="Its policies and quotas are deleted, too. Go on?", help="Do not ask.")
+@asks_first("Its policies and quotas are deleted, too. Go on?")
 @JSON
 @REASON
 def delete_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:

@@ -1,6 +1,9 @@
 """`remit`: the console. Results go to stdout, the rest to stderr; exit codes: 0 = done, 1 = failed, 2 = misused."""
 
 import errno
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,6 +42,20 @@ _LONGEST = 2_000
 class Console(LazyGroup):
     """Turns an error in a setting, the store or the request into one sentence on stderr."""
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command; an error in writing its help is one sentence, too."""
+        _open_what_is_closed()
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            click.echo(f"Error: {_failed(error)}", err=True)
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - the rest is not written at the exit
+            sys.exit(1)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """The command's context; without colours if NO_COLOR says so."""
+        return super().make_context(*args, **extra | ({"color": False} if os.environ.get("NO_COLOR") else {}))
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for each in args:
             try:
@@ -66,8 +83,19 @@ class Console(LazyGroup):
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has enough, which is no failure
                 raise
-            where = "the output" if error.filename is None else error.filename
-            raise click.ClickException(f"{where}: {error.strerror or error}") from None
+            raise click.ClickException(_failed(error)) from None
+
+
+def _failed(error: OSError) -> str:
+    where = "the output" if error.filename is None else error.filename
+    return f"{where}: {error.strerror or error}"
+
+
+def _open_what_is_closed() -> None:
+    """Standard input, output and error exist, if only to read and write nothing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
 @click.group(cls=Console, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,6 +1,7 @@
 """Options shared by several commands, and the types of their values."""
 
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -53,6 +54,25 @@ LONG_TEXT = Text("text", 0, 2000, lines=True)
 REASON = click.option(
     "--reason", type=Text("text", 0, 500), default="", help="Why, for readers of the trail of changes."
 )
+
+
+def asks_first(question: str) -> Callable[[F], F]:
+    """The option --yes; without it the command asks, on standard error, and does nothing unless the answer is yes."""
+
+    def ask(ctx: click.Context, _: click.Parameter, yes: bool) -> None:
+        if yes or ctx.resilient_parsing:
+            return
+        try:
+            agreed = click.confirm(question, err=True)
+        except click.Abort:
+            if sys.stdin.isatty():
+                raise
+            click.echo(err=True)
+            raise click.ClickException("Nobody answers; --yes does it without asking") from None
+        if not agreed:
+            raise click.Abort
+
+    return click.option("--yes", is_flag=True, callback=ask, expose_value=False, help="Do not ask.")
 
 
 class AgentAlias(click.ParamType[str]):

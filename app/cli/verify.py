@@ -145,7 +145,7 @@ def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
     name = "--since-checkpoint" if file is None else f"--checkpoint-file {file}"
     try:
         if file is not None:
-            line = file.read_text() if file.exists() else None
+            line = file.read_text("utf-8", errors="replace") if file.exists() else None
         elif line == "-":
             line = sys.stdin.readline()
         return None if line is None else Checkpoint.parse(line)

@@ -51,7 +51,7 @@ def read_parts(folder: Path, text: str) -> dict[str, Part]:
     names = order[1].split() if order else []
     if sorted(names) != sorted(path.stem for path in folder.glob("*.lua")):
         raise ValueError(f"{folder}: the files are not the PARTS of the script")
-    parts = {name: parse_part(name, (folder / f"{name}.lua").read_text()) for name in names}
+    parts = {name: parse_part(name, (folder / f"{name}.lua").read_text("utf-8")) for name in names}
     places = set(_PLACE.findall(text))
     for name, part in parts.items():
         if not part.sections.keys() <= places:

@@ -89,7 +89,7 @@ def _numbered(name: str, kind: str, words: list[tuple[str, str, str]]) -> tuple[
     return tuple(fixed), tuple(repeated), tuple(last)
 
 
-_BY_NAME = {path.stem: parse_script(path.stem, path.read_text()) for path in sorted(LUA.glob("*.lua"))}
+_BY_NAME = {path.stem: parse_script(path.stem, path.read_text("utf-8")) for path in sorted(LUA.glob("*.lua"))}
 COMMIT_PARTS = read_parts(LUA / "commit_decision", _BY_NAME["commit_decision"].text)
 """Parts that a commit may need; `commit_with_parts` is the script for commits that need any."""
 _COMMITS = {

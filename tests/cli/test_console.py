@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -407,3 +408,41 @@ def test_a_path_in_the_url_is_part_of_what_is_asked(remit, replica):
         "approvals", "list", REMIT_URL=f"{replica.base_url}/below/", REMIT_API_KEY=replica.env["REMIT_BOOTSTRAP_KEY"]
     )
     assert (ran.returncode, ran.stderr) == (1, "Error: Nothing is served at this path; /docs lists what is\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        ("--help > /dev/full", 1, "Error: the output: No space left on device\n"),
+        ("agents --help > /dev/full", 1, "Error: the output: No space left on device\n"),
+        ("policies schema > /dev/full", 1, "Error: the output: No space left on device\n"),
+        ("policies schema >&-", 0, ""),
+        ("policies schema 2>&- | head -c 9", 0, ""),
+    ],
+)
+def test_an_output_that_takes_nothing_ends_no_command_with_a_traceback(words, code, error):
+    """A full disk is a failure, in help too; a closed output is not."""
+    remit = shlex.join([sys.executable, "-m", "app.cli"])
+    ran = subprocess.run(f"{remit} {words}", shell=True, text=True, capture_output=True, env=clean_env(), check=False)
+    assert (ran.returncode, ran.stderr) == (code, error)
+
+
+@pytest.mark.slow
+def test_a_question_that_nobody_can_answer_names_the_option_that_answers_it(remit, workspace):
+    """In a pipeline, and without a standard input at all."""
+    agent_id = json.loads(remit("agents", "create", "kept", "-w", workspace["id"], "--json").stdout)["id"]
+    for verb in ("delete", "revoke"):
+        ran = remit("agents", verb, agent_id, "-w", workspace["id"])
+        assert (ran.returncode, ran.stderr.splitlines()[-1]) == (
+            1,
+            "Error: Nobody answers; --yes does it without asking",
+        )
+    assert remit("agents", "show", agent_id, "-w", workspace["id"]).returncode == 0
+
+
+def test_no_color_is_obeyed(monkeypatch):
+    """Whatever value it has, as https://no-color.org says; an empty one means nothing."""
+    for value, is_coloured in (("1", False), ("", True)):
+        monkeypatch.setenv("NO_COLOR", value)
+        assert main.make_context("remit", ["serve"]).color is (None if is_coloured else False)
