@@ -14,7 +14,8 @@ from app.audit.export import export
 from app.http.api.audit_export import gzipped
 from app.model.audit import AuditQuery
 from app.model.exports import Format
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import Client
+from app.redis_client.clients import open_client
 from bench.harness.audit_data import AGENTS, write_both
 from bench.harness.bench import Bench
 from bench.harness.processes import Store

@@ -15,7 +15,8 @@ from redis.asyncio import Redis
 from app.audit.log import AuditLog
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import Client
+from app.redis_client.clients import open_client
 from bench.harness.audit_data import (
     AGENTS,
     RARE,

@@ -8,7 +8,7 @@ import uvloop
 from redis.asyncio import Redis
 
 from app.audit.sealer import Sealer
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from bench.harness.audit_data import PlainLog, append, entries
 from bench.harness.bench import Bench
 from bench.harness.processes import Store

@@ -13,7 +13,7 @@ from app.model.agents import Agent
 from app.model.policies import Policy
 from app.model.replays import ReplayTask
 from app.model.rules import Rules
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.replay import Replay
 from app.replay.history import History
 from bench.harness.audit_data import AGENTS, START_MS, STEP_MS, append_and_seal

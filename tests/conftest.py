@@ -19,7 +19,7 @@ from servers import PATIENT, Replica, Store, store_binaries
 from tenants import tenant_on
 
 from app.model.ids import Ids
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.settings import Settings
 
 STORES = ("fakeredis", "redis", "valkey")

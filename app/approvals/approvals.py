@@ -19,9 +19,9 @@ from app.model.approvals import OPEN, Approval, ApprovalQuery, ApprovalStatus, G
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.model.versions import Versions
-from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.client import Client, Value
 from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record
+from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import DECIDE_APPROVAL
 from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace

@@ -12,8 +12,9 @@ from app.loop_turns import take_turn
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
-from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.client import Client, Value
 from app.redis_client.foreign_data import reading
+from app.redis_client.replies import check_reply
 from app.redis_client.scripts import END_APPROVAL
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import own_records

@@ -18,8 +18,8 @@ from app.errors import StoreUnavailable
 from app.model.decisions import FOREVER_US, AuthorizeRequest, Decision, Plan, ShadowPlan, Tokens
 from app.model.keys import Caller
 from app.pdp import CompiledAgent
-from app.redis_client.client import is_reply
 from app.redis_client.packed_call import ScriptCall
+from app.redis_client.replies import is_reply
 from app.redis_client.scripts import COMMIT_WITH_PARTS
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token

@@ -10,8 +10,9 @@ from app.model.quotas import MICRO
 from app.model.rules import Sequenced
 from app.pdp.explained import Place, RuleState
 from app.pdp.trace import RuleTrace, Trace
-from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.client import Client, Value
 from app.redis_client.foreign_data import reading
+from app.redis_client.replies import check_reply
 from app.redis_client.scripts import READ_QUOTAS
 from app.store.keyspace import Keyspace, keyspace_of
 

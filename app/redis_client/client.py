@@ -1,7 +1,4 @@
-"""The cold paths' client of the store: redis-py without its retries, and with a single kind of error.
-
-Long because every kind of call needs the same turn-taking and the same translation of errors.
-"""
+"""The cold paths' client of the store: redis-py without its retries, and with a single kind of error."""
 
 import asyncio
 import logging
@@ -16,20 +13,17 @@ from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
 from app.redis_client.faults import describe_fault, is_foreign
 from app.redis_client.foreign_data import ForeignData
+from app.redis_client.replies import check_reply
 from app.redis_client.scripts import READ_SNAPSHOT, Script
-from app.redis_client.urls import StoreUrl, open_cluster, open_redis
 
 log = logging.getLogger(__name__)
 Value = str | int | bytes
 _Reply = TypeVar("_Reply")
 MIN_TIMEOUT_S = 2.0
 """Cold paths move more data than a decision does, and a slow reply to one call delays no other."""
-_AT_ONCE = 64
+AT_ONCE = 64
 """Concurrent calls in one client; others wait their turn. redis-py refuses beyond 100 connections."""
 _WAIT_MS = 1_000
-_DECISIONS_AT_ONCE = 1024
-"""Used if decisions go through a client instead of the pipelined connection: a call that hangs must not block
-others."""
 
 
 class Client:
@@ -40,7 +34,7 @@ class Client:
     """
 
     def __init__(
-        self, redis: Any, patience_s: float = MIN_TIMEOUT_S, at_once: int = _AT_ONCE, wait_replicas: int = 0
+        self, redis: Any, patience_s: float = MIN_TIMEOUT_S, at_once: int = AT_ONCE, wait_replicas: int = 0
     ) -> None:
         self._redis = redis
         self._wait_replicas = wait_replicas
@@ -261,33 +255,3 @@ def _read_outcome(task: asyncio.Task[Any]) -> None:
     """Retrieve the result, so that no unawaited failure is logged."""
     if not task.cancelled():
         task.exception()
-
-
-def check_reply(script: Script, reply: Any) -> list[Any]:
-    """The reply, if the script can give it; raises StoreUnavailable otherwise, as such a store cannot be trusted."""
-    if not is_reply(script, reply):
-        raise StoreUnavailable(f"The store gave a reply that the script {script.name} cannot give")
-    checked: list[Any] = reply
-    return checked
-
-
-def is_reply(script: Script, reply: Any) -> bool:
-    """Whether the script can give this reply."""
-    return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
-
-
-def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replicas: int = 0) -> Client:
-    """A client for the URL; nothing is sent yet.
-
-    timeout_ms: a call without a reply for this long fails; at least two seconds, except for a `prompt` client, for
-    calls that a decision waits for. wait_replicas: how many replicas must confirm each change.
-    redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
-    redis+cluster://host:port (rediss+… for TLS).
-    """
-    where = StoreUrl.parse(url)
-    timeout_s = timeout_ms / 1000 if prompt else max(MIN_TIMEOUT_S, timeout_ms / 1000)
-    kind = DeadlineClient if prompt else Client
-    if where.topology == "cluster":
-        at_once = _DECISIONS_AT_ONCE if prompt else _AT_ONCE
-        return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once, wait_replicas)
-    return kind(open_redis(where, timeout_s, _AT_ONCE), timeout_s, wait_replicas=wait_replicas)

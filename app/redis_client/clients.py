@@ -1,14 +1,19 @@
-"""The clients of a replica, which all follow the store's current master."""
+"""Opens clients of the store: one by itself, or those of a replica, which all follow the current master."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import AT_ONCE, MIN_TIMEOUT_S, Client, DeadlineClient
+from app.redis_client.cluster import Cluster
 from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import Script
-from app.redis_client.urls import MasterLocator, StoreUrl
+from app.redis_client.urls import MasterLocator, StoreUrl, open_cluster, open_redis
+
+_DECISIONS_AT_ONCE = 1024
+"""Used if decisions go through a client instead of the pipelined connection: a call that hangs must not block
+others."""
 
 
 class Clients(NamedTuple):
@@ -50,3 +55,20 @@ async def open_clients(
             stack.push_async_callback(handover.close)
             handover.open()
         yield Clients(cold, prompt, pipelined)
+
+
+def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replicas: int = 0) -> Client:
+    """A client for the URL; nothing is sent yet.
+
+    timeout_ms: a call without a reply for this long fails; at least two seconds, except for a `prompt` client, for
+    calls that a decision waits for. wait_replicas: how many replicas must confirm each change.
+    redis://, rediss://, unix:// as redis-py has them; redis+sentinel://host:port,host:port/SERVICE[/DB];
+    redis+cluster://host:port (rediss+… for TLS).
+    """
+    where = StoreUrl.parse(url)
+    timeout_s = timeout_ms / 1000 if prompt else max(MIN_TIMEOUT_S, timeout_ms / 1000)
+    kind = DeadlineClient if prompt else Client
+    if where.topology == "cluster":
+        at_once = _DECISIONS_AT_ONCE if prompt else AT_ONCE
+        return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once, wait_replicas)
+    return kind(open_redis(where, timeout_s, AT_ONCE), timeout_s, wait_replicas=wait_replicas)

@@ -1,6 +1,10 @@
 """Replies of the store in the form that callers use."""
 
+from typing import Any
+
+from app.errors import StoreUnavailable
 from app.redis_client.foreign_data import number_of
+from app.redis_client.scripts import Script
 
 _DIGITS = 18
 """More digits than any counter or time in ms has."""
@@ -25,3 +29,16 @@ def number_or_none(text: str | None) -> int | None:
 def count_of(raw: bytes | None) -> int:
     """The number in an undecoded reply; 0 if it is missing or not a number that our counters can hold."""
     return int(raw) if raw is not None and raw.isdigit() and len(raw) <= _DIGITS else 0
+
+
+def check_reply(script: Script, reply: Any) -> list[Any]:
+    """The reply, if the script can give it; raises StoreUnavailable otherwise, as such a store cannot be trusted."""
+    if not is_reply(script, reply):
+        raise StoreUnavailable(f"The store gave a reply that the script {script.name} cannot give")
+    checked: list[Any] = reply
+    return checked
+
+
+def is_reply(script: Script, reply: Any) -> bool:
+    """Whether the script can give this reply."""
+    return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies

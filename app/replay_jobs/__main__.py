@@ -12,7 +12,7 @@ from app.errors import AppError
 from app.model.ids import Ids
 from app.model.redaction import Redactor
 from app.model.replays import ReplayLine, ReplayTask
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.replay_jobs.replayer import Replayer
 from app.settings import Settings
 from app.store.agents import Agents

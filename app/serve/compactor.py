@@ -14,7 +14,7 @@ from app.audit.compactor import Compactor
 from app.audit.verification_rounds import VerificationRounds
 from app.model.ids import Ids
 from app.model.signer import Signer
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings
 from app.webhooks.delivery import Delivery

@@ -14,8 +14,8 @@ from app.model.ids import Ids, canonical_uuid
 from app.model.marks import shared_marks
 from app.model.versions import Versions
 from app.model.workspace_limits import WorkspaceLimits
-from app.redis_client.client import Client, Value, check_reply
-from app.redis_client.replies import as_record
+from app.redis_client.client import Client, Value
+from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 from app.redis_client.store_time import store_time_ms
 from app.store.agent_records import agent_of, fields_of

@@ -21,9 +21,9 @@ from app.model.catalog import (
 from app.model.changes import CONSOLE
 from app.model.text import FieldError, require_tool_name
 from app.model.versions import Versions
-from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.client import Client, Value
 from app.redis_client.foreign_data import reading
-from app.redis_client.replies import as_record
+from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import PUT_CATALOG
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor

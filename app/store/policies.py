@@ -17,8 +17,8 @@ from app.model.rules import PolicyRule
 from app.model.text import FieldError
 from app.model.versions import Versions
 from app.model.workspace_limits import WorkspaceLimits
-from app.redis_client.client import Client, Value, check_reply
-from app.redis_client.replies import as_record
+from app.redis_client.client import Client, Value
+from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import DELETE_POLICY
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import require_actor

@@ -27,8 +27,8 @@ from app.model.policy_sets import (
     settle,
 )
 from app.model.workspace_limits import WorkspaceLimits
-from app.redis_client.client import Client, Value, check_reply
-from app.redis_client.replies import as_record
+from app.redis_client.client import Client, Value
+from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import PUT_POLICIES
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor

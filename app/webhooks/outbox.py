@@ -8,9 +8,9 @@ from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.loop_turns import take_turn
 from app.model.webhooks import OF_LOG, Webhook
-from app.redis_client.client import Client, Value, check_reply
+from app.redis_client.client import Client, Value
 from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record
+from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_of, own_records

@@ -11,7 +11,8 @@ from redis.asyncio import Redis
 from app.audit.entry_format import line_of
 from app.audit.sealer import Sealer
 from app.model.ids import Ids
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import Client
+from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
 
 _some = random.Random(11)

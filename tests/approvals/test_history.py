@@ -5,7 +5,7 @@ import random
 import pytest
 from approvals_world import Clock, Clocked, World
 
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 STEPS = 10_000
 

@@ -14,7 +14,7 @@ import approvals_races as races
 import pytest
 from approvals_races import ANN, ASKER, BOB, LASTS_S, Scene, ask, ask_by_name, decide, expire, pass_time
 
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 FREELY = 10
 APPROVE, DENY, CANCEL = decide("approved"), decide("denied"), decide("cancelled", ASKER)

@@ -13,7 +13,8 @@ import sys
 
 from app.audit.compactor import Compactor
 from app.audit.sealer import Sealer
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import Client
+from app.redis_client.clients import open_client
 from app.settings import Settings
 
 

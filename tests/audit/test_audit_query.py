@@ -17,7 +17,8 @@ from app.audit.sealer import Sealer
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import Ids
-from app.redis_client.client import Client, open_client
+from app.redis_client.client import Client
+from app.redis_client.clients import open_client
 from app.redis_client.scripts import READ_FRAMES
 
 TOOLS = ["file.read", "file.write", 'odd "tool"\\', "päth.ö"]

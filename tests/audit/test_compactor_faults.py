@@ -18,7 +18,7 @@ from app.audit.scan import Scan
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.model.audit import AuditQuery
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
 pytestmark = pytest.mark.faults

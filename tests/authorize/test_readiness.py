@@ -9,7 +9,7 @@ from app.authorize import readiness
 from app.authorize.readiness import Readiness
 from app.errors import StoreUnavailable
 from app.lane import Lane
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 AWAY = "The store is out of reach"
 

@@ -13,7 +13,7 @@ from redis import Redis
 from servers import clean_env
 
 from app.audit.sealer import Sealer
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
 

@@ -10,7 +10,7 @@ from servers import clean_env
 
 from app.audit.sealer import Sealer
 from app.audit.segments import chain, pack, read_segment
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
 

@@ -13,7 +13,7 @@ from sessions import commands, require_printed, run, shell_in
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.redis_client.scripts import LUA, SCRIPTS
 from app.store import keyspace as module
 from app.store.keyspace import WORKSPACES, Keyspace

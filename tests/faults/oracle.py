@@ -19,7 +19,7 @@ import zstandard
 from audit_entries import entry_of
 
 from app.audit.verifier import Verifier
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 ANSWER_ONLY = {"allowed", "retryAfterSeconds", "code", "nextAction"}
 """Fields of an answer that its entry does not have."""

@@ -21,7 +21,7 @@ from app.audit.log import AuditLog
 from app.model.ids import Ids
 from app.model.signer import Signer
 from app.model.webhooks import WebhookEvent
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
 from app.webhooks.delivery import Attempt
 from app.webhooks.outbox import Outbox

@@ -12,7 +12,7 @@ from topologies import SEALING_FAST, Cluster, until
 from witness import Witness
 
 from app.errors import StoreUnavailable
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 MASTERS = 3
 LIMIT = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 3600}}

@@ -10,7 +10,7 @@ from servers import PATIENT, Replica
 from tenants import Tenant
 
 from app.audit.retention import Retention
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 
 @pytest.fixture(scope="module")

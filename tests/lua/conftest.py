@@ -6,7 +6,7 @@ import pytest
 from deciding import Scene
 from fake_store import FakeClient
 
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
 
 PATHS = ("fakeredis", "redis", "redis over the link", "valkey", "valkey over the link")

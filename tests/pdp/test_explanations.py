@@ -26,7 +26,7 @@ from app.model.explanations import Part
 from app.model.signer import UNSIGNED
 from app.pdp import compile_agent, decide
 from app.pdp.trace import trace
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 
 PHASES = [Phase.explicit, Phase.generate, Phase.shrink]
 PROFILE = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), phases=PHASES)

@@ -11,7 +11,7 @@ from app.errors import AgentNotFound, Unauthorized
 from app.model.agents import AgentStatus
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
 from app.store.policies import Policies
 from app.store.workspaces import Workspaces

@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import StoreUnavailable
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.redis_client.scripts import TAKE_LEASE
 from app.store.readiness import require_ready
 

@@ -14,7 +14,7 @@ from servers import Store, free_port
 
 from app.errors import StoreUnavailable
 from app.model.decisions import Decision, Result
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import COMMIT_DECISION
 

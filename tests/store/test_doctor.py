@@ -7,7 +7,7 @@ import pytest
 from consoles import run_console
 from servers import Store, clean_env
 
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.redis_client.replies import as_record
 from app.store.doctor import Severity, _clock, _memory, _role, _version, check_up
 

@@ -9,7 +9,7 @@ import pytest
 from profiles import examples
 
 from app.model.ids import Ids
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.store.api_keys import ApiKeys
 from app.store.workspaces import Workspaces
 

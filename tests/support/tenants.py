@@ -8,7 +8,7 @@ import pytest
 from servers import Replica
 
 from app.model.ids import Ids
-from app.redis_client.client import open_client
+from app.redis_client.clients import open_client
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.workspaces import Workspaces
