@@ -1,6 +1,7 @@
 """`remit approvals …`: decide waiting approvals with one's own key, over the API."""
 
 import json
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -100,9 +101,28 @@ def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:
 
 @approvals.command("watch")
 @URL
-def watch(url: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Ask nothing; print each change as a line of JSON.")
+def watch(url: str, as_json: bool) -> None:
     """Show each new request and ask: y = yes, n = no, note = write a note first, s = decide later."""
-    remote, shown = Remote.from_env(url), set[str]()
+    remote = Remote.from_env(url)
+    with suppress(KeyboardInterrupt, click.Abort):
+        if as_json:
+            _print_changes(remote)
+        else:
+            _ask_about_each(remote)
+        raise click.ClickException("The service has ended the stream; start this again, and it shows what is open")
+
+
+def _print_changes(remote: Remote) -> None:
+    """Print every open request, and then every change of an approval, as lines of JSON."""
+    for name, approval in remote.events("/v1/approvals/stream"):
+        waiting = reversed(remote.call("GET", "/v1/approvals?status=pending")) if name == LISTENING else [approval]
+        for each in waiting:
+            click.echo(json.dumps(each))
+
+
+def _ask_about_each(remote: Remote) -> None:
+    shown = set[str]()
     for name, approval in remote.events("/v1/approvals/stream"):
         if name == LISTENING:  # requests made before the stream was connected are listed first, so none is missed
             for waiting in reversed(remote.call("GET", "/v1/approvals?status=pending")):

@@ -198,19 +198,24 @@ def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> Non
 @audit.command("archive")
 @WORKSPACE
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-def archive_log(workspace: str, folder: Path) -> None:
+@JSON
+def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
     """Add every sealed segment that is not archived yet to FOLDER/<workspace id>/.
 
     Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention only drops archived
     segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set.
     """
 
-    async def write(services: "Services") -> int:
+    async def write(services: "Services") -> tuple[str, int]:
         workspace_id = await services.workspaces.find(workspace)
         with progress_bar("archiving") as progress:
-            return await services.audit.archive(folder, workspace_id, progress)
+            return workspace_id, await services.audit.archive(folder, workspace_id, progress)
 
-    click.echo(f"{counted(with_services(write), 'segment')} added")
+    workspace_id, added = with_services(write)
+    if as_json:
+        print_json({"folder": str(folder / workspace_id), "segmentsAdded": added})
+    else:
+        click.echo(f"{counted(added, 'segment')} added")
 
 
 audit.add_command(explain_decision)

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -152,3 +153,37 @@ def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica,
     assert remit(first, "--note", "seen").stdout == f"approval {first} is {becomes}\n"
     assert remit(first).returncode == 1
     assert json.loads(remit(second, "--json").stdout) == tenant.admin.get(f"/v1/approvals/{second}").json()
+
+
+def test_a_program_that_watches_gets_lines_of_json_and_is_asked_nothing(tenant, agent_id, asking_replica):
+    """What is open first, then each change; Ctrl-C is no failure."""
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    first = ask(tenant, agent_id, 1)["approval"]["id"]
+    env = {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
+    watching = Terminal("approvals", "watch", "--json", **env)
+    try:
+        assert json.loads(watching.until("\n"))["id"] == first
+        second = ask(tenant, agent_id, 2)["approval"]["id"]
+        found = json.loads(watching.until("\n"))
+        assert (found["id"], found["status"], found["parameters"]) == (second, "pending", {"amount": 2})
+        with asking_replica.client(key) as person:
+            person.post(f"/v1/approvals/{first}/deny", json={})
+        assert json.loads(watching.until("\n"))["status"] == "denied"
+        watching.process.send_signal(signal.SIGINT)
+        assert watching.process.wait(10) == 0
+    finally:
+        watching.close()
+
+
+def test_a_stream_that_the_service_ends_is_no_end_of_the_watch_without_a_word(tenant, store):
+    """A person who thinks that nothing is waiting would leave."""
+    stopping = Replica(store.url, REMIT_SECRET=SECRET, **PATIENT)
+    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    watching = Terminal("approvals", "watch", REMIT_URL=stopping.base_url, REMIT_API_KEY=key)
+    try:
+        watching.until("listening; Ctrl-C ends it")
+        stopping.stop()
+        watching.until("Error: The service has ended the stream; start this again, and it shows what is open")
+        assert watching.process.wait(10) == 1
+    finally:
+        watching.close()

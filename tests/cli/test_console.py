@@ -94,6 +94,17 @@ def test_the_page_of_the_documents_has_every_command_and_no_other():
     assert told == {" ".join(words) for words, command in COMMANDS.items() if not isinstance(command, click.Group)}
 
 
+def test_every_command_that_a_program_may_read_prints_json():
+    """With --json, or with a format of its own; a service writes log lines, and the schema is JSON."""
+    options = {words: {name for each in command.params for name in each.opts} for words, command in COMMANDS.items()}
+    without = {
+        words
+        for words, names in options.items()
+        if not isinstance(COMMANDS[words], click.Group) and not names & {"--json", "--format"}
+    }
+    assert without == {("serve",), ("compact",), ("policies", "schema")}
+
+
 def test_one_of_a_thing_is_called_like_many():
     """`remit key create` is `remit keys create`."""
     for one, many in SINGULAR.items():

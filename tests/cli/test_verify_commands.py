@@ -163,7 +163,9 @@ ALTERED = {
 @pytest.mark.parametrize("altered", ALTERED)
 def test_an_archive_that_was_altered_is_named(verify, tmp_path, workspace_id, altered):
     """By its file or its manifest, with exit code 1; the log's own report does not begin."""
-    assert verify(tmp_path, command="archive").stdout == "3 segments added\n"
+    added = json.loads(verify(tmp_path, "--json", command="archive").stdout)
+    assert added == {"folder": str(tmp_path / workspace_id), "segmentsAdded": 3}
+    assert verify(tmp_path, command="archive").stdout == "0 segments added\n"
     whole = verify("--archive", tmp_path)
     assert whole.returncode == 0
     assert "intact: archive: files up to segment 3 and entry 48, and that the log continues them" in whole.stderr
