@@ -13,6 +13,7 @@ import errno
 import logging
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum, StrEnum
@@ -83,6 +84,7 @@ class Lane:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffer = bytearray()
         self._hear: dict[int, Callable[[bytes], None]] = {}
+        self._lost, self._says_lost_at = 0, 0.0
         self._waiting: deque[Callable[[], None]] = deque()
         self._is_waiting = False
 
@@ -193,5 +195,13 @@ class Lane:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                     (descriptor,) = struct.unpack_from("i", descriptors)
                     return Moved(socket.socket(fileno=descriptor), data[_header.size :], arrived_us)
-            log.warning("a connection from the other lane was closed: this process may open no more files")
+            self._count_lost()
         return None
+
+    def _count_lost(self) -> None:
+        """A connection was closed because this process may open no more files; say so at most once a second."""
+        self._lost += 1
+        now = time.monotonic()
+        if now >= self._says_lost_at:
+            log.warning("connections from the other lane were closed, %d in all: no more files may be open", self._lost)
+            self._says_lost_at = now + 1.0

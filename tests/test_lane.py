@@ -4,12 +4,17 @@ import asyncio
 import os
 import resource
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.protocol import bounds
 from app.lane import MESSAGE_BYTES, Fate, Lane, Moved, Note, TakesLong
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -138,7 +143,7 @@ async def test_only_the_fast_lane_refuses_what_takes_long_and_only_while_the_slo
     fast.require_short()
 
 
-async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_are_not(lanes, connection):
+async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_are_not(lanes, connection, caplog):
     """The kernel drops a descriptor for which there is no room; the next connections are accepted again."""
     fast, slow = lanes
     client, served = connection
@@ -152,12 +157,47 @@ async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_a
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert found is None
+    assert "connections from the other lane were closed, 1 in all" in caplog.text
     assert fast.send(served.fileno(), b"kept", 0) is Fate.MOVED
     served.close()
     [moved] = let_in_all(slow)
     assert moved.request == b"kept"
     moved.connection.close()
     assert client.recv(1) == b""
+
+
+async def test_a_lane_that_ends_takes_those_behind_one_that_it_cannot_open(lanes, connection, caplog):
+    """A message without a descriptor is what is left of such a connection. All are told of in one line."""
+    fast, slow = lanes
+    for _ in range(3):
+        fast._channel.send(bytes(8) + b"lost")
+    assert fast.send(connection[1].fileno(), b"kept", 0) is Fate.MOVED
+    [moved] = let_in_all(slow)
+    assert moved.request == b"kept"
+    moved.connection.close()
+    assert len(caplog.records) == 1
+
+
+IN_FLIGHT = """
+import os, resource, socket
+from app.lane import Fate, Lane
+if not os.getuid():
+    os.setgroups([])
+    os.setuid(65534)
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+ends, lane, sent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET), Lane(), 0
+lane.take(ends[0], is_fast=True)
+while (fate := lane.send(0, b"x", 0)) is Fate.MOVED:
+    sent += 1
+print(sent, fate, lane.is_alone)
+"""
+
+
+def test_a_lane_that_has_too_many_connections_on_their_way_is_busy():
+    """The kernel counts those that no process has received yet (ETOOMANYREFS), and excepts who may raise the limit."""
+    found = subprocess.run([sys.executable, "-c", IN_FLIGHT], capture_output=True, text=True, check=True, cwd=ROOT)
+    sent, fate, is_alone = found.stdout.split()
+    assert (20 <= int(sent) <= 25, fate, is_alone) == (True, "busy", "False")
 
 
 def test_whatever_was_read_of_a_request_fits_into_a_message():
