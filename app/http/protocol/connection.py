@@ -128,9 +128,12 @@ class Connection:
             self._read_body(self._incoming.take())
             if was_idle and self.state is BODY:
                 self._wait_for(BODY)
+        elif self._incoming.is_blank:
+            if self._is_half_closed:
+                self._end("client")
         elif self._is_half_closed:
             self._break_off(_incomplete())
-        elif self.state is IDLE and self._incoming:
+        elif self.state is IDLE:
             self._wait_for(HEAD)
 
     def _read_body(self, data: bytes) -> None:

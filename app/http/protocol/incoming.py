@@ -30,6 +30,11 @@ class Incoming:
     def __bool__(self) -> bool:
         return bool(self._bytes)
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether no request has begun: nothing has come, or half of a blank line."""
+        return not self._bytes or self._bytes == b"\r"
+
     def add(self, data: bytes) -> None:
         if self._bytes:
             if isinstance(self._bytes, bytes):

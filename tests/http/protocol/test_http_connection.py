@@ -434,3 +434,38 @@ async def test_empty_lines_before_a_request_are_ignored(far_end, recorder, piece
     """RFC 9112, section 2.2; wherever reads split them."""
     await far_end.send(b"\r\n\r\n" + GET + b"\r\n" + GET + b"\r\n", piece)
     assert far_end.statuses == [200] * len(recorder.requests) == [200, 200]
+
+
+@pytest.mark.parametrize(
+    "pieces", [(GET + b"\r\n",), (GET, b"\r", b"\n"), (GET + b"\r", b"\n\r\n"), (b"\r", b"\n" + GET)]
+)
+async def test_blank_lines_are_no_beginning_of_a_request(pieces):
+    """Before one and after the last one, in any pieces: who sends nothing more has sent all of its requests."""
+    far_end = FarEnd(Recorder())
+    for piece in pieces:
+        await far_end.send(piece)
+    assert far_end.state == "idle"
+    await far_end.end()
+    assert (far_end.statuses, far_end.state) == ([200], "closed")
+
+
+async def test_blank_lines_behind_a_request_are_none_either_if_the_client_sends_no_more():
+    """They have come before the answer, and so has the end."""
+    far_end = FarEnd(Recorder())
+    buffer = far_end.protocol.get_buffer(-1)
+    sent = GET + b"\r\n"
+    buffer[: len(sent)] = sent
+    far_end.protocol.buffer_updated(len(sent))
+    await far_end.end()
+    assert (far_end.statuses, far_end.state) == ([200], "closed")
+
+
+async def test_blank_lines_do_not_keep_a_connection_open():
+    """Each half of one is the beginning of something; their time limit is that of a request all the same."""
+    far_end = FarEnd(Recorder())
+    await far_end.send(GET)
+    for _ in range(10):
+        await far_end.send(b"\r")
+        await far_end.send(b"\n")
+        await far_end.pass_time(bounds.IDLE_SECONDS / 10 + 0.1)
+    assert far_end.state == "closed"
