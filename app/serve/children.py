@@ -102,7 +102,7 @@ class Children:
     def stop(self, hurry: Callable[[], bool]) -> bool:
         """End all: first the replicas, which answer what they have accepted, then the compactor.
 
-        hurry: returns true once nobody wants to wait any longer. Returns whether all ended by themselves.
+        hurry: returns true once nobody wants to wait any longer. Returns whether all ended by themselves, and well.
         """
         for listener in self._listeners:
             listener.close()
@@ -115,7 +115,7 @@ class Children:
 
 
 def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> bool:
-    """Whether they ended by themselves."""
+    """Whether they ended by themselves, and well."""
     for child in children:
         child.process.terminate()
     deadline = time.monotonic() + _KILL_SECONDS
@@ -126,4 +126,4 @@ def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> bool:
         log.error("%s (pid %s) had to be killed", child.name, child.process.pid)
         child.process.kill()
         child.process.wait()
-    return not left
+    return not left and all(child.process.returncode == 0 for child in children)

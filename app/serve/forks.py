@@ -64,21 +64,21 @@ class _Parent:
         """Return the place of a child that is forked later; in the parent, exit with the children's code."""
         code, ending, missing = 0, False, set[int]()
         while self._children or (missing and not ending):
-            told = self._next_signal(missing, watches=not ending)
+            told = self._next_signal(missing)
             if told in _TOLD:
                 ending = True
                 self._end()
             for place, ended in self._ended():
+                was_killed = ended < 0 and -ended not in _TOLD
                 if ending:
-                    continue
-                if ended < 0 and -ended not in _TOLD:
+                    code = max(code, int(was_killed))
+                elif was_killed:
                     missing.add(place)
                     log.error("%s was killed by signal %s; starting another", self._names[place], -ended)
                 else:
                     code, ending = max(1, ended), True
                     self._end()
-            if not ending:
-                self._kill_still()
+            self._kill_still()
             for place in [] if ending else sorted(missing):
                 if time.monotonic() - self._born[place] >= _RESPAWN_SECONDS and self._fork_again(place, missing):
                     return place
@@ -95,10 +95,8 @@ class _Parent:
         missing.discard(place)
         return is_child
 
-    def _next_signal(self, missing: set[int], *, watches: bool) -> int | None:
+    def _next_signal(self, missing: set[int]) -> int | None:
         """The next signal; None if it is time to fork one of the missing, or to look at the others."""
-        if not watches:
-            return signal.sigwait(_SIGNALS)
         due = min([self._looks_at, *(self._born[place] + _RESPAWN_SECONDS for place in missing)])
         found = signal.sigtimedwait(_SIGNALS, max(0.0, due - time.monotonic()))
         return None if found is None else found.si_signo

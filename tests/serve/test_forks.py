@@ -122,6 +122,16 @@ def test_a_child_that_stands_still_is_killed_and_forked_again(make_family):
     assert "second has stood still for" in family.parent.stderr.read()
 
 
+def test_a_child_that_stands_still_does_not_keep_the_others_from_ending(make_family):
+    """It is killed although all end. What it had not finished is lost, so the code is not 0."""
+    takes_no_end = "signal.signal(signal.SIGTERM, lambda *_: hearts.beat(place))"
+    family = make_family(f"if place: {takes_no_end}, os.write(1, b'ready\\n')")
+    assert family.parent.stdout.readline() == "ready\n"
+    family.parent.terminate()
+    assert family.end() == 1
+    assert "second has stood still for" in family.parent.stderr.read()
+
+
 def test_a_child_that_is_killed_again_and_again_is_forked_once_a_second(make_family):
     family = make_family()
     began = time.monotonic()

@@ -20,7 +20,7 @@ import pytest
 import redis
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import ADMIN_KEY, Store
-from serving import REPLICA, Service, children_of, kill
+from serving import REPLICA, Service, all_gone, children_of, kill
 from tenants import Tenant
 
 pytestmark = pytest.mark.slow
@@ -342,6 +342,18 @@ def local_ports(pid: int, remote: int) -> list[int]:
         if f"socket:[{fields[9]}]" in sockets and int(fields[2].partition(":")[2], 16) == remote:
             found.append(int(fields[1].partition(":")[2], 16))
     return found
+
+
+def test_a_lane_that_hangs_outlives_its_service_by_ten_seconds_at_most(service, talk):
+    """Nobody is left who could start another replica, or end what is left of this one; its clients learn of the end."""
+    [replica] = service.children(REPLICA)
+    lanes = lanes_of(service)
+    os.kill(lanes["remit-slow"], signal.SIGSTOP)
+    waits = talk()
+    waits.send("GET", "/livez")
+    kill(service.process.pid)
+    assert waits.reader.read() == b""
+    assert all_gone([replica, *lanes.values()])
 
 
 class Mixed(threading.Thread):
