@@ -170,7 +170,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "user_pass,userpass,smtp_pass,mail_pass,ftp_pass,admin_pass,root_pass,database_pass,key_pass,rootpw,pw,psw,"
         "creds,contraseña,account_key,service_key,client_key,master_key,session_key,totp,mfa_code,verification_code,"
         "security_code,security_answer,access_code,recovery_code,recovery_codes,backup_code,backup_codes,code_verifier,"
-        "amz_signature,goog_signature,phpsessid,jsessionid,requirepass"
+        "amz_signature,goog_signature,phpsessid,jsessionid,requirepass,"
+        "passwort,kennwort,mot_de_passe,senha,cred,subscription_key,license_key,secure_string,string_data"
     )
     """Comma-separated words. A parameter whose name contains one of them is stored as `"[REDACTED]"`."""
 

@@ -10,9 +10,11 @@ _BLANK = frozenset(
         (0x17B4, 0x17B5),  # Khmer inherent vowels
         (0x180B, 0x180F),  # Mongolian variation selectors
         (0x2800, 0x2800),  # the Braille pattern without a dot
+        (0x2D7F, 0x2D7F),  # Tifinagh consonant joiner
         (0x3164, 0x3164),
         (0xFE00, 0xFE0F),  # variation selectors
         (0xFFA0, 0xFFA0),
+        (0x1107F, 0x1107F),  # Brahmi number joiner
         (0x13441, 0x13446),  # blanks and lost signs of Egyptian hieroglyphs
         (0x16FE4, 0x16FE4),  # Khitan filler
         (0x1D159, 0x1D159),  # a musical note without a head

@@ -40,12 +40,15 @@ _FIRST_WORDS = 64
 """The words among which the command's name is looked for: `sudo`, `env` and the like may come before it."""
 
 _VALUE = r"""(?P<value>(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^\s;&|"']++)++)"""
-_command = re.compile(r"""(?:[^;&|\n"']|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)++""", re.DOTALL)
+_command = re.compile(r"""(?:[\\^`]\r?+\n|[^;&|\n"']|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)++""", re.DOTALL)
+_passes = re.compile(r"\s-").search
+_may_pass = re.compile(rb"(?: |\\[tnr])-").search
 _may_name = re.compile("|".join(each.names for each in _COMMANDS).encode()).search
 
 
 def _gap(command: _Command) -> str:
-    return "|".join(gap for gap, wanted in ((r"[ \t=]++", command.apart), (r"(?=[^\s=])", command.attached)) if wanted)
+    apart, attached = r"(?:[ \t=]|[\\^`]\r?+\n)++", r"(?=[^\s=\\^`])"
+    return "|".join(gap for gap, wanted in ((apart, command.apart), (attached, command.attached)) if wanted)
 
 
 _options = tuple(re.compile(rf"(?<=\s)(?:{each.option})(?:{_gap(each)}){_VALUE}", re.DOTALL) for each in _COMMANDS)
@@ -54,12 +57,12 @@ _words = tuple(re.compile(rf"({each.option})(.*)", re.DOTALL).fullmatch for each
 
 def may_run_commands(made: bytes) -> bool:
     """Whether a string in this JSON may be a command that receives a secret."""
-    return b" -" in made and _may_name(made) is not None
+    return _may_pass(made) is not None and _may_name(made) is not None
 
 
 def without_option_values(text: str) -> str:
     """`text` without the values of short options that pass a secret to a known command."""
-    if " -" not in text:
+    if _passes(text) is None:
         return text
     kept: list[str] = []
     at = 0

@@ -18,8 +18,8 @@ _REMEMBERED_LENGTH = 64
 _LONGEST_NAME = 512
 """Longer names are treated as secret without being examined: that would take longer than the rest of the call."""
 
-_words = re.compile(r"""[\w .#\[\]="'-]{1,64}""").fullmatch
-"""The form of a string that is a name, or that selects a form field, such as `#password`."""
+_words = re.compile(r"""[\w ./#\[\]="'-]{1,64}""").fullmatch
+"""The form of a string that is a name, possibly with a path, or that selects a form field, such as `#password`."""
 
 _PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _KEY_KIND = range(6)
 """What a name in an object says: nothing; that its value is secret; that its value is a name; that its value belongs to
@@ -37,9 +37,9 @@ _IN_TEXTS = ("pass", "identified", "kty")
 
 _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
-    | {"label", "element", "selector", "locator", "placeholder", "type"}
+    | {"label", "element", "selector", "locator", "placeholder", "type", "id"}
 )
-_VALUE_WORDS = frozenset({"value", "values", "val", "v", "default", "text", "content"})
+_VALUE_WORDS = frozenset({"value", "values", "val", "v", "default", "text", "content", "input"})
 _SPECIAL = {"pass": _PASS, "kty": _KEY_KIND}
 _NESTED = frozenset({dict, list})
 Texts = Callable[[str], Any]

@@ -10,11 +10,14 @@ from app.model.command_secrets import may_run_commands, without_option_values
 from app.model.credentials import REDACTED
 from app.model.redaction import Redactor
 
-_QUOTED = r""""(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?"""
+_QUOTED = r"""\"{3}(?:(?!"{3}).)*+"{0,3}|'{3}(?:(?!'{3}).)*+'{0,3}|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?"""
 _SCHEME = r"(?:(?i:bearer|basic|token|digest|negotiate|apikey)[ \t]++)?"
 _word = re.compile(rf"""{_SCHEME}(?:\([^()\n]{{0,256}}+\)|(?:{_QUOTED}|[^\s&;"'|]++)++)""", re.DOTALL)
 _quoted = re.compile(_QUOTED, re.DOTALL)
 _rest_of_line = re.compile(r"\S[^\n]*+")
+_block = re.compile(r"(?:[ \t]*+\r?+\n)*+(?P<margin>[ \t]++)[^\n]*+(?:\n(?:(?P=margin)[^\n]*+|[ \t\r]*+(?=\n)))*+")
+"""Lines that are indented like the first of them."""
+
 _until_quote = re.compile(r"""[^\s"'][^\n"']*+""")
 _HEADER = r"(?P<name>(?i:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token))"
 _json_value = re.compile(
@@ -24,6 +27,45 @@ _json_value = re.compile(
 """The value of a JSON member that was cut off. In an object or array, everything that follows may belong to it."""
 
 _NAMED_VALUES = (
+    # `name: |` and a block of indented lines, as in YAML
+    (
+        re.compile(
+            r"""^[ \t]*+(?:-[ \t]++)?+["']?+(?P<name>[A-Za-z][\w.-]{0,63}+)["']?+:"""
+            r"""[ \t]*+[|>][-+0-9]{0,2}[ \t]*+\r?+\n""",
+            re.MULTILINE,
+        ),
+        _block,
+    ),
+    # `name="name"` in a part of a form, its value after an empty line
+    (
+        re.compile(
+            r"""\bname=["']?(?P<name>[\w.\[\]-]{1,64}+)["']?[^\n]{0,256}+\n(?:[^\r\n]++\r?+\n){0,8}+\r?+\n""",
+            re.IGNORECASE,
+        ),
+        _rest_of_line,
+    ),
+    # `key="name" value="value"`, as in XML and HTML
+    (
+        re.compile(
+            r"""\b(?:key|name|id)[ \t]*+=[ \t]*+["'](?P<name>[\w.:-]{1,64}+)["']"""
+            r"""[^<>]{0,256}?\bvalue[ \t]*+=[ \t]*+""",
+            re.IGNORECASE,
+        ),
+        _quoted,
+    ),
+    # `['name'] = value`, and `name: type = value`
+    (re.compile(r"""\[["'](?P<name>[\w.-]{1,64}+)["']\][ \t]*+(?::=|=(?!=))[ \t]*+"""), _word),
+    (
+        re.compile(
+            r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,63}+):[ \t]*+[A-Za-z][\w.|<>\[\]]{0,40}+[ \t]*+=(?!=)[ \t]*+"""
+        ),
+        _word,
+    ),
+    # `setName('value')`
+    (
+        re.compile(r"""(?<![A-Za-z])(?P<name>(?i:set|with|use|change|reset|update)[\w]{1,60}+)\([ \t]*+(?=["'])"""),
+        _quoted,
+    ),
     # `"name": value`, in JSON that is cut or embedded in other text, and in similar notations
     (re.compile(r"""["'](?P<name>[\w .-]{1,64})\\*+["'][ \t]*(?::|=>)\s*+"""), _json_value),
     # `NAME=value`, `--name=value`, `?name=value&…`
@@ -52,9 +94,12 @@ _NAMED_VALUES = (
     # `config set name value`
     (re.compile(r"\bconfig(?:ure)?[ \t]++set[ \t]++(?P<name>[\w./:-]{1,64}+)[ \t]++", re.IGNORECASE), _word),
     # `<name>value</name>`
-    (re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"), re.compile(r"[^<]++")),
+    (
+        re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"),
+        re.compile(r"(?:<!\[CDATA\[.*?(?:\]\]>|$)|[^<])++", re.DOTALL),
+    ),
     # `Name: value` on a line of its own, in quotes like a header in a command, or within a line
-    (re.compile(r"""^[ \t]*+(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+""", re.MULTILINE), _rest_of_line),
+    (re.compile(r"""^[ \t]*+(?P<name>[A-Za-z][\w-]{0,63}+)[ \t]{0,8}+:(?!=)[ \t]*+""", re.MULTILINE), _rest_of_line),
     (re.compile(r"""["'](?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+"""), _until_quote),
     (re.compile(rf"(?<![\w.-]){_HEADER}:[ \t]*+"), _until_quote),
     (re.compile(r"""(?<=[\s({\[,;])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]++"""), _word),
@@ -70,6 +115,8 @@ _ALWAYS = (
     (re.compile(r"\bidentified\s++(?:with\s++\S++\s++)?(?:by|as)\s++(?:password\s++)?", re.IGNORECASE), _word),
     (re.compile(r"\bpassword\s++for\s++\S++\s*+=\s*+", re.IGNORECASE), _word),
     (re.compile(r"\bpass:"), _word),
+    (re.compile(r"\bsecret\s++generic\b[^\n]{0,256}?--from-literal[ =][\w.-]{1,64}+="), _word),
+    (re.compile(r"\becho[ \t]++(?:-\w++[ \t]++)?(?=[^|\n]{1,256}\|[^|\n]{1,256}--password-stdin)"), _word),
     (re.compile(r"""(?<![\w.-])-{0,2}pass=(?!(?:true|false|yes|no|[0-9]+)\b)""", re.IGNORECASE), _word),
 )
 """What names a secret by its place, not just by its name."""

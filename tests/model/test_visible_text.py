@@ -45,6 +45,8 @@ HIDDEN = {
     "surrogate": "\ud800",
     "tag letter": "\U000e0041",
     "variation selector 17": "\U000e0100",
+    "Tifinagh consonant joiner": "\u2d7f",
+    "Brahmi number joiner": "\U0001107f",
 }
 
 
