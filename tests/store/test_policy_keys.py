@@ -51,7 +51,7 @@ async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, a
     assert len([each async for each in policies.each(workspace_id, key="refunds")]) == 4
 
 
-async def test_one_policy_of_an_owner_has_a_key(policies, agent, workspace_id):
+async def test_only_one_policy_of_an_owner_can_have_a_key(policies, agent, workspace_id):
     """A change or the policy's deletion frees it; a refused write leaves nothing behind."""
     first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
     second = await policies.create(workspace_id, agent.id, name="b", rules=LIST)

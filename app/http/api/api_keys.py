@@ -96,7 +96,7 @@ async def revoke_key(
     services: Handed[Services],
     reason: Handed[str],
 ) -> None:
-    """Revoke the key: every replica answers every later request with it with 401."""
+    """Revoke the key: on every replica, every later request with it is 401."""
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
     await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id, reason=reason)
