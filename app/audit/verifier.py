@@ -1,7 +1,4 @@
-"""Verification: recomputes the chains from what they cover, from genesis, floor or checkpoint to the newest entry.
-
-Long because it is one walk through the log whose steps share state.
-"""
+"""Verification: recomputes the chains from what they cover, from genesis, floor or checkpoint to the newest entry."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,19 +6,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from app.audit.coverage import Coverage
-from app.audit.entry_format import named
 from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
-from app.audit.index_rows import Row
-from app.audit.segments import CODEC, Segment, chain, frames_of, genesis, part_of, read_segment
+from app.audit.segments import Segment, genesis, part_of
 from app.audit.verify_index import IndexCheck, IndexFault
-from app.audit.verify_links import ChainPosition, LinkCheck, gap
+from app.audit.verify_links import ChainPosition, LinkCheck
+from app.audit.verify_segment import check_body, check_contents, read_whole
 from app.audit.verify_trail import Trail, TrailCheck
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
 from app.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, Finding, Part, Rest, Verification
-from app.model.times import parse_time_ms
 from app.redis_client.client import Client
 from app.redis_client.foreign_data import ForeignData
 from app.store.keyspace import Keyspace
@@ -98,7 +93,7 @@ class Verifier:
         head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
         finding = self._links.unexplained_floor(head, drops_unarchived=self._drops_unarchived)
         if since is not None:
-            finding = await self._against(head, since) or finding
+            finding = await self._links.against(head, since) or finding
             if since.rest is not None:
                 self._digest = Digest(since.sha256, since.sequence, since.rest.newest, since.rest.sha256)
         if finding is not None:
@@ -163,81 +158,26 @@ class Verifier:
         self._first = link.number
         return link
 
-    async def _against(self, head: Head, since: Checkpoint) -> Finding | None:
-        """What the log holds in place of the checkpoint's segment, if that differs."""
-        if since.segment > head.segment:
-            message = f"The log ends with segment {head.segment}; the checkpoint has seen segment {since.segment}"
-            return Finding(Fault.TRUNCATED, head.segment + 1, message)
-        if since.segment < head.first_segment - 1:
-            # Retention may have dropped the segments between, but so may someone who wrote another log.
-            return Finding(Fault.REMOVED, since.segment + 1, gap(since.segment, head.first_segment))
-        if head.floor is not None and since.segment == head.first_segment - 1:
-            same = head.floor.sha256 == since.sha256
-        elif since.segment == 0:
-            same = since.sha256 == genesis(self._workspace_id)
-        else:
-            try:
-                segment = await self._read(since.segment)
-                if segment is None:
-                    return (await self._links.missing(since.segment, head)).finding
-                same = chain(segment.previous, segment.body()) == since.sha256
-                if same and segment.sha256 != since.sha256:
-                    message = "Its record has another sha256 than its entries give"
-                    return Finding(Fault.CHANGED, since.segment, message)
-            except FaultFound as broken:
-                return broken.finding
-            except AuditLogDamaged as error:
-                return Finding(Fault.CHANGED, since.segment, error.message)
-        if same:
-            return None
-        message = f"Segment {since.segment} is not the one that the checkpoint has seen"
-        return Finding(Fault.REWRITTEN, since.segment, message)
-
     async def _read(self, number: int) -> Segment | None:
-        try:
-            return await read_segment(self._client, self._keyspace, number)
-        except (AuditLogDamaged, ForeignData) as error:
-            raise FaultFound(Fault.CHANGED, number, error.message) from None
+        return await read_whole(self._client, self._keyspace, number)
 
     async def _check(self, link: ChainPosition, segment: Segment, head: Head) -> ChainPosition:
         """Check the segment; return what the next one must build on. Raises FaultFound."""
         number, previous, sequence = link
-        if segment.number != number:
-            raise FaultFound(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
-        try:
-            bodies, frames = segment.bodies(), frames_of(segment.frames)
-        except AuditLogDamaged as error:
-            raise FaultFound(Fault.CHANGED, number, error.message) from None
-        body = b"".join(bodies)
-        own = chain(segment.previous, body)
-        if own != segment.sha256:
-            raise FaultFound(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
+        body = check_body(segment, number)
         if segment.previous != previous:
             raise await self._relinked(link, segment, head)
-        if segment.codec != CODEC or not segment.holds_its_digests():
-            raise FaultFound(Fault.CHANGED, number, "Its codec or its digests are not those of its frames")
-        if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
-            raise FaultFound(Fault.CHANGED, number, "Its list of frames is not that of its data")
-        lines = body.splitlines(keepends=True)
-        try:
-            entries = [named(line) for line in lines]
-            times = [parse_time_ms(entry.timestamp) for entry in entries]
-        except ValueError:
-            raise FaultFound(Fault.CHANGED, number, "A line is not an entry") from None
-        row = Row(number, len(lines), sequence, min(times), max(times))
-        said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
-        if row != said or segment.last_sequence != sequence + len(lines) - 1:
-            raise FaultFound(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
+        row, lines, entries = check_contents(segment, body, sequence)
         self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
             await self._compare_index()
         await take_turn()
-        self._index.add(row, entries, frames)
+        self._index.add(row, entries, body.frames)
         self._segments += 1
         self._entries += len(lines)
-        self._checkpoint = Checkpoint(self._workspace_id, number, segment.last_sequence, own, segment.last_ms)
+        self._checkpoint = Checkpoint(self._workspace_id, number, segment.last_sequence, body.sha256, segment.last_ms)
         self._checkpoints[number] = self._checkpoint
-        return ChainPosition(number + 1, own, sequence + len(lines))
+        return ChainPosition(number + 1, body.sha256, sequence + len(lines))
 
     async def _relinked(self, link: ChainPosition, segment: Segment, head: Head) -> FaultFound:
         broken = await self._links.relinked(link, segment, head, one_before=bool(self._segments))

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
 from app.audit.index_rows import Row, members_with_scores, row_member
-from app.audit.segments import Segment, frames_of, genesis, part_of
+from app.audit.segments import Segment, chain, frames_of, genesis, part_of
+from app.audit.verify_segment import read_whole
 from app.errors import AuditLogDamaged
 from app.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, Finding
@@ -57,6 +58,36 @@ class LinkCheck:
             f"{max(head.archived, head.unarchived) + 1} to {gone} were not dropped by retention"
         )
         return Finding(Fault.REMOVED, gone, message)
+
+    async def against(self, head: Head, since: Checkpoint) -> Finding | None:
+        """What the log holds in place of the checkpoint's segment, if that differs."""
+        if since.segment > head.segment:
+            message = f"The log ends with segment {head.segment}; the checkpoint has seen segment {since.segment}"
+            return Finding(Fault.TRUNCATED, head.segment + 1, message)
+        if since.segment < head.first_segment - 1:
+            # Retention may have dropped the segments between, but so may someone who wrote another log.
+            return Finding(Fault.REMOVED, since.segment + 1, gap(since.segment, head.first_segment))
+        if head.floor is not None and since.segment == head.first_segment - 1:
+            same = head.floor.sha256 == since.sha256
+        elif since.segment == 0:
+            same = since.sha256 == genesis(self._workspace_id)
+        else:
+            try:
+                segment = await read_whole(self._client, self._keyspace, since.segment)
+                if segment is None:
+                    return (await self.missing(since.segment, head)).finding
+                same = chain(segment.previous, segment.body()) == since.sha256
+                if same and segment.sha256 != since.sha256:
+                    message = "Its record has another sha256 than its entries give"
+                    return Finding(Fault.CHANGED, since.segment, message)
+            except FaultFound as broken:
+                return broken.finding
+            except AuditLogDamaged as error:
+                return Finding(Fault.CHANGED, since.segment, error.message)
+        if same:
+            return None
+        message = f"Segment {since.segment} is not the one that the checkpoint has seen"
+        return Finding(Fault.REWRITTEN, since.segment, message)
 
     async def check_stored(self, head: Head, since: Checkpoint) -> None:
         """Every segment up to the checkpoint's exists with its length, links and index row. Raises FaultFound.

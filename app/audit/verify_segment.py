@@ -1,0 +1,73 @@
+"""Verification of one segment: its body against its own record and against its place in the log."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.audit.entry_format import Named, named
+from app.audit.fault_found import FaultFound
+from app.audit.index_rows import Row
+from app.audit.segments import CODEC, Frame, Segment, chain, frames_of, read_segment
+from app.errors import AuditLogDamaged
+from app.model.checkpoints import Fault
+from app.model.times import parse_time_ms
+from app.redis_client.client import Client
+from app.redis_client.foreign_data import ForeignData
+from app.store.keyspace import Keyspace
+
+
+class Body(NamedTuple):
+    """A segment's lines in frames, and the sha256 that they and the segment before give."""
+
+    bodies: list[bytes]
+    frames: Sequence[Frame]
+    sha256: str
+
+
+class Contents(NamedTuple):
+    """A segment's lines, what they name, and its row of the index."""
+
+    row: Row
+    lines: list[bytes]
+    entries: list[Named]
+
+
+async def read_whole(client: Client, keyspace: Keyspace, number: int) -> Segment | None:
+    """The segment; None if it does not exist. Raises FaultFound."""
+    try:
+        return await read_segment(client, keyspace, number)
+    except (AuditLogDamaged, ForeignData) as error:
+        raise FaultFound(Fault.CHANGED, number, error.message) from None
+
+
+def check_body(segment: Segment, number: int) -> Body:
+    """What the segment holds, if it is the one with this number and its sha256 is right. Raises FaultFound."""
+    if segment.number != number:
+        raise FaultFound(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
+    try:
+        bodies, frames = segment.bodies(), frames_of(segment.frames)
+    except AuditLogDamaged as error:
+        raise FaultFound(Fault.CHANGED, number, error.message) from None
+    own = chain(segment.previous, b"".join(bodies))
+    if own != segment.sha256:
+        raise FaultFound(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
+    return Body(bodies, frames, own)
+
+
+def check_contents(segment: Segment, body: Body, sequence: int) -> Contents:
+    """The entries, if the record describes them and the first one has this sequence. Raises FaultFound."""
+    number, bodies, frames = segment.number, body.bodies, body.frames
+    if segment.codec != CODEC or not segment.holds_its_digests():
+        raise FaultFound(Fault.CHANGED, number, "Its codec or its digests are not those of its frames")
+    if frames[-1].end != len(segment.data) or [each.entries for each in frames] != [b.count(b"\n") for b in bodies]:
+        raise FaultFound(Fault.CHANGED, number, "Its list of frames is not that of its data")
+    lines = b"".join(bodies).splitlines(keepends=True)
+    try:
+        entries = [named(line) for line in lines]
+        times = [parse_time_ms(entry.timestamp) for entry in entries]
+    except ValueError:
+        raise FaultFound(Fault.CHANGED, number, "A line is not an entry") from None
+    row = Row(number, len(lines), sequence, min(times), max(times))
+    said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
+    if row != said or segment.last_sequence != sequence + len(lines) - 1:
+        raise FaultFound(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
+    return Contents(row, lines, entries)
