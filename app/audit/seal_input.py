@@ -140,5 +140,5 @@ async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool
     if status != "kept":
         return False
     for each in poison:
-        log.error("entry %s of %s is set aside: %s", each.entry_id, keyspace.audit_stream, each.why)
+        log.error("entry %s of %s is quarantined: %s", each.entry_id, keyspace.audit_stream, each.why)
     return True

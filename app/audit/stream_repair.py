@@ -55,7 +55,7 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
             continue
         removed += len(foreign)
         for each in foreign:
-            log.error("entry %s of %s is set aside: %s", each.entry_id, keyspace.audit_stream, each.why)
+            log.error("entry %s of %s is quarantined: %s", each.entry_id, keyspace.audit_stream, each.why)
         if status == "unsealed" and await sealer.seal_next(workspace_id) is None:
             return removed  # another compactor is repairing it
         if status == "freed":
@@ -89,7 +89,7 @@ async def _restore_sequence(client: Client, workspace_id: str) -> None:
             last += 1
     if last and await client.call("HSETNX", keyspace.commits, "sequence", last):
         log.error(
-            "the number of the last commit of workspace %s was lost; by the log it is %d: %d sealed, %d in the stream",
+            "workspace %s lost the number of its last commit; by the log it is %d: %d sealed, %d in the stream",
             workspace_id,
             last,
             start,

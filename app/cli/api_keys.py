@@ -95,7 +95,7 @@ def create_key(
     elif as_json:
         print_json(CreatedApiKey.of(made, raw_key))
     else:
-        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)")
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown only once)")
 
 
 @keys.command("rotate")
@@ -138,7 +138,7 @@ def rotate_key(
         print_json(msgspec.to_builtins(CreatedApiKey.of(made, raw_key)) | {"replaces": old.id, "replacedUntil": until})
     else:
         ends = "" if made.expires_ms is None else f"new {made.id} is valid until {rfc3339(made.expires_ms)}\n"
-        click.echo(f"id  {made.id}\nkey {raw_key} (shown this once)\n{ends}old {old.id} is valid until {until}")
+        click.echo(f"id  {made.id}\nkey {raw_key} (shown only once)\n{ends}old {old.id} is valid until {until}")
 
 
 @keys.command("list")

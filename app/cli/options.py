@@ -68,7 +68,7 @@ def asks_first(question: str) -> Callable[[F], F]:
             if sys.stdin.isatty():
                 raise
             click.echo(err=True)
-            raise click.ClickException("Nobody answers; --yes does it without asking") from None
+            raise click.ClickException("There is nobody to ask; use --yes") from None
         if not agreed:
             raise click.Abort
 

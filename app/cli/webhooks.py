@@ -236,7 +236,7 @@ def _print_secret(made: tuple[WebhookView, str], *, as_json: bool) -> None:
     if as_json:
         print_json(webhook)
     else:
-        click.echo(f"id     {webhook.id}\nsecret {secret} (shown this once)")
+        click.echo(f"id     {webhook.id}\nsecret {secret} (shown only once)")
 
 
 webhooks.add_command(list_events)

@@ -31,7 +31,7 @@ def create_workspace(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"id": workspace_id, "name": name, "key": raw_key})
     else:
-        click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown this once)")
+        click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown only once)")
 
 
 @workspaces.command("list")

@@ -109,7 +109,7 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
         if first_start and not await services.workspaces.by_name():
             _, raw_key = await services.workspaces.create(DEFAULT)
             # Printed at once, because the key is stored nowhere and the start may still fail.
-            say(f"admin key {raw_key} (shown this once)")
+            say(f"admin key {raw_key} (shown only once)")
             return raw_key
     return None
 

@@ -65,7 +65,7 @@ def test_a_person_is_told_until_when_the_old_key_works(remit, key):
     """A day, unless told otherwise."""
     made = remit("rotate", key["id"])
     assert re.fullmatch(
-        rf"id  \S+\nkey svc_[0-9a-f]{{32}} \(shown this once\)\nold {key['id']} is valid until \S+Z\n", made.stdout
+        rf"id  \S+\nkey svc_[0-9a-f]{{32}} \(shown only once\)\nold {key['id']} is valid until \S+Z\n", made.stdout
     )
 
 

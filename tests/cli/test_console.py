@@ -229,7 +229,7 @@ def test_a_key_that_no_header_can_carry_is_a_misuse(words):
     for key in ("a\nb", "ä"):
         told = CliRunner().invoke(main, words.split(), env={"REMIT_API_KEY": key})
         assert told.exit_code == 2
-        assert "REMIT_API_KEY is no API key: one is svc_ and 32 hex digits" in told.output
+        assert "REMIT_API_KEY is not an API key: svc_ and 32 hex digits" in told.output
 
 
 def test_an_argument_that_is_no_text_is_a_misuse():
@@ -292,7 +292,7 @@ def test_a_new_workspace_shows_its_id_and_its_first_key_once(remit, replica, ids
     name = f"for people {ids_of_module}"
     made = remit("workspace", "create", name)
     assert (made.returncode, made.stderr) == (0, "")
-    shown = re.fullmatch(rf"workspace ({UUID})\nadmin key ({RAW_KEY}) \(shown this once\)\n", made.stdout)
+    shown = re.fullmatch(rf"workspace ({UUID})\nadmin key ({RAW_KEY}) \(shown only once\)\n", made.stdout)
     assert answer_to(replica, shown[2]) == 200
 
     listed = remit("workspace", "list").stdout
@@ -447,7 +447,7 @@ def test_a_question_that_nobody_can_answer_names_the_option_that_answers_it(remi
         ran = remit("agents", verb, agent_id, "-w", workspace["id"])
         assert (ran.returncode, ran.stderr.splitlines()[-1]) == (
             1,
-            "Error: Nobody answers; --yes does it without asking",
+            "Error: There is nobody to ask; use --yes",
         )
     assert remit("agents", "show", agent_id, "-w", workspace["id"]).returncode == 0
 
