@@ -1,10 +1,10 @@
 """The two processes of a replica: the fast lane answers calls that take no time, the slow lane everything else.
 
-The fast lane accepts the connections. One whose next request belongs in the other lane moves there: its socket is sent
-over a Unix socket (SCM_RIGHTS, unix(7)), together with what has been read of the request. No request is answered on
+The fast lane accepts all connections. A connection whose next request belongs in the other lane moves there: its socket
+is sent over a Unix socket (SCM_RIGHTS, unix(7)), with the bytes already read. No request is answered on
 behalf of the other lane, and nothing that the slow lane does takes the interpreter's lock or the loop from a call.
 
-Either lane can answer any request. A lane that has no other one, or whose other one is about to end, keeps them all.
+Either lane can answer any request. A lane whose other lane is missing or about to end keeps all connections.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from typing import Final, NamedTuple
 
 log = logging.getLogger(__name__)
 MESSAGE_BYTES: Final = 192 * 1024
-"""The most that moves with a connection; a socket's default send buffer takes a little more."""
+"""The most bytes that move with a connection; a socket's default send buffer takes a little more."""
 
 AGAIN_SECONDS: Final = 0.002
-"""Between attempts, while the other lane is busy."""
+"""Seconds between attempts while the other lane is busy."""
 
 _AT_ONCE = 16
 _header = struct.Struct("<q")
@@ -34,7 +34,7 @@ _DESCRIPTORS = socket.CMSG_SPACE(struct.calcsize("i"))
 class TakesLong(BaseException):
     """The call belongs in the slow lane. Nothing has been decided, so it can be answered there from the beginning.
 
-    It is no Exception, because it is no failure: whatever answers failures must not answer this.
+    It is not an Exception, because it is not a failure, and handlers of failures must not answer it.
     """
 
 
@@ -48,22 +48,22 @@ class Note(IntEnum):
 
 
 class Fate(StrEnum):
-    """What became of a connection that was to move."""
+    """The result of trying to move a connection."""
 
     MOVED = "moved"
     BUSY = "busy"
-    """The other lane has not yet taken those before it."""
+    """The other lane has not taken the earlier ones yet."""
     ALONE = "alone"
-    """The other lane takes no more."""
+    """The other lane takes no more connections."""
     TOO_LARGE = "too large"
-    """What has been read of its request does not fit into a message."""
+    """The bytes already read do not fit into a message."""
 
 
 class Moved(NamedTuple):
     """A connection from the other lane.
 
-    request: the first bytes of its next request, or all. arrived_us: when the request arrived, by the machine's
-    monotonic clock; 0 if nobody has noted it.
+    request: its next request, or the first bytes of it. arrived_us: when the request arrived, by the machine's
+    monotonic clock; 0 if that was not noted.
     """
 
     connection: socket.socket
@@ -125,7 +125,7 @@ class Lane:
         return Fate.MOVED
 
     def tell(self, note: Note, text: bytes = b"") -> None:
-        """Send the other lane a note. If it is busy or gone, it does not hear of it."""
+        """Send the other lane a note, which is lost if that lane is busy or gone."""
         if self._channel is not None and not self.is_alone:
             with contextlib.suppress(OSError):
                 self._channel.send(_header.pack(note) + text)
@@ -160,7 +160,7 @@ class Lane:
             loop.add_reader(self._channel, self._receive, let_in)
 
     def close(self, let_in: Callable[[Moved], None]) -> None:
-        """Let in those that are on their way; from then on the other lane keeps its own, and so does this one."""
+        """Let in the connections on their way; from then on, each lane keeps its own."""
         self.is_alone = True
         if self._channel is not None and self._loop is not None:
             self._loop.remove_reader(self._channel)

@@ -30,6 +30,6 @@ class ServiceUrl(click.ParamType[str]):
 
 
 def require_sendable(key: str) -> None:
-    """Raise UsageError if the key cannot stand in a header. What other keys are worth, the service says."""
+    """Raise UsageError if the key cannot be in a header. Whether any other key is valid, the service decides."""
     if not (key.isascii() and key.isprintable()):
         raise click.UsageError(f"{KEY} is not an API key: svc_ and 32 hex digits, as `remit keys create --raw` prints")

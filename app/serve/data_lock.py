@@ -1,4 +1,4 @@
-"""The lock of a data directory: one remit at a time has it in use."""
+"""The lock of a data directory, which only one remit may use at a time."""
 
 import contextlib
 import fcntl
@@ -51,7 +51,7 @@ def _is_alive(pid: str) -> bool:
 
 
 def holder_of(folder: Path) -> str | None:
-    """The pid of the process that has this data directory in use, None if none has."""
+    """The pid of the process that uses this data directory; None if none does."""
     with contextlib.suppress(OSError), (folder / "lock").open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -61,7 +61,7 @@ def holder_of(folder: Path) -> str | None:
 
 
 def in_use(folder: Path, pid: str, port: int | None = None) -> str:
-    """What is in the way of a second service in this data directory, and what to do.
+    """Why a second service cannot use this data directory, and what to do.
 
     port: one that a service beside the first could take, if the first or somebody else has the port that was asked for.
     """

@@ -18,14 +18,14 @@ _SIGNALS = _TOLD | {signal.SIGCHLD}
 
 
 def forked(names: Sequence[str], on_end: Callable[[], None], hearts: Heartbeats) -> int:
-    """Fork a process for each name and return in each, with its place among them. The parent stays behind.
+    """Fork a process for each name, and return in each with its place among them. The parent never returns.
 
-    The parent passes SIGTERM and SIGINT on and ends when its children have. One whose heart stands still is killed, and
-    one that was killed is forked again, at most once a second; when one ends by itself, the others are told to end, and
-    its exit code is the parent's. When the parent is killed, the kernel kills its children. Nothing may have started a
-    thread before.
+    The parent passes SIGTERM and SIGINT on and ends when its children have. A child that stands still is killed, and a
+    killed one is forked again, at most once a second. When one ends by itself, the others are told to end, and its exit
+    code is the parent's. When the parent is killed, the kernel kills its children. No thread may have been started
+    before.
 
-    on_end: called in the parent when its children have been told to end. hearts: with a place for each.
+    on_end: called in the parent when its children have been told to end. hearts: has a place for each.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     parent = _Parent(names, on_end, hearts)

@@ -1,23 +1,23 @@
-"""Heartbeats: how a parent notices that the event loop of a process it has forked stands still."""
+"""Heartbeats, by which a parent notices that a forked process's event loop stands still."""
 
 import mmap
 from collections.abc import Callable
 from typing import Final
 
 BEAT_SECONDS: Final = 1.0
-"""Between two beats of a loop, and between two looks of the parent."""
+"""Seconds between two beats of a loop, and between two looks of the parent."""
 
 MISSED_MAX: Final = 10
-"""A loop that has not beaten for so many looks stands still: no step takes nearly that long."""
+"""A loop that misses this many looks stands still: no step takes nearly that long."""
 
 _WORD = 8
 
 
 class Heartbeats:
-    """A counter for each process, in memory that those share which are forked after this was made.
+    """A counter for each process, in memory shared with processes forked later.
 
-    It counts looks, not seconds: when parent and child were both stopped (a frozen container, a suspended machine), the
-    child is not taken for one that stands still. One that has not beaten yet is starting, however long that takes.
+    It counts looks, not seconds, so a frozen container or a suspended machine, which stops parent and child alike, does
+    not count. A process that has not beaten yet is starting, however long that takes.
     """
 
     def __init__(self, processes: int) -> None:

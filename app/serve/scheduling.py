@@ -16,7 +16,7 @@ _attributes = struct.Struct("=IIQiIQQQII")
 
 
 def take_short_turns() -> None:
-    """When this process wakes, it runs before one with longer turns instead of after that one's turn, of some ms.
+    """On waking, run before a process with longer time slices, instead of waiting some ms until its slice ends.
 
     Linux has this since 6.12 ("sched/eevdf: Allow shorter slices to wakeup-preempt"); elsewhere nothing changes.
     """

@@ -115,7 +115,7 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
 
 
 def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -> None:
-    """Say where it serves, and what to type next; the commands can be pasted into a terminal in this folder."""
+    """Print where it serves, and what to type next; the commands can be pasted into a terminal in this folder."""
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]

@@ -1,4 +1,4 @@
-"""One replica: two processes that serve a socket passed to it, its fast lane and its slow lane (`app/lane.py`).
+"""One replica: two processes, its fast and its slow lane (`app/lane.py`), that serve a socket passed to it.
 
 Called by the supervisor as `app.serve.worker <socket> <metrics> <rows> <row>`: descriptors of the listening socket and
 of the metrics' shared memory, the number of rows in that, and the first of this replica's two rows. What it loads is
