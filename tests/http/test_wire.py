@@ -96,6 +96,20 @@ def test_a_client_that_expects_100_continue_gets_it(connection, key):
     assert connection.answer()[0] == 201
 
 
+@pytest.mark.parametrize("before", [[], ["POST /v1/authorize"], ["GET /livez"], ["POST /v1/authorize", "GET /livez"]])
+@pytest.mark.parametrize("length", ["Content-Length: 2", "Content-Length: 20000", "Transfer-Encoding: chunked"])
+def test_a_call_that_expects_100_continue_gets_it(connection, key, before, length):
+    """Whether its key is new or known, and from whichever lane its connection comes."""
+    for request in before:
+        connection.send(f"{request} HTTP/1.1", "Host: x", key, "Content-Length: 2", body=b"{}")
+        assert connection.answer()[0] in {200, 400}
+    connection.send("POST /v1/authorize HTTP/1.1", "Host: x", key, length, "Expect: 100-continue")
+    assert connection.answer()[0] == 100
+    bodies = {"2": b"{}", "20000": b"{}" + b" " * 19_998, "chunked": b"2\r\n{}\r\n0\r\n\r\n"}
+    connection.send_more(bodies[length.split()[1]])
+    assert connection.answer()[0] == 400
+
+
 def test_a_client_that_is_refused_gets_no_100_continue(connection):
     """The refusal comes in place of 100 Continue."""
     connection.send("POST /v1/agents HTTP/1.1", "Host: x", "Content-Length: 15", "Expect: 100-continue")

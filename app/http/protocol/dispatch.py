@@ -71,9 +71,14 @@ class Dispatch:
         return Exchange(line, head, self._ends.peer, scope)
 
     def can_wait(self, exchange: Exchange) -> bool:
-        """Whether processing may wait until the body has arrived: only for a call from a caller this replica knows."""
+        """Whether processing may wait until the body has arrived: only for a call from a caller this replica knows.
+
+        Whoever expects 100 Continue sends the body only once it has been asked for.
+        """
         services = self._services
-        return exchange.scope is None and services is not None and known_caller(services, exchange.headers) is not None
+        if exchange.scope is not None or services is None or exchange.head.expects:
+            return False
+        return known_caller(services, exchange.headers) is not None
 
     def start(self, exchange: Exchange) -> None:
         """Process the request; if it is being processed already, tell it that more of its body has arrived."""
