@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import resource
 import socket
 import sys
 from collections.abc import Callable
@@ -101,6 +102,13 @@ class Worker(uvicorn.Server):
         self._on_start()
 
 
+def _open_as_many_files_as_allowed() -> None:
+    """Each connection is one. With the usual soft limit, 1,024 idle clients would keep all others out."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # a system that allows less keeps its limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def main() -> None:
     """Serve in two processes until SIGTERM; then finish every request that was accepted."""
     number, shared, rows, row = map(int, sys.argv[1:])
@@ -108,6 +116,7 @@ def main() -> None:
     settings = Settings.from_env(os.environ)
     configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(SWITCH_SECONDS)
+    _open_as_many_files_as_allowed()
     metrics = Metrics(shared, rows, row)
     lane = Lane(metrics.moved)
 

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import random
+import resource
 import signal
 import socket
 import struct
@@ -20,7 +21,7 @@ import pytest
 import redis
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import ADMIN_KEY, Store
-from serving import REPLICA, Service, all_gone, children_of, kill
+from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
 from tenants import Tenant
 
 pytestmark = pytest.mark.slow
@@ -236,6 +237,25 @@ def test_a_lane_that_hangs_is_replaced_and_what_waits_for_it_is_answered(service
         after = lanes_of(service)
         assert [name for name in after if after[name] != before[name]] == [lane]
         assert f"{lane} has stood still for 10 s; it is killed" in service.complained
+
+
+def test_a_lane_may_open_as_many_files_as_the_system_allows(tmp_path, store):
+    """So many connections it can have, however few files programs may open by default."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    service = Service(
+        tmp_path,
+        program=NEW_INTERPRETER,
+        REMIT_REDIS_URL=store.url,
+        REMIT_BOOTSTRAP_KEY=ADMIN_KEY,
+        REMIT_COMPACT="false",
+    )
+    service.launch(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard)))
+    service.until(lambda: "\nserving " in "\n" + service.said, "it serves")
+    try:
+        for pid in lanes_of(service).values():
+            assert resource.prlimit(pid, resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        service.stop()
 
 
 @pytest.mark.parametrize("lane", ["remit-fast", "remit-slow"])
