@@ -1,24 +1,17 @@
 """How much does sealing, on the store's core, delay decisions?"""
 
-import contextlib
-import sys
-from collections.abc import Iterator
-
 from app.store.keyspace import Keyspace
-from bench.harness.arrivals import Phase
-from bench.harness.bench import ALLOWED, Bench, decisions
+from bench.harness.bench import Bench, decisions
+from bench.harness.calm import calm, caught_up
 from bench.harness.closed_loop import load
-from bench.harness.open_loop import Job, run
 from bench.harness.population import Place, hot_call, hot_place
-from bench.harness.processes import Replica, Server, Store
-from bench.harness.table import KEPT_WAITING, Goal, Row, Sample, Table
+from bench.harness.processes import Replica, Store
+from bench.harness.table import Goal, Row, Sample, Table
 
 WITHOUT, WITH = "no compactor", "a compactor that seals"
 FULL, CALM = "128 connections", "70 % of that, open loop"
 SHARE = 0.7
 CONNECTIONS = 128
-WAITING_CONNECTIONS = 512
-CAUGHT_UP = 1024
 
 
 def measure(bench: Bench) -> Table:
@@ -83,15 +76,6 @@ def _goals(rows: dict[tuple[str, str], Row]) -> list[Goal]:
     ]
 
 
-@contextlib.contextmanager
-def caught_up(bench: Bench, store: Store, place: Place) -> Iterator[None]:
-    """A compactor on the store's core, once it has caught up."""
-    settings = {"REMIT_REDIS_URL": store.url, "REMIT_STORE_TIMEOUT_MS": "5000", "REMIT_LOG_LEVEL": "warning"}
-    command = [sys.executable, "-m", "app.cli", "compact"]
-    with Server(command, bench.cores.others, lambda: _unsealed(store, place) < CAUGHT_UP, settings):
-        yield
-
-
 def _full(bench: Bench, store: Store, replica: Replica, place: Place) -> Sample:
     before = _sealed(store, place)
     sample = load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
@@ -104,30 +88,5 @@ def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: floa
     return sample | {"sealed/s": (_sealed(store, place) - before) / (bench.seconds + 0.5)}
 
 
-def calm(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
-    """A fixed number of calls a second, whether or not earlier ones have been answered."""
-    job = Job(
-        port=replica.port,
-        calls=[hot_call(place)],
-        expected=ALLOWED,
-        connections=WAITING_CONNECTIONS,
-        phases=[Phase(rate, bench.seconds + 0.5)],
-    )
-    waited_us, spent_us = replica.waited_us(), replica.cpu_us()
-    phase = run(job, bench.cores.others).phases[0]
-    waited_us, spent_us = replica.waited_us() - waited_us, replica.cpu_us() - spent_us
-    return {
-        "req/s": phase.answered_within / phase.seconds,
-        "p50 ms": phase.p50_us / 1000,
-        "p99 ms": phase.p99_us / 1000,
-        "generator lag p99 ms": phase.lag_p99_us / 1000,
-        KEPT_WAITING: 100 * waited_us / (waited_us + spent_us),
-    }
-
-
 def _sealed(store: Store, place: Place) -> int:
     return int(store.ask("HGET", Keyspace(place.workspace_id).audit_head, "sequence") or 0)
-
-
-def _unsealed(store: Store, place: Place) -> int:
-    return int(store.ask("XLEN", Keyspace(place.workspace_id).audit_stream))

@@ -13,8 +13,8 @@ from msgspec import convert
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayLine, ReplayTask
 from app.replay_jobs.processes import lower_priority
-from bench.audit_beside import calm, caught_up
 from bench.harness.bench import Bench, decisions
+from bench.harness.calm import calm, caught_up
 from bench.harness.closed_loop import load
 from bench.harness.cores import pinned
 from bench.harness.machine import ROOT
