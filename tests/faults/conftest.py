@@ -31,6 +31,27 @@ def shared(request):
     return keep
 
 
+@pytest.fixture(scope="module", params=["redis", "valkey"])
+def new_store(request, shared, tmp_path_factory, server):
+    """Starts a store for the module, once of either kind: `new_store()`, or `new_store(Ailing)` for a class of its."""
+    return lambda kind=Store: shared(kind(server(request.param), tmp_path_factory.mktemp("store")))
+
+
+@pytest.fixture
+def checked_witness(request, own):
+    """Makes a workspace whose log is held against what was asked when the test is over.
+
+    `checked_witness(redis, url, replica)`; what a fixture does after its `yield` comes before that.
+    """
+
+    def make(*about):
+        made = own(Witness(*about))
+        request.addfinalizer(made.check)
+        return made
+
+    return make
+
+
 @pytest.fixture
 def witness_on(own):
     """Makes a workspace on a store, and a replica through which it is reached: `witness_on(store)`."""

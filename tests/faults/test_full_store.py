@@ -7,7 +7,7 @@ import httpx
 import pytest
 import redis
 from forked import Forked
-from servers import Replica, Store
+from servers import Replica
 from tenants import in_store
 from topologies import until
 from witness import Witness
@@ -24,9 +24,9 @@ ENOUGH = 8
 """An eighth of a segment: what is sealed at once when there is no room."""
 
 
-@pytest.fixture(scope="module", params=["redis", "valkey"])
-def store(request, shared, tmp_path_factory, server):
-    return shared(Store(server(request.param), tmp_path_factory.mktemp("full")))
+@pytest.fixture(scope="module")
+def store(new_store):
+    return new_store()
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,8 @@
 
 import pytest
 import redis
-from servers import Replica, Store
+from servers import Replica
 from topologies import SEALING_FAST, until
-from witness import Witness
 
 from app.store.keyspace import Keyspace
 
@@ -13,10 +12,10 @@ SEAL = ["set", "zadd", "xtrim", "xrange"]
 FEW = 10
 
 
-@pytest.fixture(scope="module", params=["redis", "valkey"])
-def store(request, shared, tmp_path_factory, server):
+@pytest.fixture(scope="module")
+def store(new_store):
     """A store with a user whose permissions a test may remove; the test's own connection keeps all of its own."""
-    made = shared(Store(server(request.param), tmp_path_factory.mktemp("permissions")))
+    made = new_store()
     with redis.Redis(port=made.port) as made.redis:
         made.redis.execute_command("ACL", "SETUSER", "remit", "on", ">secret", "~remit:*", "+@all")
         made.limited_url = made.url.replace("//", "//remit:secret@")
@@ -29,11 +28,9 @@ def replica(store, shared):
 
 
 @pytest.fixture
-def witness(store, replica, own):
-    made = own(Witness(store.redis, store.url, replica))
-    yield made
+def witness(store, replica, checked_witness):
+    yield checked_witness(store.redis, store.url, replica)
     store.redis.execute_command("ACL", "SETUSER", "remit", "+@all")
-    made.check()
 
 
 @pytest.mark.parametrize("command", [*COMMIT, *SEAL])

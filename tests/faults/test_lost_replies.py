@@ -11,7 +11,6 @@ import redis
 from proxy import Fault, Proxy
 from servers import Replica
 from topologies import SEALING_FAST
-from witness import Witness
 
 AFTER_IT_RAN = [Fault.HOLD, Fault.LOSE, Fault.CUT, Fault.CUT_MID_REPLY]
 EVERY_FAULT = [*AFTER_IT_RAN, Fault.BLACK_HOLE, Fault.REFUSE]
@@ -35,12 +34,9 @@ def replica(proxy, shared):
 
 
 @pytest.fixture
-def witness(store, proxy, replica, own):
-    """A workspace of the test's own; when the test is over, its log is held against what was asked."""
-    made = own(Witness(redis.Redis(port=store.port), store.url, replica))
-    yield made
+def witness(store, proxy, replica, checked_witness):
+    yield checked_witness(redis.Redis(port=store.port), store.url, replica)
     proxy.heal()
-    made.check()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from proxy import Fault, Proxy
 from servers import PATIENT, Replica
 from serving import children_of
 from topologies import SEALING_FAST, until
-from witness import Witness
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +49,8 @@ def start_again(replica, balancer):
 
 
 @pytest.fixture
-def witness(store, replicas, own):
-    """A workspace whose log is held against what was asked through nginx when the test is over."""
-    made = own(Witness(redis.Redis(port=store.port), store.url, replicas[1]))
-    yield made
-    made.check()
+def witness(store, replicas, checked_witness):
+    return checked_witness(redis.Redis(port=store.port), store.url, replicas[1])
 
 
 def test_a_replica_that_is_killed_costs_only_the_calls_it_had_and_none_is_counted_twice(replicas, balancer, witness):

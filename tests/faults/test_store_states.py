@@ -9,7 +9,6 @@ import pytest
 import redis
 from servers import Replica, Store
 from topologies import SEALING_FAST
-from witness import Witness
 
 AWAY = 10
 BACK = 30
@@ -180,10 +179,9 @@ STATES = {
 }
 
 
-@pytest.fixture(scope="module", params=["redis", "valkey"])
-def store(request, shared, tmp_path_factory, server):
-    """A store of this module's own."""
-    return shared(Ailing(server(request.param), tmp_path_factory.mktemp("ailing")))
+@pytest.fixture(scope="module")
+def store(new_store):
+    return new_store(Ailing)
 
 
 @pytest.fixture(scope="module")
@@ -192,11 +190,8 @@ def replica(store, shared):
 
 
 @pytest.fixture
-def witness(store, replica, own):
-    """A workspace whose log is held against what was asked when the test is over."""
-    made = own(Witness(store.redis, store.url, replica))
-    yield made
-    made.check()
+def witness(store, replica, checked_witness):
+    return checked_witness(store.redis, store.url, replica)
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -9,9 +9,8 @@ import pytest
 import redis
 from forked import Forked, address
 from load import Caller
-from servers import Replica, Store, wait_until_ready
+from servers import Replica, wait_until_ready
 from topologies import SEALING_FAST, until
-from witness import Witness
 
 from app.redis_client.scripts import PUT_POLICY
 
@@ -71,10 +70,10 @@ def other(tmp_path_factory):
     return make_release(tmp_path_factory.mktemp("release"))
 
 
-@pytest.fixture(scope="module", params=["redis", "valkey"])
-def store(request, shared, tmp_path_factory, server):
+@pytest.fixture(scope="module")
+def store(new_store):
     """A store of this module's own, since it is made to forget its scripts."""
-    return shared(Store(server(request.param), tmp_path_factory.mktemp("upgraded")))
+    return new_store()
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +89,8 @@ def releases(store, other, own):
 
 
 @pytest.fixture
-def witness(store, redis_client, releases, own):
-    """A workspace whose log is held against what was asked when the test is over."""
-    made = own(Witness(redis_client, store.url, releases[1]))
-    yield made
-    made.check()
+def witness(store, redis_client, releases, checked_witness):
+    return checked_witness(redis_client, store.url, releases[1])
 
 
 def test_two_releases_share_a_store_while_one_takes_the_others_place(redis_client, other, releases, witness):
