@@ -5,6 +5,7 @@ import ssl
 import time
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import httpcore
 import msgspec
@@ -12,6 +13,8 @@ from msgspec import Struct
 from standardwebhooks import Webhook as Signing
 
 from app.model.fields import Count
+from app.model.keys import without_raw_keys
+from app.model.text import HOLDS_A_KEY
 from app.model.webhooks import Webhook, WebhookFormat
 from app.settings import Settings
 from app.webhooks.destinations import CheckedBackend, Destination, Refused, destination_of
@@ -55,7 +58,12 @@ class Delivery:
         self._tls = ssl.create_default_context()
 
     def check(self, url: str) -> None:
-        """Raise Refused if the URL alone shows that events may not be sent there."""
+        """Raise Refused if the URL alone shows that events may not be sent there, or if it holds an API key of ours.
+
+        Everyone who may read webhooks or the trail of changes sees the URL.
+        """
+        if any(without_raw_keys(written) != written for written in (url, unquote(url))):
+            raise Refused(HOLDS_A_KEY)
         destination_of(url, allow_http=self._allow_http, networks=self._networks)
 
     async def send(self, workspace_id: str, webhook: Webhook, event_id: str, body: bytes) -> Attempt:

@@ -225,6 +225,22 @@ def test_no_rule_may_contain_a_raw_key(tenant, place):
         assert STRAY not in answer.text
 
 
+@pytest.mark.parametrize("path", [STRAY, f"a?token={STRAY}", STRAY.replace("_", "%5F"), STRAY.replace("d", "%64")])
+def test_no_url_of_a_webhook_may_contain_a_raw_key(tenant, path):
+    """Neither a new webhook's nor a changed one's, however it is encoded."""
+    body = {"url": "https://example.com/a", "events": ["approval.requested"]}
+    webhook = tenant.admin.post("/v1/webhooks", json=body).json()
+    body["url"] = f"https://example.com/{path}"
+    for answer in (
+        tenant.admin.post("/v1/webhooks", json=body),
+        tenant.admin.patch(f"/v1/webhooks/{webhook['id']}", json={"url": body["url"]}),
+    ):
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error"]["details"][0]["path"] == "$.url"
+        assert "holds an API key" in answer.text
+        assert STRAY not in answer.text
+
+
 def test_a_pattern_for_keys_is_no_key(tenant):
     """A rule may deny anything that looks like a key."""
     tenant.new_policy(tenant.new_agent()["id"], constraint(notRegex="svc_[0-9a-f]{32}", enum=["svc_…", "svc_0123"]))
