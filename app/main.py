@@ -10,14 +10,18 @@ from app.lane import Lane
 from app.metrics import Metrics
 from app.replica import open_services
 from app.settings import Settings
+from app.throttling.request_rate import RequestRates
 
 
-def create_app(settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None) -> Litestar:
+def create_app(
+    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, rates: RequestRates | None = None
+) -> Litestar:
     """The ASGI application of one replica; it connects to the store when it starts.
 
     metrics: where it counts; None = private memory. lane: the lane that serves it; None = the replica's only process.
+    rates: where it counts the requests of each key; None = private memory.
     """
     # Every replica uses the packaged time zone data; the system's may be older.
     zoneinfo.reset_tzpath(())
     prepare_pages()
-    return build_application(lambda: open_services(settings, metrics, lane))
+    return build_application(lambda: open_services(settings, metrics, lane, rates))

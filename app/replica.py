@@ -125,7 +125,7 @@ class Services(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None
+    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, rates: RequestRates | None = None
 ) -> AsyncIterator[Services]:
     """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable."""
     if settings.redis_url is None:
@@ -138,7 +138,8 @@ async def open_services(
         )
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
-        services = _services(settings, metrics, lane or Lane(), clients, pool, follower, stopping)
+        rates = rates or RequestRates(settings.requests_per_second)
+        services = _services(settings, metrics, lane or Lane(), rates, clients, pool, follower, stopping)
         if settings.bootstrap_key is not None:
             await services.workspaces.ensure_default(settings.bootstrap_key)
         yield services
@@ -148,6 +149,7 @@ def _services(
     settings: Settings,
     metrics: Metrics,
     lane: Lane,
+    rates: RequestRates,
     clients: Clients,
     pool: FairThreadPool,
     follower: ApprovalFollower,
@@ -187,7 +189,7 @@ def _services(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
         authenticator=authenticator,
-        request_rates=RequestRates(settings.requests_per_second),
+        request_rates=rates,
         auth_failures=_auth_failures(settings, lane),
         agents=agents,
         policy_sets=PolicySets(client, ids, limits, pool),

@@ -124,7 +124,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Maximum size of a call's body, in bytes: a parameter of 1 MiB and what surrounds it. More is 413."""
 
     requests_per_second: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """Requests per second that each lane of a replica answers for one API key; beyond that, 429. 0 = no limit."""
+    """Requests per second that each replica answers for one API key; beyond that, 429. 0 = no limit."""
 
     replays_per_workspace: Annotated[int, Meta(ge=1, le=64)] = 2
     """Replays that a workspace may run at once on each replica, each in its own process; one more is 429."""

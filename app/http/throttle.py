@@ -15,16 +15,19 @@ def has_bounds(services: Services) -> bool:
     return services.request_rates.on or bool(services.auth_failures.locked)
 
 
-def check_rate(services: Services, peer: str | None, headers: Sequence[Header]) -> list[Header]:
+def check_rate(
+    services: Services, peer: str | None, headers: Sequence[Header], *, has_moved: bool = False
+) -> list[Header]:
     """The key's remaining allowance, as headers for whatever the answer will be.
 
-    Raises LockedOut or TooManyRequests. A key new to this replica is not counted the first time.
+    has_moved: whether the other lane has counted the request. A key new to this lane is not counted the first time.
+    Raises LockedOut or TooManyRequests.
     """
     require_not_locked_out(services, peer, headers)
     caller = known_caller(services, headers) if services.request_rates.on else None
     if caller is None:
         return []
-    allowance = services.request_rates.take(caller.key_id)
+    allowance = services.request_rates.take(caller.key_id, 0 if has_moved else 1)
     if allowance.wait_s:
         raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
     return _headers(allowance)

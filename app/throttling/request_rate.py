@@ -1,8 +1,9 @@
-"""Limits the request rate of an API key, in each lane of a replica separately.
+"""Limits the request rate of an API key, on each replica separately.
 
-One runaway client must not make the service unavailable to the others. A lane answers at most `per_second` requests
-of a key at once, and as many again in every second. It counts in its own memory, so N replicas let a key make N times
-as many calls; limits that must be exact across replicas are `rate_limit` rules of a policy (decision 0008).
+One runaway client must not make the service unavailable to the others. A replica answers at most `per_second` requests
+of a key at once, and as many again in every second. Its lanes count together, in their own memory, so N replicas let a
+key make N times as many calls; limits that must be exact across replicas are `rate_limit` rules of a policy (decision
+0008).
 """
 
 import math
@@ -11,7 +12,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from app.throttling.token_buckets import TokenBuckets
+from app.throttling.shared_buckets import SharedBuckets
 
 KEYS_MAX = 10_000
 
@@ -26,23 +27,23 @@ class Allowance(Struct, frozen=True):
 
 
 class RequestRates:
-    """A bucket of requests for each key. on: whether there is a limit at all.
+    """A bucket of requests for each key, which processes share that are forked after it was made.
 
-    keys_max: how many keys are remembered; the one idle longest is forgotten first, and starts again with a full
-    bucket.
+    on: whether there is a limit at all. keys_max: about how many keys are remembered.
     """
 
     def __init__(self, per_second: int, keys_max: int = KEYS_MAX, clock: Callable[[], float] = time.monotonic) -> None:
         self.on = per_second > 0
         self._per_second = per_second
-        self._buckets = TokenBuckets(per_second, per_second, keys_max, clock)
+        self._buckets = SharedBuckets(per_second, per_second, keys_max, clock) if self.on else None
 
-    def __len__(self) -> int:
-        return len(self._buckets)
+    def take(self, key_id: str, requests: int = 1) -> Allowance:
+        """Take a request from the key's bucket, if it holds one; a refused request costs nothing.
 
-    def take(self, key_id: str) -> Allowance:
-        """Take one request from the key's bucket, if it holds one; a refused request costs nothing."""
-        left, lacking = self._buckets.take(key_id)
-        self._buckets.forget_excess()
+        requests: 0 = the other lane has taken it already.
+        """
+        if self._buckets is None:
+            raise RuntimeError("there is no limit")
+        left, lacking = self._buckets.take(key_id, requests)
         full_again_s = (self._per_second - left) / self._per_second
         return Allowance(self._per_second, math.floor(left), full_again_s, lacking / self._per_second)

@@ -24,16 +24,6 @@ class TokenBuckets:
     def __len__(self) -> int:
         return len(self._left)
 
-    def take(self, name: str) -> tuple[float, float]:
-        """Take a token, if there is a whole one; return what is left, and how much is missing (0 if one was taken)."""
-        now = self._clock()
-        left = self._refilled(name, now)
-        lacking = max(0.0, 1 - left)
-        if not lacking:
-            left -= 1
-        self._left[name] = left, now
-        return left, lacking
-
     def drain(self, name: str) -> float:
         """Take a token, or what there is of one; return what is left."""
         now = self._clock()

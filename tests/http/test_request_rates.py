@@ -1,5 +1,7 @@
 """Requests per second of one key, and the limits of a workspace, over HTTP."""
 
+import time
+
 import pytest
 from servers import Replica
 from tenants import Tenant
@@ -66,6 +68,16 @@ def test_a_refused_request_is_not_decided(bounded, tenant, agent):
         statuses = [client.post("/v1/authorize", json=body).status_code for _ in range(50)]
     assert {200, 429} == set(statuses)
     assert len(tenant.log(agent_id=agent)) == statuses.count(200)
+
+
+def test_calls_and_other_requests_count_together(bounded, tenant, agent):
+    """Although different processes answer them. Each of the two does not count the first one that it sees."""
+    with bounded.client(tenant.read_key) as client:
+        began, answered = time.monotonic(), 0
+        for _ in range(20):
+            answered += client.get("/v1/agents").status_code == 200
+            answered += client.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"}).status_code == 200
+        assert 3 < answered <= 2 + 3 + 3 * (time.monotonic() - began)
 
 
 def test_another_key_of_the_same_workspace_is_not_slowed(bounded, tenant):

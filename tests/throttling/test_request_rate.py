@@ -1,5 +1,7 @@
 """How fast one key may ask."""
 
+import os
+
 import pytest
 
 from app.throttling.request_rate import RequestRates
@@ -50,13 +52,38 @@ def test_keys_do_not_slow_each_other(rates):
 
 
 def test_memory_is_bounded(clock):
-    """The key that asked longest ago is forgotten."""
+    """The keys that asked longest ago are forgotten."""
     rates = RequestRates(1, keys_max=100, clock=clock)
     for number in range(1000):
+        clock.now += 1e-6
         rates.take(str(number))
-    assert len(rates) == 100
-    assert rates.take("999").wait_s > 0
-    assert rates.take("0").wait_s == 0
+    remembered = [number for number in range(1000) if not rates.take(str(number), 0).remaining]
+    assert len(remembered) <= 100
+    assert (remembered[0] > 500, remembered[-1]) == (True, 999)
+
+
+def test_a_request_that_the_other_lane_has_counted_costs_nothing(rates):
+    """And is told what is left."""
+    rates.take("k")
+    assert [rates.take("k", 0).remaining for _ in range(9)] == [3] * 9
+    for _ in range(3):
+        rates.take("k")
+    assert (rates.take("k", 0).wait_s, rates.take("k", 0).remaining) == (0, 0)
+
+
+def test_processes_that_share_a_bucket_take_no_more_than_there_is(clock):
+    """Both at full speed, and each gets some."""
+    rates = RequestRates(20_000, clock=clock)
+    results, told = os.pipe()
+    for _ in range(2):
+        if not os.fork():
+            os.write(told, b"%d\n" % sum(not rates.take("k").wait_s for _ in range(20_000)))
+            os._exit(0)
+    codes = [os.wait()[1] for _ in range(2)]
+    taken = [int(line) for line in os.read(results, 100).split()]
+    os.close(results)
+    os.close(told)
+    assert (codes, sum(taken), min(taken) > 0) == ([0, 0], 20_000, True)
 
 
 def test_zero_is_no_bound():

@@ -77,11 +77,12 @@ async def respond(services: Services, call: Call, question: Translation | None =
 
     question: makes the body of /v1/authorize from another one. Raises TakesLong if the slow lane must answer it.
     """
-    arrived_us = call.arrived_us = call.arrived_us or monotonic_us()
+    moved_us = call.arrived_us
+    arrived_us = call.arrived_us = moved_us or monotonic_us()
     admitted: list[Header] = []
     try:
         if has_bounds(services):
-            admitted = check_rate(services, call.peer, call.headers)
+            admitted = check_rate(services, call.peer, call.headers, has_moved=moved_us > 0)
         given = call_headers_of(call.head)
         raw_key = given.raw_key
         caller = services.authenticator.recall(given.digest) or await services.authenticator.authenticate_once(raw_key)

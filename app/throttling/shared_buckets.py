@@ -1,0 +1,67 @@
+"""Token buckets in memory that several processes share, so that all of them together take what one may."""
+
+import fcntl
+import mmap
+import os
+import struct
+import time
+from collections.abc import Callable
+from hashlib import blake2b
+
+_DIGEST_BYTES = 16
+_WAYS = 8
+"""Places that a name may have; only if as many others have asked within a second does it drive one out."""
+
+_place = struct.Struct(f"={_DIGEST_BYTES}sdd")
+"""The digest of a name, the tokens left in its bucket, and since when; no name at all if that is 0."""
+
+_GROUP_BYTES = _WAYS * _place.size
+
+
+class SharedBuckets:
+    """Each name has a bucket of `size` tokens, which is full at first and regains `per_second` tokens every second.
+
+    The processes that share it are those forked after it was made. A lock on the few places that a name may have makes
+    each take exact; the kernel releases the lock of a process that dies.
+
+    names_max: about how many names are remembered; of those that share places, the one unused longest is forgotten
+    first, and starts again with a full bucket.
+    """
+
+    def __init__(
+        self, size: int, per_second: float, names_max: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._size, self._per_second = float(size), per_second
+        self._clock = clock
+        self._groups = max(1, names_max // _WAYS)
+        self._file = os.memfd_create("remit-rates")
+        os.ftruncate(self._file, self._groups * _GROUP_BYTES)
+        self._memory = mmap.mmap(self._file, 0)
+
+    def take(self, name: str, tokens: int = 1) -> tuple[float, float]:
+        """Take the tokens, if there are so many; return what is left, and how much is missing (0 if they are taken)."""
+        digest = blake2b(name.encode(), digest_size=_DIGEST_BYTES).digest()
+        group = int.from_bytes(digest[:8], "big") % self._groups * _GROUP_BYTES
+        fcntl.lockf(self._file, fcntl.LOCK_EX, _GROUP_BYTES, group)
+        try:
+            now = self._clock()
+            place, left = self._find(digest, group, now)
+            lacking = max(0.0, tokens - left)
+            if not lacking:
+                left -= tokens
+            if tokens:
+                _place.pack_into(self._memory, place, digest, left, now)
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, _GROUP_BYTES, group)
+        return left, lacking
+
+    def _find(self, digest: bytes, group: int, now: float) -> tuple[int, float]:
+        """The place of the name, and the tokens in its bucket now; if it has none, that of the one unused longest."""
+        oldest, oldest_since = group, now
+        for place in range(group, group + _GROUP_BYTES, _place.size):
+            held, left, since = _place.unpack_from(self._memory, place)
+            if held == digest and since:
+                return place, min(self._size, left + (now - since) * self._per_second)
+            if since < oldest_since:
+                oldest, oldest_since = place, since
+        return oldest, self._size
