@@ -1,6 +1,7 @@
 """deploy/redis.conf and deploy/redis.acl on both real servers: the service's user may do little more than it needs."""
 
 import ast
+import contextlib
 import hashlib
 import json
 import re
@@ -38,8 +39,8 @@ class GuardedStore(Store):
         wait_for_port(self.port, self.process)
         self.url = f"redis://remit:{PASSWORD}@127.0.0.1:{self.port}/0"
 
-    def as_user(self, name: str) -> redis.Redis:
-        return redis.Redis(port=self.port, username=name, password=PASSWORD, decode_responses=True)
+    def as_user(self, name: str, *, decoding: bool = True) -> redis.Redis:
+        return redis.Redis(port=self.port, username=name, password=PASSWORD, decode_responses=decoding)
 
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
@@ -152,6 +153,80 @@ def test_the_backup_user_sees_and_changes_nothing(guarded, served):
     assert backup.info("persistence")["aof_enabled"] == 1
     reads = ",HGETALL remit:workspaces, SCAN 0, CONFIG GET *, SLOWLOG GET"
     assert [line for line in (CHANGES + reads).split(",") if not refuses(backup, *line.split())] == []
+
+
+def every_command(root: redis.Redis) -> dict[str, tuple[list[str], set[str]]]:
+    """Every command and subcommand of the server: words that have its arity, and its flags."""
+    found = {}
+    for name, info in root.command().items():
+        for told in info["subcommands"] or [[name, info["arity"], info["flags"]]]:
+            words = told[0].split("|")
+            filled = [*words, *["remit:x"] * (abs(told[1]) - len(words))]
+            found[told[0]] = filled, {str(flag) for flag in told[2]}
+    return found
+
+
+def permitted(root: redis.Redis, user: str) -> dict[str, tuple[list[str], set[str]]]:
+    """The commands that the server would let this user run on Remit's keys."""
+    return {
+        name: (words, flags)
+        for name, (words, flags) in every_command(root).items()
+        if "no permissions" not in str(root.execute_command("ACL", "DRYRUN", user, *words))
+    }
+
+
+OF_A_CONNECTION = {"auth", "quit", "reset", "hello", "select"}
+"""They concern only the connection that sends them."""
+PLANTED = [
+    ("SET", "remit:x", "1"),
+    ("HSET", "remit:x", "remit:x", "1"),
+    ("RPUSH", "remit:x", "1", "2"),
+    ("SADD", "remit:x", "remit:x"),
+    ("ZADD", "remit:x", "1", "remit:x"),
+    ("XADD", "remit:x", "1-1", "a", "b"),
+]
+KEEP_THEIR_WORD = {
+    "operator": {"hgetall", "xrange", "scan", "info", "client|list", "slowlog|get", "memory|usage", "latency|latest"},
+    "backup": {"info", "ping", "auth"},
+}
+
+
+@pytest.mark.parametrize("user", KEEP_THEIR_WORD)
+def test_whatever_they_may_run_changes_nothing(guarded, served, user):
+    """Every command of the server is tried: those that are let through are run, and leave keys and settings alone."""
+    root, theirs = guarded.as_user("root"), permitted(guarded.as_user("root"), user)
+    assert theirs.keys() >= KEEP_THEIR_WORD[user]
+    assert {name for name, (_, flags) in theirs.items() if flags & {"write", "admin"}} <= {
+        # to look at the server, which Redis counts as administration
+        "client|list", "slowlog|get", "slowlog|len", "latency|latest", "latency|history", "latency|graph",
+        "latency|doctor",
+    }  # fmt: skip
+    settings = root.config_get("*")
+    tried = 0
+    for plant in PLANTED:
+        root.delete("remit:x")
+        root.execute_command(*plant)
+        with guarded.as_user("root", decoding=False) as looking, guarded.as_user(user, decoding=False) as connection:
+            planted = looking.dump("remit:x")
+            for name, (words, flags) in theirs.items():
+                if name not in OF_A_CONNECTION and "blocking" not in flags:
+                    tried += 1
+                    with contextlib.suppress(redis.exceptions.ResponseError):  # such as a key of another type
+                        connection.execute_command(words[0].encode(), *words[1:])
+                    assert looking.dump("remit:x") == planted, name
+    root.delete("remit:x")
+    assert tried >= len(PLANTED) * {"operator": 50, "backup": 2}[user]
+    assert root.config_get("*") == settings
+
+
+def test_the_service_s_user_may_run_what_is_listed_and_nothing_else(guarded):
+    """Every command of the server is asked about, so a category or a new subcommand grants nothing unseen."""
+    listed = {word[1:] for word in USERS["remit"] if word.startswith("+")}
+    found = permitted(guarded.as_user("root"), "remit").keys() - OF_A_CONNECTION | {"auth", "select"}
+    assert {name for name in found if name not in listed and name.partition("|")[0] not in listed} == set()
+    assert {
+        name for name in listed if name not in found and not any(each.startswith(f"{name}|") for each in found)
+    } == set()
 
 
 def test_nobody_gets_in_without_a_name(guarded):
