@@ -105,11 +105,7 @@ class Approvals:
         grant = grant or Grant()
         if verdict is ApprovalStatus.APPROVED:
             _require_within(record, grant)
-            if approval.hides and not accepts_hidden:
-                raise Invalid.at(
-                    "$.acceptHidden",
-                    "must be true: you do not see all that you approve, since some of it is redacted or shortened",
-                )
+            _require_seen(approval, accepts_hidden=accepts_hidden)
         keyspace = Keyspace(workspace_id)
         keys = open_keys(keyspace, approval_id, approval.agent_id, approval.parameters_digest)
         ground = [keyspace.agent(approval.agent_id), keyspace.key(approval.requested_by.key_id)]
@@ -148,6 +144,14 @@ class Approvals:
         if not record:
             raise unknown_approval()
         return approval_of(approval_id, record, await store_time_ms(self._client)), record
+
+
+def _require_seen(approval: Approval, *, accepts_hidden: bool) -> None:
+    if approval.hides and not accepts_hidden:
+        raise Invalid.at(
+            "$.acceptHidden",
+            "must be true: you do not see all that you approve, since some of it is redacted or shortened",
+        )
 
 
 def _require_within(record: dict[str, str], grant: Grant) -> None:

@@ -12,7 +12,7 @@ from app.audit.head import Head, Span, read_head, span_text
 from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, name_of
 from app.audit.index_rows import Row, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
-from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged
+from app.audit.segment_builder import DIMENSIONS, SegmentBuilder, Tallies, members, merged
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.redis_client.client import Client, Value
@@ -78,8 +78,23 @@ class Sealer:
             gathered = await self._gather(keyspace, basis)
         if gathered is None or gathered.oldest_id is None:
             return None
-        block = gathered.block
-        number = basis.upon.segment + 1
+        block, number = gathered.block, basis.upon.segment + 1
+        status, sha256, span = await self._write(workspace_id, basis, block, gathered.oldest_id)
+        if status == "occupied":
+            raise _behind(basis.upon.segment)
+        if status != "sealed":
+            log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
+            return None
+        basis.upon = ChainPosition(number, block.next_sequence - 1, sha256)
+        basis.span, basis.expected = span, block.entries
+        self._remember(workspace_id, basis)
+        return Sealed(number, block.first_sequence, block.next_sequence - 1, gathered.set_aside)
+
+    async def _write(
+        self, workspace_id: str, basis: _Basis, block: SegmentBuilder, oldest_id: str
+    ) -> tuple[str, str, Span]:
+        """Run the script: its status, the segment's sha256, and the part's span with the segment."""
+        keyspace, number = Keyspace(workspace_id), basis.upon.segment + 1
         frames = block.frames()
         sizes, data, digests = pack([block.lines[frame] for frame in frames])
         sha256 = chain(basis.upon.sha256, b"".join(block.lines))
@@ -95,35 +110,15 @@ class Sealer:
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
         keys += [keyspace.audit_parts, keyspace.audit_by_all(part), *index]
         args: list[Value] = [
-            basis.upon.sha256,
-            gathered.oldest_id,
-            number,
-            block.first_sequence,
-            block.next_sequence - 1,
-            row.first_ms,
-            row.last_ms,
-            row.entries,
-            CODEC,
-            sha256,
-            sizes,
-            data,
-            part,
-            span_text(span),
+            *(basis.upon.sha256, oldest_id, number, block.first_sequence, block.next_sequence - 1),
+            *(row.first_ms, row.last_ms, row.entries, CODEC, sha256, sizes, data, part, span_text(span)),
             " ".join([str(part), *(str(basis.names.get(dimension, 0)) for dimension in CAPPED)]),
             digests,
             row_member(row),
             *members(number, index.values()),
         ]
         status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
-        if status == "occupied":
-            raise _behind(basis.upon.segment)
-        if status != "sealed":
-            log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
-            return None
-        basis.upon = ChainPosition(number, block.next_sequence - 1, sha256)
-        basis.span, basis.expected = span, block.entries
-        self._remember(workspace_id, basis)
-        return Sealed(number, block.first_sequence, block.next_sequence - 1, gathered.set_aside)
+        return status, sha256, span
 
     async def _gather(self, keyspace: Keyspace, basis: _Basis) -> SealInput | None:
         return await gather(self._client, keyspace, basis.upon, self._entries, basis.expected)

@@ -1,6 +1,7 @@
 """Explains a logged decision: judges its call again by the policies that governed the agent then."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -46,15 +47,7 @@ def past_explanation(
     decider = None if call.rule is None or call.policy_id is None else (call.policy_id, call.rule.index)
     # The entry names the first rule that failed. So a rule that reads a hidden value either decided or did not fail.
     known = {place: call.reason if place == decider else None for place in in_doubt}
-    request = AuthorizeRequest(
-        call.agent_id,
-        call.tool_name,
-        "",
-        parameters,
-        bytes(call.parameters),
-        context=context or None,
-        recorded_context=b"" if call.context is UNSET else bytes(call.context),
-    )
+    request = _request_of(call, parameters, context)
     traced = trace(compiled, policies, request, call.time_ms * _US_PER_MS, call.key_id, known)
     outcome = Outcome(Result(call.result or ""), call.policy_id, call.rule, call.reason)
     sure = _agrees(traced, outcome, decider) and not any(
@@ -76,6 +69,19 @@ def past_explanation(
         unknown=sorted({f"{of}.{name}" for of, name in hidden if _is_read(concerned.values(), of, name)}),
         approval_id=call.approval_id,
         shadow=call.shadow,
+    )
+
+
+def _request_of(call: LoggedCall, parameters: dict[str, Any], context: dict[str, Any]) -> AuthorizeRequest:
+    """The request as far as the log has it."""
+    return AuthorizeRequest(
+        call.agent_id,
+        call.tool_name,
+        "",
+        parameters,
+        bytes(call.parameters),
+        context=context or None,
+        recorded_context=b"" if call.context is UNSET else bytes(call.context),
     )
 
 
