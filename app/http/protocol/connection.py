@@ -237,7 +237,7 @@ class Connection:
         is_last = (self._is_draining or self._is_half_closed) and not self._incoming
         return exchange.head.keep_alive and exchange.rest_is_short and not is_last
 
-    def always(self) -> bytes:
+    def common_headers(self) -> bytes:
         """The headers of every answer."""
         return self._shared.encoded(self._server.default_headers)
 
@@ -288,7 +288,7 @@ class Connection:
 
     def _refuse(self, error: AppError) -> None:
         """Answer a malformed request; the connection then closes."""
-        self.outgoing.write(encode_answer(error_answer(error), self.always(), keep_alive=False))
+        self.outgoing.write(encode_answer(error_answer(error), self.common_headers(), keep_alive=False))
         self._end("timeout" if isinstance(error, RequestTimeout) else "refused")
 
     def _end(self, reason: str) -> None:

@@ -11,9 +11,9 @@ from app.http.application import Application
 from app.http.authentication import known_caller
 from app.http.protocol.body import ChunkedBody
 from app.http.protocol.exchange import Exchange
+from app.http.protocol.exchange_owner import ExchangeOwner
 from app.http.protocol.head import CHUNKED, Head
 from app.http.protocol.incoming import Incoming
-from app.http.protocol.line import Line
 from app.http.protocol.target import Ends, scope_of
 from app.lane import Lane, TakesLong
 from app.replica import Services
@@ -63,12 +63,12 @@ class Dispatch:
             is_short = _is_short_body(head, incoming.all())
         return lane.is_fast is is_short
 
-    def open(self, line: Line, head: Head) -> Exchange:
+    def open(self, owner: ExchangeOwner, head: Head) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
         scope = None
         if self._services is None or head.target != _PATH or head.method != b"POST":
             scope = scope_of(head, self._ends, self._app_state)
-        return Exchange(line, head, self._ends.peer, scope)
+        return Exchange(owner, head, self._ends.peer, scope)
 
     def can_wait(self, exchange: Exchange) -> bool:
         """Whether processing may wait until the body has arrived: only for a call from a caller this replica knows.

@@ -9,9 +9,9 @@ STATUS_LINES: Final = {each.value: b"HTTP/1.1 %d %b\r\n" % (each, each.phrase.en
 CLOSE: Final = b"connection: close\r\n"
 
 
-def encode_answer(answer: Answer, always: bytes, *, keep_alive: bool) -> bytes:
-    """The bytes of a complete answer. always: the headers of every answer, encoded."""
-    parts = [STATUS_LINES[answer.status], always]
+def encode_answer(answer: Answer, common_headers: bytes, *, keep_alive: bool) -> bytes:
+    """The bytes of a complete answer. common_headers: the headers of every answer, encoded."""
+    parts = [STATUS_LINES[answer.status], common_headers]
     for name, value in answer.headers:
         parts += (name, b": ", value, b"\r\n")
     if not keep_alive:

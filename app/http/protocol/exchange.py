@@ -13,8 +13,8 @@ from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
 from app.http.protocol.encoding import CLOSE, STATUS_LINES, encode_answer
+from app.http.protocol.exchange_owner import ExchangeOwner
 from app.http.protocol.head import CHUNKED, Head
-from app.http.protocol.line import Line
 from app.http.protocol.moving import request_again
 from app.http.protocol.target import HALF_CLOSED
 
@@ -44,8 +44,8 @@ class Exchange:
     _was_asked = _was_told_all = _is_chunked = _is_open_ended = False
     _held_head = b""
 
-    def __init__(self, line: Line, head: Head, peer: str | None, scope: dict[str, Any] | None) -> None:
-        self._line = line
+    def __init__(self, owner: ExchangeOwner, head: Head, peer: str | None, scope: dict[str, Any] | None) -> None:
+        self._owner = owner
         self.head = head
         self.headers = head.headers
         self.peer = peer
@@ -139,10 +139,10 @@ class Exchange:
 
     async def _more(self) -> None:
         if self.head.expects and not (self._was_asked or self.is_answering or self.received or self.is_complete):
-            self._line.outgoing.write(CONTINUE)
+            self._owner.outgoing.write(CONTINUE)
         self._was_asked = True
         self._waiter = asyncio.get_running_loop().create_future()
-        self._line.want_body()
+        self._owner.want_body()
         await self._waiter
 
     def finish(self, answer: Answer) -> None:
@@ -152,12 +152,12 @@ class Exchange:
         self._begin()
         if self.head.method == b"HEAD":
             answer = answer._replace(headers=[*answer.headers, (b"content-length", b"%d" % len(answer.body))], body=b"")
-        self._line.outgoing.write(encode_answer(answer, self._line.always(), keep_alive=self.keep_alive))
+        self._owner.outgoing.write(encode_answer(answer, self._owner.common_headers(), keep_alive=self.keep_alive))
         self._end()
 
     async def send(self, message: Any) -> None:
         """ASGI send: a part of the answer. It returns when the client has read enough of the earlier parts."""
-        await self._line.outgoing.drain()
+        await self._owner.outgoing.drain()
         if self.is_gone:
             # An application that sends without ever awaiting must not block the loop.
             await asyncio.sleep(0)
@@ -172,11 +172,11 @@ class Exchange:
 
     def _begin(self) -> None:
         self.is_answering = True
-        self.keep_alive = self._line.keeps_open(self)
+        self.keep_alive = self._owner.keeps_open(self)
 
     def _head_of(self, status: int, headers: list[Header]) -> bytes:
         self._begin()
-        parts = [STATUS_LINES[status], self._line.always(), b"" if self.keep_alive else CLOSE]
+        parts = [STATUS_LINES[status], self._owner.common_headers(), b"" if self.keep_alive else CLOSE]
         has_length = False
         for given, value in headers:
             if _breaks_a_line(given) or _breaks_a_line(value):
@@ -207,7 +207,7 @@ class Exchange:
             parts.append(body)
             self._count(len(body), is_last=is_last)
         self._held_head = b""
-        self._line.outgoing.write(*parts)
+        self._owner.outgoing.write(*parts)
         if is_last:
             self._end()
 
@@ -222,11 +222,11 @@ class Exchange:
         self.is_answered = True
         self.owed = 0
         self.wake()
-        self._line.answered()
+        self._owner.answered()
 
     def move(self) -> None:
         """Leave the call to the other lane, as if none of it had been taken."""
-        self._line.move(request_again(self.head, self.taken), self.arrived_us)
+        self._owner.move(request_again(self.head, self.taken), self.arrived_us)
 
     def fail(self, error: Exception) -> None:
         """Log the exception, and answer if nothing has been sent yet."""
@@ -237,4 +237,4 @@ class Exchange:
             self._held_head, self._is_chunked = b"", False
             self.finish(error_answer(problem))
         else:
-            self._line.abort("failed")
+            self._owner.abort("failed")

@@ -1,4 +1,4 @@
-"""A connection as its exchanges see it."""
+"""The owner of an exchange: its connection, as far as an exchange sees it."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from app.http.protocol.exchange import Exchange
 
 
-class Line(Protocol):
+class ExchangeOwner(Protocol):
     """What an exchange needs from its connection."""
 
     outgoing: Outgoing
@@ -19,7 +19,7 @@ class Line(Protocol):
     def keeps_open(self, exchange: "Exchange") -> bool:
         """Whether another request may follow this one."""
 
-    def always(self) -> bytes:
+    def common_headers(self) -> bytes:
         """The headers of every answer."""
 
     def answered(self) -> None:
