@@ -73,7 +73,7 @@ def past_explanation(
 
 
 def _request_of(call: LoggedCall, parameters: dict[str, Any], context: dict[str, Any]) -> AuthorizeRequest:
-    """The request as far as the log has it."""
+    """The request, or the part of it that the log holds."""
     return AuthorizeRequest(
         call.agent_id,
         call.tool_name,

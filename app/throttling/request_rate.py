@@ -27,7 +27,7 @@ class Allowance(Struct, frozen=True):
 
 
 class RequestRates:
-    """A bucket of requests for each key, which processes share that are forked after it was made.
+    """A bucket of requests for each key. Processes forked after it was made share it.
 
     on: whether there is a limit at all. keys_max: about how many keys are remembered.
     """

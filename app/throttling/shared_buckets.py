@@ -1,4 +1,4 @@
-"""Token buckets in memory that several processes share, so that all of them together take what one may."""
+"""Token buckets in memory that several processes share, so that one limit holds for all of them."""
 
 import fcntl
 import mmap
@@ -10,16 +10,16 @@ from hashlib import blake2b
 
 _DIGEST_BYTES = 16
 _WAYS = 8
-"""Places that a name may have; only if as many others have asked within a second does it drive one out."""
+"""How many places a name can take; when all are taken, the name unused longest loses its place."""
 
 _place = struct.Struct(f"={_DIGEST_BYTES}sdd")
-"""The digest of a name, the tokens left in its bucket, and since when; no name at all if that is 0."""
+"""The digest of a name, the tokens left in its bucket, and when it was last used; 0 marks a free place."""
 
 _GROUP_BYTES = _WAYS * _place.size
 
 
 class SharedBuckets:
-    """Each name has a bucket of `size` tokens, which is full at first and regains `per_second` tokens every second.
+    """Each name has a bucket of `size` tokens, which starts full and regains `per_second` tokens every second.
 
     The processes that share it are those forked after it was made. A lock on the few places that a name may have makes
     each take exact; the kernel releases the lock of a process that dies.
@@ -39,7 +39,7 @@ class SharedBuckets:
         self._memory = mmap.mmap(self._file, 0)
 
     def take(self, name: str, tokens: int = 1) -> tuple[float, float]:
-        """Take the tokens, if there are so many; return what is left, and how much is missing (0 if they are taken)."""
+        """Take the tokens if there are enough; return how many are left, and how many are missing (0 if taken)."""
         digest = blake2b(name.encode(), digest_size=_DIGEST_BYTES).digest()
         group = int.from_bytes(digest[:8], "big") % self._groups * _GROUP_BYTES
         fcntl.lockf(self._file, fcntl.LOCK_EX, _GROUP_BYTES, group)
@@ -56,7 +56,7 @@ class SharedBuckets:
         return left, lacking
 
     def _find(self, digest: bytes, group: int, now: float) -> tuple[int, float]:
-        """The place of the name, and the tokens in its bucket now; if it has none, that of the one unused longest."""
+        """The name's place and the tokens in its bucket now; for a new name, the place unused longest."""
         oldest, oldest_since = group, now
         for place in range(group, group + _GROUP_BYTES, _place.size):
             held, left, since = _place.unpack_from(self._memory, place)

@@ -1,4 +1,4 @@
-"""A calm service: decisions at a rate that it can keep up with, and a log of which all is sealed."""
+"""A calm service: decisions at a rate that it can keep up with, and a log that is fully sealed."""
 
 import contextlib
 import sys

@@ -156,7 +156,7 @@ def test_the_backup_user_sees_and_changes_nothing(guarded, served):
 
 
 def every_command(root: redis.Redis) -> dict[str, tuple[list[str], set[str]]]:
-    """Every command and subcommand of the server: words that have its arity, and its flags."""
+    """Every command and subcommand of the server, as words of the right number, and its flags."""
     found = {}
     for name, info in root.command().items():
         for told in info["subcommands"] or [[name, info["arity"], info["flags"]]]:
@@ -176,7 +176,7 @@ def permitted(root: redis.Redis, user: str) -> dict[str, tuple[list[str], set[st
 
 
 OF_A_CONNECTION = {"auth", "quit", "reset", "hello", "select"}
-"""They concern only the connection that sends them."""
+"""Commands that concern only the connection that sends them."""
 PLANTED = [
     ("SET", "remit:x", "1"),
     ("HSET", "remit:x", "remit:x", "1"),

@@ -33,13 +33,13 @@ def shared(request):
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
 def new_store(request, shared, tmp_path_factory, server):
-    """Starts a store for the module, once of either kind: `new_store()`, or `new_store(Ailing)` for a class of its."""
+    """Starts one store per kind for the module: `new_store()`, or `new_store(Ailing)` for another class."""
     return lambda kind=Store: shared(kind(server(request.param), tmp_path_factory.mktemp("store")))
 
 
 @pytest.fixture
 def checked_witness(request, own):
-    """Makes a workspace whose log is held against what was asked when the test is over.
+    """Makes a workspace whose log is compared with the requests made when the test is over.
 
     `checked_witness(redis, url, replica)`; what a fixture does after its `yield` comes before that.
     """

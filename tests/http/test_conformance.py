@@ -97,14 +97,14 @@ schemathesis.openapi.format(
 
 
 def read(paths="/(?!.*/stream$)"):
-    """The document as far as paths begin so; an event stream has no end that a test could wait for.
+    """The part of the document whose paths begin this way; an event stream never ends, so no test can wait for it.
 
     Schemathesis adds links to what it reads, and walks along each of them, whatever a filter leaves out.
     """
     part = copy.deepcopy(document())
     part["paths"] = {path: item for path, item in part["paths"].items() if re.match(paths, path)}
     if "/v1/policies" in part["paths"]:
-        # Where else a new agent's id goes: Schemathesis finds that out by itself for paths, but not for bodies.
+        # Where else a new agent's id is used: Schemathesis finds out by itself for paths, but not for bodies.
         part["paths"]["/v1/agents"]["post"]["responses"]["201"]["links"] = {
             name: {"operationId": operation, "requestBody": {"agent_id": "$response.body#/id"}}
             for name, operation in (("policy", "post_policies"), ("call", "post_authorize"))

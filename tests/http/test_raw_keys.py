@@ -227,7 +227,7 @@ def test_no_rule_may_contain_a_raw_key(tenant, place):
 
 @pytest.mark.parametrize("path", [STRAY, f"a?token={STRAY}", STRAY.replace("_", "%5F"), STRAY.replace("d", "%64")])
 def test_no_url_of_a_webhook_may_contain_a_raw_key(tenant, path):
-    """Neither a new webhook's nor a changed one's, however it is encoded."""
+    """This holds for new and for changed webhooks, and however the key is encoded."""
     body = {"url": "https://example.com/a", "events": ["approval.requested"]}
     webhook = tenant.admin.post("/v1/webhooks", json=body).json()
     body["url"] = f"https://example.com/{path}"

@@ -71,7 +71,7 @@ def test_a_refused_request_is_not_decided(bounded, tenant, agent):
 
 
 def test_calls_and_other_requests_count_together(bounded, tenant, agent):
-    """Although different processes answer them. Each of the two does not count the first one that it sees."""
+    """They do although different processes answer them. Neither process counts the first request it sees of a key."""
     with bounded.client(tenant.read_key) as client:
         began, answered = time.monotonic(), 0
         for _ in range(20):

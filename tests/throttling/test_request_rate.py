@@ -52,7 +52,7 @@ def test_keys_do_not_slow_each_other(rates):
 
 
 def test_memory_is_bounded(clock):
-    """The keys that asked longest ago are forgotten."""
+    """The keys whose last request is longest ago are forgotten."""
     rates = RequestRates(1, keys_max=100, clock=clock)
     for number in range(1000):
         clock.now += 1e-6
@@ -63,7 +63,7 @@ def test_memory_is_bounded(clock):
 
 
 def test_a_request_that_the_other_lane_has_counted_costs_nothing(rates):
-    """And is told what is left."""
+    """The answer still says what is left."""
     rates.take("k")
     assert [rates.take("k", 0).remaining for _ in range(9)] == [3] * 9
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_a_request_that_the_other_lane_has_counted_costs_nothing(rates):
 
 
 def test_processes_that_share_a_bucket_take_no_more_than_there_is(clock):
-    """Both at full speed, and each gets some."""
+    """Both take at full speed, and each gets some."""
     rates = RequestRates(20_000, clock=clock)
     results, told = os.pipe()
     for _ in range(2):
