@@ -1,6 +1,7 @@
 """Sealing: the oldest entries of a workspace's stream become a segment."""
 
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from app.store.catalog import note_seen
 from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)
+_is_count = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
 
 _REMEMBERED = 256
 
@@ -177,8 +179,7 @@ class Sealer:
             if head.segment == known:  # else another sealer wrote that segment, and the head with it
                 raise _behind(known)
         part = part_of(head.segment)
-        counted_part, *counts = map(int, head.names.split(" ")) if head.names else (part, 0, 0, 0)
-        names = dict(zip(CAPPED, counts, strict=True)) if counted_part == part else {}
+        names = _counted_names(head.names, part)
         span = spans.get(part)
         sha256 = head.sha256 or genesis(workspace_id)
         upon = ChainPosition(head.segment, head.sequence, sha256)
@@ -220,3 +221,14 @@ def _widened(span: Span | None, row: Row) -> Span:
     if span is None:
         return Span(row.first_sequence, row.first_ms, row.last_ms)
     return Span(span.first_sequence, min(span.first_ms, row.first_ms), max(span.last_ms, row.last_ms))
+
+
+def _counted_names(text: str, part: int) -> dict[str, int]:
+    """How many names the head says that this part's indexes hold; none if it speaks of another part, or cannot be read.
+
+    Counting anew lets the indexes hold more names, which is harmless; sealing must not stop for it.
+    """
+    words = text.split(" ")
+    if len(words) != 1 + len(CAPPED) or not all(map(_is_count, words)) or int(words[0]) != part:
+        return {}
+    return dict(zip(CAPPED, map(int, words[1:]), strict=True))
