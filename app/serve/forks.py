@@ -21,9 +21,9 @@ def forked(names: Sequence[str], on_end: Callable[[], None], hearts: Heartbeats)
     """Fork a process for each name, and return in each with its place among them. The parent never returns.
 
     The parent passes SIGTERM and SIGINT on and ends when its children have. A child that stands still is killed, and a
-    killed one is forked again, at most once a second. When one ends by itself, the others are told to end, and its exit
-    code is the parent's. When the parent is killed, the kernel kills its children. No thread may have been started
-    before.
+    killed one is forked again, at most once a second, until its successor starts. When one ends by itself, the others
+    are told to end, and its exit code is the parent's. When the parent is killed, the kernel kills its children. No
+    thread may have been started before.
 
     on_end: called in the parent when its children have been told to end. hearts: has a place for each.
     """
@@ -43,6 +43,7 @@ class _Parent:
         self._children: dict[int, int] = {}
         self._born = [0.0] * len(names)
         self._looks_at = 0.0
+        self._successors: set[int] = set()
 
     def fork(self, place: int) -> bool:
         """Whether this is the child."""
@@ -75,6 +76,9 @@ class _Parent:
                 elif was_killed:
                     missing.add(place)
                     log.error("%s was killed by signal %s; starting another", self._names[place], -ended)
+                elif place in self._successors and self._hearts.is_starting(place):
+                    missing.add(place)
+                    log.error("%s did not start (code %s); trying again", self._names[place], ended)
                 else:
                     code, ending = max(1, ended), True
                     self._end()
@@ -87,6 +91,7 @@ class _Parent:
     def _fork_again(self, place: int, missing: set[int]) -> bool:
         """Whether this is the child. A fork that fails is tried again a second later."""
         try:
+            self._successors.add(place)
             is_child = self.fork(place)
         except OSError as error:
             self._born[place] = time.monotonic()

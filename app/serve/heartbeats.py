@@ -28,6 +28,10 @@ class Heartbeats:
         """A process is about to be forked."""
         self._beats[place] = self._seen[place] = self._missed[place] = 0
 
+    def is_starting(self, place: int) -> bool:
+        """Whether it has not beaten yet."""
+        return not self._beats[place]
+
     def beat(self, place: int) -> None:
         """This process's loop goes on."""
         self._beats[place] += 1

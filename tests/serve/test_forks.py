@@ -13,12 +13,14 @@ from serving import all_gone, children_of, is_running, kill
 pytestmark = pytest.mark.slow
 
 PROGRAM = """
-import os, signal, sys
+import mmap, os, signal, sys
 from app.serve import forks
 from app.serve.heartbeats import Heartbeats
 forks.BEAT_SECONDS = 0.02
 hearts = Heartbeats(2)
+starts = mmap.mmap(-1, 2)
 place = forks.forked(["first", "second"], lambda: os.write(1, b"ending\\n"), hearts)
+starts[place] += 1
 os.write(1, f"{{place}} {{os.getpid()}}\\n".encode())
 {then}
 while True:
@@ -130,6 +132,18 @@ def test_a_child_that_stands_still_does_not_keep_the_others_from_ending(make_fam
     family.parent.terminate()
     assert family.end() == 1
     assert "second has stood still for" in family.parent.stderr.read()
+
+
+def test_a_successor_that_does_not_start_is_tried_again_and_the_other_goes_on(make_family):
+    """As long as the store is away, for example. A first child that does not start ends all: see above."""
+    family = make_family("sys.exit(3) if place and starts[place] == 2 else None")
+    kill(family.pids[1])
+    assert family.next_child()[0] == 1
+    place, family.pids[1] = family.next_child()
+    assert (place, is_running(family.pids[0])) == (1, True)
+    family.parent.terminate()
+    assert family.end() == 0
+    assert "second did not start (code 3); trying again" in family.parent.stderr.read()
 
 
 def test_a_child_that_is_killed_again_and_again_is_forked_once_a_second(make_family):
