@@ -24,6 +24,9 @@ _MOST_S = 0.25
 _ALONE_AFTER_S = 60.0
 """Seconds; a workspace that has been the only one for this long delays nobody."""
 
+_WATCHED_S = 60.0
+"""Seconds; a workspace whose calls have been short for this long is no longer measured."""
+
 _MANY = 1_000
 """The most workspaces remembered; those that have taken nothing lately are forgotten first."""
 
@@ -45,8 +48,7 @@ class LoopBudget:
         self._others_until = 0.0
         self.latest = ""
         """The workspace of the latest call."""
-        self.watched: set[str] = set()
-        """Workspaces of which a call took longer than NOTICED_S; all their calls are measured."""
+        self._watched_until: dict[str, float] = {}
 
     def switch(self, workspace_id: str) -> None:
         """Note that a call of another workspace has come."""
@@ -61,38 +63,57 @@ class LoopBudget:
         """
         if workspace_id != self.latest:
             self.switch(workspace_id)
-        if workspace_id not in self.watched:
+        watched_until = self._watched_until.get(workspace_id)
+        if watched_until is None:
             try:
                 return step(*what)
             finally:
                 if monotonic_us() - now_us > _NOTICED_US:
-                    self.watch(workspace_id)
-        self.begin(workspace_id)
+                    self._watch(workspace_id)
+        now = self._clock()
+        self._require_share(workspace_id, now)
+        if now > watched_until:
+            del self._watched_until[workspace_id]
         began = time.thread_time()
         try:
             return step(*what)
         finally:
-            self.end(workspace_id, time.thread_time() - began)
+            seconds = time.thread_time() - began
+            if seconds > NOTICED_S:
+                self._watch(workspace_id)
+                seconds += _extra(seconds)
+            self._take(workspace_id, now, seconds)
 
     def begin(self, workspace_id: str) -> None:
         """Reserve the time of a short step. Raises TakesLong if nothing is left and the slow lane can answer."""
         now = self._clock()
-        if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
-            self._lane.require_short()
+        self._require_share(workspace_id, now)
         self._take(workspace_id, now, NOTICED_S)
 
     def end(self, workspace_id: str, seconds: float, beside: float = 0.0) -> None:
         """The step that began has taken this much CPU time of the loop, and `beside` of a thread, in seconds."""
-        counted = seconds - NOTICED_S + max(0.0, seconds - NOTICED_S) * _REFILL / _DELAYING + beside
-        self._take(workspace_id, self._clock(), counted)
+        self._take(workspace_id, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
 
-    def watch(self, workspace_id: str) -> None:
-        """Measure the calls of this workspace from now on."""
-        if len(self.watched) > _MANY:
-            self.watched.clear()
-        self.watched.add(workspace_id)
+    def is_watched(self, workspace_id: str) -> bool:
+        """Whether the calls of this workspace are measured."""
+        return workspace_id in self._watched_until
+
+    def _watch(self, workspace_id: str) -> None:
+        """Measure the calls of this workspace until all of them have been short for a while."""
+        if len(self._watched_until) > _MANY:
+            self._watched_until.clear()
+        self._watched_until[workspace_id] = self._clock() + _WATCHED_S
+
+    def _require_share(self, workspace_id: str, now: float) -> None:
+        if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
+            self._lane.require_short()
 
     def _take(self, workspace_id: str, now: float, seconds: float) -> None:
         if len(self._full_at) > _MANY:
             self._full_at = {each: at for each, at in self._full_at.items() if at > now}
         self._full_at[workspace_id] = max(now, self._full_at.get(workspace_id, 0.0)) + seconds / _REFILL
+
+
+def _extra(seconds: float) -> float:
+    """What a step of this length takes beyond its own, in seconds."""
+    return max(0.0, seconds - NOTICED_S) * _REFILL / _DELAYING

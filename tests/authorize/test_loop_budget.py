@@ -97,8 +97,19 @@ def test_a_workspace_is_measured_from_its_first_long_step_on_even_if_that_fails(
     for error in (None, ValueError):
         workspace_id = f"w{error}"
         assert budget.run(workspace_id, monotonic_us(), lambda made: made, 5) == 5
-        assert workspace_id not in budget.watched
+        assert not budget.is_watched(workspace_id)
         assert long_steps(budget, workspace_id, error) in {2, 3}
+
+
+def test_a_workspace_whose_calls_are_short_for_a_minute_is_no_longer_measured(budget, clock):
+    """One that was interrupted once pays nothing for it from then on; a long step begins the minute anew."""
+    assert long_steps(budget, "w", None) in {2, 3}
+    clock.now += 59.0
+    assert long_steps(budget, "w", None) == 1
+    for seconds, is_watched in ((59.0, True), (2.0, False)):
+        clock.now += seconds
+        budget.run("w", monotonic_us(), lambda: None)
+        assert budget.is_watched("w") == is_watched
 
 
 def test_work_in_a_thread_counts_no_more_than_its_time(budget):
@@ -142,7 +153,7 @@ def test_workspaces_that_have_taken_nothing_lately_are_forgotten(budget, clock):
     for number in range(5_000):
         budget.begin(f"w{number}")
         budget.end(f"w{number}", 0.0001)
-        budget.watch(f"w{number}")
+        budget.run(f"w{number}", monotonic_us() - 1_000, lambda: None)
         clock.now += 0.001
     assert len(budget._full_at) < 2_000
-    assert len(budget.watched) < 2_000
+    assert sum(budget.is_watched(f"w{number}") for number in range(5_000)) < 2_000
