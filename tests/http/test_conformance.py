@@ -45,6 +45,8 @@ CONFIG = {
             "phases": {"fuzzing": {"generation": {"mode": "positive"}}},
             "checks": {"positive_data_acceptance": {"enabled": False}},
         },
+        # In a list that is linted, which kinds a policy may be depends on the owner that is named beside the list.
+        {"include-path": "/v1/policies/lint", "checks": {"positive_data_acceptance": {"enabled": False}}},
         # A checkpoint can be well-formed and of another workspace; no schema tells.
         {"include-path": "/v1/audit-logs/verify", "checks": {"positive_data_acceptance": {"enabled": False}}},
         # Which addresses may be sent to, no schema tells.
