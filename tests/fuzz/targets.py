@@ -22,7 +22,7 @@ from app.http.bodies import decode_body
 from app.http.etag import provide_if_match
 from app.http.problems import encode_error
 from app.http.queries import Query
-from app.model.agents import Agent
+from app.model.agents import Agent, is_alias
 from app.model.checkpoints import Checkpoint
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Result
@@ -61,7 +61,7 @@ def tool_call(raw: bytes) -> None:
         request = decode_tool_call(raw, None, _REDACTOR)
     except AppError as error:
         return _refusal(error)
-    assert canonical_uuid(request.agent_id) == request.agent_id
+    assert canonical_uuid(request.agent_id) == request.agent_id or is_alias(request.agent_id)
     assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
     assert isinstance(msgspec.json.decode(request.recorded_parameters), dict)
     return None

@@ -157,7 +157,7 @@ def test_an_id_is_the_same_in_upper_case(tenant):
     assert [(entry["id"], entry["agentId"]) for entry in found] == [(decision["id"], agent["id"])]
 
 
-@pytest.mark.parametrize("cursor", ["0-0", "00-0", "x", "1", "1-", "-1", "1-1-1", "9999999999999999-0"])
+@pytest.mark.parametrize("cursor", ["0-0", "00-0", "x", "1", "1-", "-1", "1-1-1", "18446744073709551616-0"])
 def test_an_invented_cursor_of_the_trail_is_refused(tenant, cursor):
     """The store has no stream id 0-0, and would answer it with an error of its own."""
     answer = tenant.admin.get("/v1/changes", params={"cursor": cursor})
