@@ -315,8 +315,8 @@ async def test_a_set_larger_than_lua_can_unpack_at_once_is_written(sets, workspa
 async def test_an_agent_that_is_being_deleted_takes_no_set(sets, agents, client, agent, workspace_id):
     """The deletion takes precedence, however often its policies are written."""
     record = Keyspace(workspace_id).agent(agent.id)
-    now_s, _ = await client.call("TIME")
-    await client.call("HSET", record, "frozen_until_ms", (int(now_s) + 1) * 1000)
+    now_s, now_us = map(int, await client.call("TIME"))
+    await client.call("HSET", record, "frozen_until_ms", now_s * 1000 + now_us // 1000 + 1000)
     frozen = asyncio.create_task(sets.put(workspace_id, [entry()], agent.id))
     done, _ = await asyncio.wait({frozen}, timeout=0.05)
     assert not done
