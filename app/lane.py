@@ -41,10 +41,9 @@ class TakesLong(BaseException):
 class Note(IntEnum):
     """What a note to the other lane is about. In a message, it takes the place of a request's time of arrival."""
 
-    FAILED_AUTHENTICATION = -1
-    ASKS_READINESS = -2
-    TELLS_READINESS = -3
-    KEY_HAS_WORKED = -4
+    ASKS_READINESS = -1
+    TELLS_READINESS = -2
+    KEY_HAS_WORKED = -3
 
 
 class Fate(StrEnum):

@@ -10,18 +10,18 @@ from app.lane import Lane
 from app.metrics import Metrics
 from app.replica import open_services
 from app.settings import Settings
-from app.throttling.request_rate import RequestRates
+from app.throttling.shared_limits import SharedLimits
 
 
 def create_app(
-    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, rates: RequestRates | None = None
+    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, shared: SharedLimits | None = None
 ) -> Litestar:
     """The ASGI application of one replica; it connects to the store when it starts.
 
     metrics: where it counts; None = private memory. lane: the lane that serves it; None = the replica's only process.
-    rates: where it counts the requests of each key; None = private memory.
+    shared: the limits that it shares with the replica's other lane; None = its own.
     """
     # Every replica uses the packaged time zone data; the system's may be older.
     zoneinfo.reset_tzpath(())
     prepare_pages()
-    return build_application(lambda: open_services(settings, metrics, lane, rates))
+    return build_application(lambda: open_services(settings, metrics, lane, shared))

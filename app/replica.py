@@ -64,6 +64,7 @@ from app.throttling.auth_failures import AuthFailures
 from app.throttling.large_calls import LargeCalls
 from app.throttling.open_answers import OpenAnswers
 from app.throttling.request_rate import RequestRates
+from app.throttling.shared_limits import SharedLimits
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
@@ -125,7 +126,7 @@ class Services(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, rates: RequestRates | None = None
+    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, shared: SharedLimits | None = None
 ) -> AsyncIterator[Services]:
     """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable."""
     if settings.redis_url is None:
@@ -138,8 +139,8 @@ async def open_services(
         )
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
-        rates = rates or RequestRates(settings.requests_per_second)
-        services = _services(settings, metrics, lane or Lane(), rates, clients, pool, follower, stopping)
+        shared = shared or shared_limits(settings)
+        services = _services(settings, metrics, lane or Lane(), shared, clients, pool, follower, stopping)
         if settings.bootstrap_key is not None:
             await services.workspaces.ensure_default(settings.bootstrap_key)
         yield services
@@ -149,7 +150,7 @@ def _services(
     settings: Settings,
     metrics: Metrics,
     lane: Lane,
-    rates: RequestRates,
+    shared: SharedLimits,
     clients: Clients,
     pool: FairThreadPool,
     follower: ApprovalFollower,
@@ -189,8 +190,8 @@ def _services(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
         authenticator=authenticator,
-        request_rates=rates,
-        auth_failures=_auth_failures(settings, lane),
+        request_rates=shared.request_rates,
+        auth_failures=shared.auth_failures,
         agents=agents,
         policy_sets=PolicySets(client, ids, limits, pool),
         policies=policies,
@@ -227,6 +228,13 @@ def _services(
     )
 
 
+def shared_limits(settings: Settings) -> SharedLimits:
+    """The limits of one replica, with nothing counted yet."""
+    return SharedLimits(
+        RequestRates(settings.requests_per_second), AuthFailures(settings.auth_failures_per_minute, settings.proxies)
+    )
+
+
 def _workspace_limits(settings: Settings) -> WorkspaceLimits:
     return WorkspaceLimits(
         agents=settings.agents_max,
@@ -254,11 +262,3 @@ def _commit(settings: Settings, metrics: Metrics, runner: ScriptRunner, clock: S
         metrics.breaker_tripped,
         metrics.crowded,
     )
-
-
-def _auth_failures(settings: Settings, lane: Lane) -> AuthFailures:
-    """The failed authentications that either lane has met."""
-    tell = partial(lane.tell, Note.FAILED_AUTHENTICATION)
-    failures = AuthFailures(settings.auth_failures_per_minute, settings.proxies, tell=tell)
-    lane.hear(Note.FAILED_AUTHENTICATION, failures.hear)
-    return failures

@@ -24,6 +24,7 @@ from app.lane import Lane, Moved
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
+from app.replica import shared_limits
 from app.serve.children import DRAIN_SECONDS
 from app.serve.forks import forked
 from app.serve.heartbeats import Heartbeats
@@ -31,7 +32,6 @@ from app.serve.listeners import last_to_come, let_in
 from app.serve.scheduling import let_others_go_first, take_short_turns
 from app.serve.tracing import traced
 from app.settings import Settings
-from app.throttling.request_rate import RequestRates
 
 SWITCH_SECONDS = 0.0005
 """The interpreter's switch interval: a busy thread yields after this long if the loop wants to run. With Python's own 5
@@ -124,7 +124,7 @@ def main() -> None:
     async def refresh() -> None:
         metrics.refresh()
 
-    app = create_app(settings, metrics, lane, RequestRates(settings.requests_per_second))
+    app = create_app(settings, metrics, lane, shared_limits(settings))
     channels = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     freeze_heap()
     hearts = Heartbeats(len(LANES))

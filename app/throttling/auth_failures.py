@@ -5,16 +5,16 @@ replica guarantees for itself:
 
 - one address costs the store a bounded number of look-ups a minute, plus those under way when it reached the limit;
 - a key that has worked on the replica is not refused because of others at the same address;
-- memory is bounded: the addresses whose last failure is oldest are forgotten first.
+- memory is bounded: addresses whose last failure is long ago are forgotten first.
 """
 
 import ipaddress
 import logging
+import mmap
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
-from app.throttling.token_buckets import TokenBuckets
+from app.throttling.shared_buckets import SharedBuckets
 
 log = logging.getLogger(__name__)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -28,9 +28,8 @@ _HOPS_MAX = 20
 class AuthFailures:
     """A bucket of failures for each address: `per_minute` at once, and as many again in every minute.
 
-    per_minute: 0 = no address is locked out. proxies: whose X-Forwarded-For is trusted. tell: called with each failure,
-    so that the replica's other lane can `hear` of it.
-    locked: the addresses refused now, and until when; while it is empty, the hot path checks nothing else.
+    Processes forked after it was made share it. per_minute: 0 = no address is locked out. proxies: whose
+    X-Forwarded-For is trusted.
     """
 
     def __init__(
@@ -39,48 +38,35 @@ class AuthFailures:
         proxies: Iterable[Network] = (),
         addresses_max: int = ADDRESSES_MAX,
         clock: Callable[[], float] = time.monotonic,
-        tell: Callable[[bytes], None] = lambda _: None,
     ) -> None:
-        self._per_minute = per_minute
         self._proxies = tuple(proxies)
         self._clock = clock
-        self._tell = tell
-        self._buckets = TokenBuckets(per_minute, per_minute / _MINUTE_S, addresses_max, clock)
+        self._wait_s = _MINUTE_S / per_minute if per_minute else 0.0
+        self._buckets = SharedBuckets(per_minute, per_minute / _MINUTE_S, addresses_max, clock) if per_minute else None
+        self._locked_until = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
         self._has_warned = False
-        self.locked: OrderedDict[str, float] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._buckets)
+    @property
+    def may_lock_out(self) -> bool:
+        """Whether any address may be locked out now; while none is, the hot path checks nothing else."""
+        return self._locked_until[0] > self._clock()
 
     def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
         """Count a failed authentication from this address."""
-        origin = self.origin(peer, forwarded) if self._per_minute else None
-        if origin is not None:
-            self._count(origin)
-            self._tell(origin.encode())
-
-    def hear(self, told: bytes) -> None:
-        """Count a failed authentication that the other lane has counted."""
-        if self._per_minute:
-            self._count(told.decode())
-
-    def _count(self, origin: str) -> None:
-        # Never below 0, so that requests under way when the bucket ran empty do not prolong the lockout.
-        left = self._buckets.drain(origin)
-        self.locked.pop(origin, None)
-        if left < 1:
-            self.locked[origin] = self._clock() + (1 - left) * _MINUTE_S / self._per_minute
-        for forgotten in self._buckets.forget_excess():
-            self.locked.pop(forgotten, None)
+        origin = self.origin(peer, forwarded) if self._buckets else None
+        if origin is not None and self._buckets:
+            # Never below 0, so that requests under way when the bucket ran empty do not prolong the lockout.
+            left, _ = self._buckets.take(origin, partly=True)
+            if left < 1:
+                self._locked_until[0] = max(self._locked_until[0], self._clock() + (1 - left) * self._wait_s)
 
     def wait_s(self, peer: str | None, forwarded: Sequence[str]) -> float:
         """Seconds until another authentication attempt from here is accepted; 0 = now."""
-        now = self._clock()
-        while self.locked and next(iter(self.locked.values())) <= now:
-            self.locked.popitem(last=False)
-        if not self.locked:
+        origin = self.origin(peer, forwarded) if self._buckets and self.may_lock_out else None
+        if origin is None or self._buckets is None:
             return 0.0
-        return max(0.0, self.locked.get(self.origin(peer, forwarded) or "", now) - now)
+        left, _ = self._buckets.take(origin, 0)
+        return max(0.0, 1 - left) * self._wait_s
 
     def origin(self, peer: str | None, forwarded: Sequence[str]) -> str | None:
         """The address counted for a request, for IPv6 its /64 network; None if the connection has none.

@@ -3,8 +3,10 @@
 import fcntl
 import mmap
 import os
+import secrets
 import struct
 import time
+import weakref
 from collections.abc import Callable
 from hashlib import blake2b
 
@@ -22,10 +24,11 @@ class SharedBuckets:
     """Each name has a bucket of `size` tokens, which starts full and regains `per_second` tokens every second.
 
     The processes that share it are those forked after it was made. A lock on the few places that a name may have makes
-    each take exact; the kernel releases the lock of a process that dies.
+    each change exact; the kernel releases the lock of a process that dies.
 
     names_max: about how many names are remembered; of those that share places, the one unused longest is forgotten
-    first, and starts again with a full bucket.
+    first, and starts again with a full bucket. A random secret
+    decides which names share places, so that nobody can choose names that do.
     """
 
     def __init__(
@@ -34,21 +37,26 @@ class SharedBuckets:
         self._size, self._per_second = float(size), per_second
         self._clock = clock
         self._groups = max(1, names_max // _WAYS)
-        self._file = os.memfd_create("remit-rates")
+        self._secret = secrets.token_bytes(_DIGEST_BYTES)
+        self._file = os.memfd_create("remit-buckets")
+        weakref.finalize(self, os.close, self._file)
         os.ftruncate(self._file, self._groups * _GROUP_BYTES)
         self._memory = mmap.mmap(self._file, 0)
 
-    def take(self, name: str, tokens: int = 1) -> tuple[float, float]:
-        """Take the tokens if there are enough; return how many are left, and how many are missing (0 if taken)."""
-        digest = blake2b(name.encode(), digest_size=_DIGEST_BYTES).digest()
+    def take(self, name: str, tokens: int = 1, *, partly: bool = False) -> tuple[float, float]:
+        """Take the tokens if there are enough; return how many are left, and how many are missing (0 if taken).
+
+        partly: take what there is of them, even if that is not enough.
+        """
+        digest = blake2b(self._secret + name.encode(), digest_size=_DIGEST_BYTES).digest()
         group = int.from_bytes(digest[:8], "big") % self._groups * _GROUP_BYTES
         fcntl.lockf(self._file, fcntl.LOCK_EX, _GROUP_BYTES, group)
         try:
             now = self._clock()
             place, left = self._find(digest, group, now)
             lacking = max(0.0, tokens - left)
-            if not lacking:
-                left -= tokens
+            if partly or not lacking:
+                left = max(0.0, left - tokens)
             if tokens:
                 _place.pack_into(self._memory, place, digest, left, now)
         finally:

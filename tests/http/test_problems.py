@@ -22,7 +22,7 @@ class Broken:
     """Services with a programming error: everything that needs the store raises."""
 
     request_rates = SimpleNamespace(on=False)
-    auth_failures = SimpleNamespace(locked={})
+    auth_failures = SimpleNamespace(may_lock_out=False)
     metrics = SimpleNamespace(refused=lambda _code: None, ready=lambda _us: None)
 
     def __getattr__(self, name):
