@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from app.serve.heartbeats import BEAT_SECONDS, MISSED_MAX, Heartbeats
+from app.serve.scheduling import waited_seconds
 
 log = logging.getLogger(__name__)
 _RESPAWN_SECONDS = 1.0
@@ -113,7 +114,7 @@ class _Parent:
             return
         self._looks_at = now + BEAT_SECONDS
         for pid, place in self._children.items():
-            if self._hearts.stands_still(place):
+            if self._hearts.stands_still(place, waited_seconds(pid)):
                 log.error("%s has stood still for %.0f s; it is killed", self._names[place], MISSED_MAX * BEAT_SECONDS)
                 os.kill(pid, signal.SIGKILL)
 

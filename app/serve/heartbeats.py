@@ -4,7 +4,7 @@ import mmap
 from collections.abc import Callable
 from typing import Final
 
-BEAT_SECONDS: Final = 1.0
+BEAT_SECONDS = 1.0
 """Seconds between two beats of a loop, and between two looks of the parent."""
 
 MISSED_MAX: Final = 10
@@ -17,16 +17,19 @@ class Heartbeats:
     """A counter for each process, in memory shared with processes forked later.
 
     It counts looks, not seconds, so a frozen container or a suspended machine, which stops parent and child alike, does
-    not count. A process that has not beaten yet is starting, however long that takes.
+    not count. Neither does the time that the process waited for a core. A process that has not beaten yet is starting,
+    however long that takes.
     """
 
     def __init__(self, processes: int) -> None:
         self._beats = memoryview(mmap.mmap(-1, processes * _WORD)).cast("Q")
-        self._seen, self._missed = [0] * processes, [0] * processes
+        self._seen, self._missed = [0] * processes, [0.0] * processes
+        self._waited_s = [0.0] * processes
 
     def begin(self, place: int) -> None:
         """A process is about to be forked."""
-        self._beats[place] = self._seen[place] = self._missed[place] = 0
+        self._beats[place] = self._seen[place] = 0
+        self._missed[place] = self._waited_s[place] = 0.0
 
     def is_starting(self, place: int) -> bool:
         """Whether it has not beaten yet."""
@@ -41,11 +44,15 @@ class Heartbeats:
         self.beat(place)
         later(BEAT_SECONDS, lambda: self.keep_beating(place, later))
 
-    def stands_still(self, place: int) -> bool:
-        """Look, once in BEAT_SECONDS: whether the process has beaten before, but not in the last MISSED_MAX looks."""
+    def stands_still(self, place: int, waited_s: float = 0.0) -> bool:
+        """Look, once in BEAT_SECONDS: whether the process has beaten before, but not in the last MISSED_MAX looks.
+
+        waited_s: how long it has waited for a core since it was forked.
+        """
         beats = self._beats[place]
+        waited_s, self._waited_s[place] = waited_s - self._waited_s[place], waited_s
         if not beats or beats != self._seen[place]:
-            self._seen[place], self._missed[place] = beats, 0
+            self._seen[place], self._missed[place] = beats, 0.0
         else:
-            self._missed[place] += 1
+            self._missed[place] += max(0.0, 1.0 - waited_s / BEAT_SECONDS)
         return self._missed[place] >= MISSED_MAX

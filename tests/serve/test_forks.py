@@ -13,10 +13,10 @@ from serving import all_gone, children_of, is_running, kill
 pytestmark = pytest.mark.slow
 
 PROGRAM = """
-import mmap, os, signal, sys
-from app.serve import forks
+import mmap, os, signal, sys, time
+from app.serve import forks, heartbeats
 from app.serve.heartbeats import Heartbeats
-forks.BEAT_SECONDS = 0.02
+forks.BEAT_SECONDS = heartbeats.BEAT_SECONDS = 0.02
 hearts = Heartbeats(2)
 starts = mmap.mmap(-1, 2)
 place = forks.forked(["first", "second"], lambda: os.write(1, b"ending\\n"), hearts)
@@ -135,6 +135,33 @@ def test_a_child_that_stands_still_does_not_keep_the_others_from_ending(make_fam
     family.parent.terminate()
     assert family.end() == 1
     assert "second has stood still for" in family.parent.stderr.read()
+
+
+STARVED = """
+if not place:
+    hearts.beat(0)
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if not os.fork():
+        signal.alarm(30)
+        while os.getppid() != 1:
+            pass
+        os._exit(0)
+    os.nice(10)
+    until = time.thread_time() + 4 * forks.BEAT_SECONDS
+    while time.thread_time() < until:
+        pass
+    hearts.beat(0)
+    os.write(1, f"0 {os.getpid()}\\n".encode())
+    os._exit(0)
+"""
+
+
+def test_a_child_that_waits_for_a_core_does_not_stand_still(make_family):
+    """It needs four beats' time of the core, and gets a tenth of it beside a process that takes all it can."""
+    family = make_family(STARVED)
+    assert family.next_child() == (0, family.pids[0])
+    assert family.end() == 1
+    assert "stood still" not in family.parent.stderr.read()
 
 
 def test_a_successor_that_does_not_start_is_tried_again_and_the_other_goes_on(make_family):

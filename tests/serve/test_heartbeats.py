@@ -31,6 +31,21 @@ def test_each_beat_is_good_for_as_many_looks_again(hearts):
         assert looks(hearts) == [False] * MISSED_MAX
 
 
+def test_what_it_waited_for_a_core_does_not_count(hearts):
+    """Of each second it has the core for a quarter; so it stands still after four times as many looks."""
+    hearts.beat(0)
+    found = [hearts.stands_still(0, waited_s=0.75 * look) for look in range(1 + 4 * MISSED_MAX)]
+    assert found == [False] * 4 * MISSED_MAX + [True]
+
+
+def test_having_waited_longer_than_a_look_takes_nothing_back(hearts):
+    """The system adds a long wait to the sum when it ends."""
+    hearts.beat(0)
+    looks(hearts, number=MISSED_MAX)
+    assert not hearts.stands_still(0, waited_s=100.0)
+    assert hearts.stands_still(0, waited_s=100.0)
+
+
 def test_the_other_one_has_a_heart_of_its_own(hearts):
     hearts.beat(0)
     looks(hearts)
