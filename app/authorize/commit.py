@@ -9,7 +9,7 @@ from app.authorize.approval_step import ApprovalStep, approval_args, approval_ke
 from app.authorize.breaker_part import TRIPPED
 from app.authorize.commit_answers import Answer, without_decision
 from app.authorize.commit_arguments import VARYING, CommitArguments
-from app.authorize.first_answers import first_decision
+from app.authorize.idempotency import first_decision
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
 from app.authorize.script_runner import ScriptRunner
 from app.authorize.shadow_part import shadow_outcome

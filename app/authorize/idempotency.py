@@ -1,4 +1,4 @@
-"""The first answer to an Idempotency-Key, which later requests with that key get again."""
+"""Idempotency keys: the first answer to an Idempotency-Key, which later requests with that key get again."""
 
 from msgspec.structs import replace
 
