@@ -11,8 +11,8 @@ from functools import partial
 from msgspec import Struct, field
 
 from app.approvals.approvals import Approvals
-from app.approvals.endings import Endings
 from app.approvals.following import ApprovalFollower
+from app.approvals.reaper import ApprovalReaper
 from app.audit.backlog import SealingWatch
 from app.audit.follow import watch_newest
 from app.audit.log import AuditLog
@@ -104,7 +104,7 @@ class Services(Struct, frozen=True, kw_only=True):
     approvals: Approvals
     outcomes: Outcomes
     approval_follower: ApprovalFollower
-    endings: Endings
+    approval_reaper: ApprovalReaper
     webhooks: Webhooks
     delivery: Delivery
     metrics: Metrics
@@ -214,7 +214,7 @@ def _services(
         approval_follower=follower,
         webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
         delivery=Delivery(settings, Secrets(signer)),
-        endings=Endings(client, ids, settings.audit_backlog_max),
+        approval_reaper=ApprovalReaper(client, ids, settings.audit_backlog_max),
         metrics=metrics,
         pool=pool,
         call_pool=call_pool,

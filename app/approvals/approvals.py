@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
-from app.approvals.endings import require_backlog
+from app.approvals.reaper import require_backlog
 from app.approvals.records import KEEP_MS, approval_of, open_keys
 from app.errors import (
     ApprovalChanged,
@@ -108,8 +108,8 @@ class Approvals:
             _require_seen(approval, accepts_hidden=accepts_hidden)
         keyspace = Keyspace(workspace_id)
         keys = open_keys(keyspace, approval_id, approval.agent_id, approval.parameters_digest)
-        ground = [keyspace.agent(approval.agent_id), keyspace.key(approval.requested_by.key_id)]
-        ground += map(keyspace.policy, policies_that_asked(record))
+        basis = [keyspace.agent(approval.agent_id), keyspace.key(approval.requested_by.key_id)]
+        basis += map(keyspace.policy, policies_that_asked(record))
         args: list[Value] = [
             "",
             self._ids.new(await store_time_ms(self._client)),
@@ -125,7 +125,7 @@ class Approvals:
             self._backlog_max,
             *(record[name] for name in _ASKED),
         ]
-        found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(key_id), *keys.values(), *ground], args)
+        found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(key_id), *keys.values(), *basis], args)
         reply = check_reply(DECIDE_APPROVAL, found)
         require_backlog(reply[0])
         _raise_for(reply[0], reply[1])

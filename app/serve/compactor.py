@@ -9,7 +9,7 @@ from functools import partial
 import uvloop
 from msgspec.structs import replace
 
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.audit.compactor import Compactor
 from app.audit.verification_rounds import VerificationRounds
 from app.model.ids import Ids
@@ -43,10 +43,10 @@ async def _seal_until_told(settings: Settings) -> None:
     gc.collect()
     gc.freeze()  # objects made at the start stay, and need not be walked again and again
     try:
-        endings = Endings(client, Ids(), settings.audit_backlog_max)
+        reaper = ApprovalReaper(client, Ids(), settings.audit_backlog_max)
         secrets = Secrets(Signer(settings.secrets))
         webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
-        compactor = Compactor(client, settings, end_approvals=endings.end_approvals, read_up_to=webhooks.read_up_to)
+        compactor = Compactor(client, settings, end_approvals=reaper.end_approvals, read_up_to=webhooks.read_up_to)
         sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
         rounds = VerificationRounds(client, settings, partial(note_finding, client))
         await asyncio.gather(compactor.run(stopped), sender.run(stopped), rounds.run(stopped))

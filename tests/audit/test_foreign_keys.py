@@ -6,7 +6,7 @@ import time
 import pytest
 from audit_entries import Writer
 
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.audit.backlog import SealingWatch
 from app.audit.compactor import Compactor
 from app.audit.verification_rounds import VerificationRounds
@@ -62,8 +62,8 @@ async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, 
         await client.call("DEL", key)
     await client.call(verb, key, *rest)
     settings = Settings(audit_segment_entries=2)
-    endings = Endings(client, ids, 1000)
-    compactor = Compactor(client, settings, end_approvals=endings.end_approvals)
+    reaper = ApprovalReaper(client, ids, 1000)
+    compactor = Compactor(client, settings, end_approvals=reaper.end_approvals)
     await compactor.sweep()
     await compactor.drop_what_is_too_old()
     await compactor.drop_spent_quotas()

@@ -5,7 +5,7 @@ from deciding import ALLOWED, ESCALATED, Scene
 from spoiling import Spoiling
 
 from app.approvals.approvals import Approvals
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Overtaken
 from app.authorize.store_clock import monotonic_us
@@ -97,7 +97,7 @@ async def delete_policy(waiting):
 
 
 async def end(waiting):
-    await Endings(waiting.scene.client, waiting.scene.ids, 1_000).end_what_rests_on_nothing(waiting.workspace_id)
+    await ApprovalReaper(waiting.scene.client, waiting.scene.ids, 1_000).end_without_basis(waiting.workspace_id)
 
 
 async def create_webhook(waiting):

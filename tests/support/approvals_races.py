@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from approvals_world import TOOL, Clock, Clocked, InProcess
 
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.errors import AppError
 from app.model.agents import AgentStatus
 from app.model.approval_terms import ApprovalTerms
@@ -69,7 +69,7 @@ class Replica(InProcess):
         ids = Ids()
         self.gate = client
         self.agents, self.policies, self.keys = (kind(client, ids) for kind in (Agents, Policies, ApiKeys))
-        self.endings = Endings(client, ids, 1 << 30)
+        self.approval_reaper = ApprovalReaper(client, ids, 1 << 30)
 
 
 class Scene:
@@ -201,7 +201,7 @@ async def pass_time(scene, replica):
 async def expire(scene, replica):
     """The same, and a compactor notices."""
     await pass_time(scene, replica)
-    await replica.endings.end_approvals([scene.workspace_id])
+    await replica.approval_reaper.end_approvals([scene.workspace_id])
     return "", None
 
 
@@ -215,14 +215,14 @@ async def edit_policy(scene, replica):
 async def delete_policy(scene, replica):
     """Delete the policy, so that nobody needs to be asked."""
     await replica.policies.delete(scene.workspace_id, scene.policy_id)
-    await replica.endings.end_soon(scene.workspace_id)
+    await replica.approval_reaper.end_soon(scene.workspace_id)
     return "", None
 
 
 async def revoke_asker(scene, replica):
     """Revoke the key that asked."""
     await replica.keys.revoke(scene.workspace_id, scene.keys[ASKER], force=True)
-    await replica.endings.end_soon(scene.workspace_id)
+    await replica.approval_reaper.end_soon(scene.workspace_id)
     return "", None
 
 
@@ -232,7 +232,7 @@ def set_status(status):
     async def put(scene, replica):
         await replica.agents.update(scene.workspace_id, scene.agent, status=AgentStatus(status))
         if status != "active":
-            await replica.endings.end_soon(scene.workspace_id, scene.agent)
+            await replica.approval_reaper.end_soon(scene.workspace_id, scene.agent)
         return "", None
 
     return put

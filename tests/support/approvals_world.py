@@ -8,7 +8,7 @@ from approvals_model import CANCELLED, Model, Rule
 from asking import SECRET
 
 from app.approvals.approvals import Approvals
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
@@ -115,7 +115,7 @@ class World:
         self.client, self.clock, self.chance, self.workspace_id = client, clock, chance, workspace_id
         self.replicas = [InProcess(client) for _ in range(3)]
         self.agents, self.policies, self.keys = (kind(client, Ids()) for kind in (Agents, Policies, ApiKeys))
-        self.endings = Endings(client, Ids(), 1 << 30)
+        self.approval_reaper = ApprovalReaper(client, Ids(), 1 << 30)
         self.model = Model()
         self.seen = Counter()
         self.recent, self.revoked = [], []
@@ -264,7 +264,7 @@ class World:
     async def end_approvals(self):
         """End approvals once, as a compactor does."""
         wanted = self.model.end_approvals(self.clock.now_ms)
-        await self.endings.end_approvals([self.workspace_id])
+        await self.approval_reaper.end_approvals([self.workspace_id])
         self.model.log.extend(sorted(wanted))
         self.seen["ended"] += len(wanted)
 

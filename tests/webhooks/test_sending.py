@@ -10,7 +10,7 @@ from receivers import subscribe
 from standardwebhooks import Webhook as Verifying
 from standardwebhooks import WebhookVerificationError
 
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.model.ids import Ids
@@ -110,7 +110,7 @@ async def let_expire(client, workspace_id, approval_id):
     keyspace = Keyspace(workspace_id)
     await client.call("HSET", keyspace.approval(approval_id), "expires_ms", 1)
     await client.call("ZADD", keyspace.approvals_open, 1, approval_id)
-    await Endings(client, Ids(), 1000).end_approvals([workspace_id])
+    await ApprovalReaper(client, Ids(), 1000).end_approvals([workspace_id])
 
 
 def test_an_approval_event_contains_the_call(tenant, agent_id, receiver, sending):

@@ -115,7 +115,7 @@ async def update_agent(
         reason=reason,
     )
     if agent.status is not AgentStatus.ACTIVE:
-        await services.endings.end_soon(caller.workspace_id, agent.id)
+        await services.approval_reaper.end_soon(caller.workspace_id, agent.id)
     return _answer(agent)
 
 
@@ -130,7 +130,7 @@ async def delete_agent(
     """Delete the agent, its policies and its quotas; its audit entries stay."""
     known = await agent_in_path(services, caller, agent_id)
     await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
-    await services.endings.end_soon(caller.workspace_id, known)
+    await services.approval_reaper.end_soon(caller.workspace_id, known)
 
 
 def _answer(agent: Agent) -> Response[AgentView]:

@@ -100,7 +100,7 @@ async def revoke_key(
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
     await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id, reason=reason)
-    await services.endings.end_soon(caller.workspace_id)
+    await services.approval_reaper.end_soon(caller.workspace_id)
 
 
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:

@@ -203,7 +203,7 @@ async def delete_policy(
     """Delete the policy and its quotas."""
     known = await policy_in_path(services, caller, request, policy_id)
     await services.policies.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
-    await services.endings.end_soon(caller.workspace_id)
+    await services.approval_reaper.end_soon(caller.workspace_id)
 
 
 def answer_policy(policy: Policy) -> Response[PolicyView]:

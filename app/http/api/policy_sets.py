@@ -160,7 +160,7 @@ async def _applied(
         reason=provide_reason(request),
     )
     if any(change.kind == "deleted" for change in done.changes):
-        await services.endings.end_soon(caller.workspace_id)
+        await services.approval_reaper.end_soon(caller.workspace_id)
     return Response(AppliedSetView.of(done, agent_id, group, warnings), headers=version_header(done.applied.version))
 
 

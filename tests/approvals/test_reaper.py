@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from asking import ALLOW, ASK, approve, ask
 
-from app.approvals.endings import Endings
+from app.approvals.reaper import ApprovalReaper
 from app.model.agents import AgentStatus
 from app.model.ids import Ids
 from app.store.agents import Agents
@@ -110,7 +110,7 @@ def test_a_compactor_ends_approvals_that_lost_their_basis(scene, person, why, ch
 
 
 async def end_approvals(client, scene):
-    await Endings(client, Ids(), 1000).end_approvals([scene.tenant.id])
+    await ApprovalReaper(client, Ids(), 1000).end_approvals([scene.tenant.id])
 
 
 @pytest.mark.parametrize(

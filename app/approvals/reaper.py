@@ -1,4 +1,4 @@
-"""Ends approvals that have expired, or whose basis is gone, and logs each ending."""
+"""The reaper ends approvals that have expired, or whose basis is gone, and logs each end."""
 
 import logging
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ class _Open(Struct, frozen=True):
     rule: str
 
 
-class Endings:
-    """Ends approvals. The scripts already refuse those without a basis; this puts their end into the log."""
+class ApprovalReaper:
+    """Ends approvals. The scripts already refuse those without a basis; the reaper puts their end into the log."""
 
     def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
         self._client = client
@@ -86,11 +86,11 @@ class Endings:
         agent_id: only approvals of this agent can be affected.
         """
         try:
-            await self.end_what_rests_on_nothing(workspace_id, agent_id, _SOON_MAX)
+            await self.end_without_basis(workspace_id, agent_id, _SOON_MAX)
         except AppError as error:
             log.warning("%s; a compactor will end the approvals that the change affects", error)
 
-    async def end_what_rests_on_nothing(
+    async def end_without_basis(
         self, workspace_id: str, agent_id: str | None = None, at_most: int | None = None
     ) -> int:
         """End open approvals whose agent, key or policy is gone, or whose agent has been inactive; return how many."""
@@ -99,7 +99,7 @@ class Endings:
         ids: list[str] = await self._client.call("ZRANGE", name, 0, -1)
         ended = 0
         for start in range(0, len(ids), _CHUNK):
-            for each, why in await self._without_ground(keyspace, ids[start : start + _CHUNK]):
+            for each, why in await self._without_basis(keyspace, ids[start : start + _CHUNK]):
                 if ended == at_most:
                     return ended
                 ended += await self._end(workspace_id, each, why)
@@ -117,14 +117,14 @@ class Endings:
             changes = await self._client.call_bytes("XREVRANGE", keyspace.changes, "+", "-", "COUNT", 1)
             concerned = True
         else:
-            concerned = any(record is not None and _takes_ground(record) for _, record in own_records(changes))
+            concerned = any(record is not None and _removes_basis(record) for _, record in own_records(changes))
         if concerned:
-            ended = await self.end_what_rests_on_nothing(workspace_id)
+            ended = await self.end_without_basis(workspace_id)
             if ended:
                 log.info("%d approvals ended because their basis is gone", ended)
         await self._client.call("SET", keyspace.approvals_trail, changes[-1][0])
 
-    async def _without_ground(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[_Open, str]]:
+    async def _without_basis(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[_Open, str]]:
         """The approvals without a basis, and what each has lost."""
         held = await self._read(keyspace, ids)
         agents = list(dict.fromkeys(each.agent_id for each in held))
@@ -192,7 +192,7 @@ def require_backlog(status: str) -> None:
         raise StoreUnavailable("The audit log's unsealed backlog is full; is a compactor running?")
 
 
-def _takes_ground(change: dict[str, str]) -> bool:
+def _removes_basis(change: dict[str, str]) -> bool:
     """Whether the change may have removed the basis of an approval."""
     if change["kind"] == ChangeKind.DELETED:
         return True
