@@ -62,7 +62,7 @@ from app.store.shared_polling import SharedPolling
 from app.store.workspaces import Workspaces
 from app.throttling.auth_failures import AuthFailures
 from app.throttling.large_calls import LargeCalls
-from app.throttling.open_answers import OpenAnswers
+from app.throttling.open_streams import OpenStreams
 from app.throttling.request_rate import RequestRates
 from app.throttling.shared_limits import SharedLimits
 from app.webhooks.delivery import Delivery
@@ -111,17 +111,17 @@ class Services(Struct, frozen=True, kw_only=True):
     pool: FairThreadPool
     call_pool: Pool
     """Where calls do what takes long."""
-    open_answers: OpenAnswers
+    open_streams: OpenStreams
     large_calls: LargeCalls
     loop_budget: LoopBudget
     newest: SharedPolling[int]
     """The newest entry of each workspace that is being followed."""
     callers: SharedPolling[Caller]
-    """The callers, by raw key, of open-ended answers; each is checked about once a second."""
+    """The callers, by raw key, of open streams; each is checked about once a second."""
     note_decision: DecisionNoter | None = None
     """Logs a decision and how many us its caller waited; None if that is switched off."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the replica is told to stop; open-ended answers then end."""
+    """Set when the replica is told to stop; open streams then end."""
 
 
 @asynccontextmanager
@@ -218,7 +218,7 @@ def _services(
         metrics=metrics,
         pool=pool,
         call_pool=call_pool,
-        open_answers=OpenAnswers(settings.streams_per_key),
+        open_streams=OpenStreams(settings.streams_per_key),
         large_calls=LargeCalls(),
         loop_budget=budget,
         newest=watch_newest(client, stopping),

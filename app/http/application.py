@@ -43,7 +43,7 @@ from app.http.change_reasons import provide_reason
 from app.http.etag import provide_if_match
 from app.http.litestar_bodies import BodyRequest
 from app.http.methods import options_handler
-from app.http.open_answers import close_answer
+from app.http.open_streams import close_stream
 from app.http.openapi import document, page, policy_schema
 from app.http.paths import served_path
 from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
@@ -148,7 +148,7 @@ class Application(Litestar):
         try:
             return await answer_with_request_id(super().__call__, scope, receive, send)
         finally:
-            close_answer(services, scope)
+            close_stream(services, scope)
 
 
 def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:

@@ -56,7 +56,7 @@ class Worker(uvicorn.Server):
         self._coming: set[asyncio.Task[None]] = set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer every accepted request; open-ended answers have been told to end."""
+        """Answer every accepted request; open streams have been told to end."""
         self._on_stop()
         came = [each for listener in sockets or [] for each in last_to_come(listener)]
         for server in self.servers:

@@ -11,7 +11,7 @@ from servers import PATIENT, Replica
 from tenants import tenant_on
 
 from app.errors import Unauthorized
-from app.http.open_answers import while_valid
+from app.http.open_streams import while_valid
 from app.store.shared_polling import Polled
 
 

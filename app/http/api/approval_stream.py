@@ -14,7 +14,7 @@ from litestar.response import Stream
 from app.approvals.following import ApprovalEvent
 from app.errors import ApprovalNotFound, Invalid
 from app.http.authentication import raw_key_of, requires
-from app.http.open_answers import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room
+from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.queries import Query
 from app.model.keys import Caller, Scope
 from app.replica import Services
@@ -32,7 +32,7 @@ async def stream_approvals(
     after = request.headers.get("last-event-id")
     if after is not None and not _is_event_id(after):
         raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
-    require_room(request, caller, services)
+    require_room_for_stream(request, caller, services)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     messages = _messages(services, caller, raw_key, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)

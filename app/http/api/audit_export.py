@@ -10,7 +10,7 @@ from litestar.response import Stream
 
 from app.http.api.audit_log import ALIASES, FILTERS, settled_query
 from app.http.authentication import raw_key_of, requires
-from app.http.open_answers import require_room, while_valid
+from app.http.open_streams import require_room_for_stream, while_valid
 from app.http.queries import Query
 from app.model.exports import Format
 from app.model.keys import Caller, Scope
@@ -30,7 +30,7 @@ async def export_audit_log(
     kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     wanted = await settled_query(services, caller, query)
-    require_room(request, caller, services)
+    require_room_for_stream(request, caller, services)
     pieces = services.audit.export(caller.workspace_id, wanted, kind)
     pieces = while_valid(services, raw_key, pieces)
     headers = {"Content-Disposition": f'attachment; filename="audit-log.{kind}"', "Vary": "Accept-Encoding"}

@@ -13,7 +13,7 @@ from app.audit.scan import EntryChunk
 from app.errors import Invalid
 from app.http.api.audit_log import ALIASES, FILTERS, settled_query
 from app.http.authentication import raw_key_of, requires
-from app.http.open_answers import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room
+from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.queries import Query
 from app.model.audit import AuditQuery
 from app.model.keys import Caller, Scope
@@ -36,7 +36,7 @@ async def stream_audit_log(
         after, floor = await services.audit.resumed(caller.workspace_id, after)
         if floor is not None and (wanted.from_ms is None or wanted.from_ms <= floor.time_ms):
             headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
-    require_room(request, caller, services)
+    require_room_for_stream(request, caller, services)
     messages = _messages(services, caller, raw_key, wanted, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)
 

@@ -15,7 +15,7 @@ from app.http.agent_references import agent_reference, require_references
 from app.http.authentication import raw_key_of, requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.litestar_bodies import BodyDTO
-from app.http.open_answers import while_valid
+from app.http.open_streams import while_valid
 from app.model.agents import AgentRef, GroupName
 from app.model.fields import Timestamp
 from app.model.keys import Caller, Scope

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from app.errors import AppError, Invalid
 from app.http.answers import Answer, Header
 from app.http.bodies import ANY_LENGTH, too_large
-from app.http.open_answers import OPEN_ANSWER
+from app.http.open_streams import OPEN_STREAM
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
 from app.http.protocol.bounds import REST_BYTES
@@ -84,7 +84,7 @@ class Exchange:
     @property
     def is_long(self) -> bool:
         """Whether its answer is a stream or an export, for which a stopping replica does not wait."""
-        return self.scope is not None and OPEN_ANSWER in self.scope["state"]
+        return self.scope is not None and OPEN_STREAM in self.scope["state"]
 
     def wake(self) -> None:
         """Note that more has arrived, or never will."""

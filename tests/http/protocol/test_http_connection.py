@@ -5,7 +5,7 @@ import json
 import pytest
 from far_ends import FarEnd, Recorder, answer, settle
 
-from app.http.open_answers import OPEN_ANSWER
+from app.http.open_streams import OPEN_STREAM
 from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 
@@ -207,7 +207,7 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
     """Whether it stops reading before or after: it gets a second, not the usual half minute."""
 
     async def endless(scope, _receive, send):
-        scope["state"][OPEN_ANSWER] = "key"
+        scope["state"][OPEN_STREAM] = "key"
         await send({"type": "http.response.start", "status": 200, "headers": []})
         while True:
             await send({"type": "http.response.body", "body": b"x" * 16_384, "more_body": True})

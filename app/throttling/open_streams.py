@@ -1,4 +1,4 @@
-"""Limits how many open-ended answers an API key may have: streams of the log, and exports while they are sent.
+"""Limits how many streamed answers an API key may have open: streams of events, and exports while they are sent.
 
 Each replica counts for itself, because the limit protects its sockets and the memory held for slow readers.
 """
@@ -6,8 +6,8 @@ Each replica counts for itself, because the limit protects its sockets and the m
 from collections import Counter
 
 
-class OpenAnswers:
-    """Open answers, counted by key."""
+class OpenStreams:
+    """Open streams, counted by key."""
 
     def __init__(self, per_key: int) -> None:
         self.per_key = per_key

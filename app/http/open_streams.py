@@ -1,4 +1,4 @@
-"""Long-running answers: a key may have a limited number open, and they end with the key."""
+"""Streamed answers: a key may have a limited number open, and they end with the key."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,8 +11,8 @@ from app.http.protocol.target import HALF_CLOSED
 from app.model.keys import Caller
 from app.replica import Services
 
-OPEN_ANSWER = "open_answer"
-"""In the state of a request with a long-running answer: the key that has it open."""
+OPEN_STREAM = "open_stream"
+"""In the state of a request with a streamed answer: the key that has it open."""
 SILENCE_S = 15.0
 """Proxies close a connection that is silent for a minute; a comment keeps it open."""
 
@@ -22,18 +22,18 @@ first comment, and writing the second fails.
 """
 
 
-def require_room(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
-    """Count the answer as one of the key's open ones until `close_answer`. Raises TooManyStreams."""
-    if not services.open_answers.enter(caller.key_id):
-        raise TooManyStreams(services.open_answers.per_key)
-    request.scope["state"][OPEN_ANSWER] = caller.key_id
+def require_room_for_stream(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
+    """Count the answer as one of the key's open streams until `close_stream`. Raises TooManyStreams."""
+    if not services.open_streams.enter(caller.key_id):
+        raise TooManyStreams(services.open_streams.per_key)
+    request.scope["state"][OPEN_STREAM] = caller.key_id
 
 
-def close_answer(services: Services, scope: Any) -> None:
+def close_stream(services: Services, scope: Any) -> None:
     """Stop counting the answer, if it was counted; most never are."""
-    key_id = scope.get("state", {}).pop(OPEN_ANSWER, None)
+    key_id = scope.get("state", {}).pop(OPEN_STREAM, None)
     if key_id is not None:
-        services.open_answers.leave(key_id)
+        services.open_streams.leave(key_id)
 
 
 def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
