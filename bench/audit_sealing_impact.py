@@ -17,7 +17,7 @@ CONNECTIONS = 128
 def measure(bench: Bench) -> Table:
     """With and without a compactor, in turns: at full load, then at 70 % of the maximum without one."""
     rows = {(label, group): Row(label=label, group=group) for group in (FULL, CALM) for label in (WITHOUT, WITH)}
-    with bench.running_store("beside") as store, bench.replica(store) as replica:
+    with bench.running_store("audit_sealing_impact") as store, bench.replica(store) as replica:
         place = hot_place(store.url)
         load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
         for _ in range(bench.rounds):
@@ -30,7 +30,7 @@ def measure(bench: Bench) -> Table:
                 rows[WITH, FULL].samples.append(_full(bench, store, replica, place))
                 rows[WITH, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
     return Table(
-        name="audit_beside",
+        name="audit_sealing_impact",
         question="how much does sealing slow down decisions?",
         command=bench.command,
         columns={

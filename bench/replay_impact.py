@@ -46,7 +46,7 @@ def measure(bench: Bench) -> Table:
         measured=None if grown is None else 100 * (grown - 1),
     )
     return Table(
-        name="replay_beside",
+        name="replay_impact",
         question="how much does a replay slow down decisions at half load?",
         command=bench.command,
         columns={
