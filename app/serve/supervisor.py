@@ -30,6 +30,7 @@ from app.store.workspaces import DEFAULT
 _BACKLOG = 2048
 _TICK_SECONDS = 0.05
 _STOPPING_SECONDS = 2.0
+_ASK_SECONDS = 1.0
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
 Say = Callable[[str], None]
 
@@ -191,13 +192,19 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:
     """Wait until a replica is ready, saying what it waits for. Raises StartFailed if a child ends instead."""
-    said = None
-    while (obstacle := _obstacle(settings)) is not None:
+    said, asks_at = None, 0.0
+    while True:
+        if time.monotonic() >= asks_at:
+            obstacle = _obstacle(settings)
+            if obstacle is None:
+                return
+            if obstacle not in ("", said):
+                say(f"waiting   {obstacle}")
+                said = obstacle
+            if obstacle:  # each such answer is a line of the log, and the store may take hours to be repaired
+                asks_at = time.monotonic() + _ASK_SECONDS
         if dead := children.dead():
             raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
-        if obstacle not in ("", said):
-            say(f"waiting   {obstacle}")
-            said = obstacle
         pause()
 
 

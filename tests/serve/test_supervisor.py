@@ -4,10 +4,13 @@ import json
 import signal
 import socket
 import sys
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
 import pytest
+import redis
 from calls import Callers, entries, make_agent
 from servers import ADMIN_KEY
 from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
@@ -148,6 +151,39 @@ def test_a_store_that_is_not_there_stops_the_start(service):
         assert service.ended() == 1
     sentence = "The store cannot be reached; nothing was decided"
     assert service.complained == f"Error: {sentence} (the store is redis://{store})\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_store_that_takes_no_writes_is_waited_for(service, store, number):
+    """The start says what it waits for, asks once a second, ends when told to, and else serves once the store can."""
+    del service.env["REMIT_BOOTSTRAP_KEY"]  # it would have to be written
+    with redis.Redis.from_url(store.url) as admin:
+        admin.replicaof("127.0.0.1", 1)
+        try:
+            for wanted in (False, True):
+                service.launch()
+                service.until(lambda: "\nwaiting " in "\n" + service.said, "it waits")
+                so_far = len(refused_checks(service))
+                service.until(lambda least=so_far + 3: len(refused_checks(service)) >= least, "it has asked again")
+                gaps = [(after - before).total_seconds() for before, after in pairwise(refused_checks(service)[-3:])]
+                assert all(gap > 0.5 for gap in gaps)
+                assert service.said.count("waiting ") == 1
+                if wanted:
+                    admin.replicaof("NO", "ONE")
+                    service.until(lambda: "\nserving " in "\n" + service.said, "it serves")
+                children = service.children()
+                assert service.stop(number) == 0
+                assert all_gone(children, 0)
+                assert "Traceback" not in service.complained
+        finally:
+            admin.replicaof("NO", "ONE")
+
+
+def refused_checks(service: Service) -> list[datetime]:
+    """When /readyz answered 503."""
+    # The last line may still be being written.
+    lines = map(json.loads, service.complained.rpartition("\n")[0].splitlines())
+    return [datetime.fromisoformat(line["time"]) for line in lines if line.get("status") == 503]
 
 
 def test_a_wrong_setting_stops_the_start(service):
