@@ -3,32 +3,29 @@
 from functools import cache
 from typing import Any
 
-from app.model.policies import PolicyKind
 from app.policy_files.policy_file import PolicySetFile
+from app.struct_schemas.beyond_fields import AGENT_ENTRIES, GROUP_ENTRIES, WORKSPACE_ENTRIES
 from app.struct_schemas.described import described
 
 _REF = "#/$defs/{name}"
 _NOBODY: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
 """The values of owner fields that name no owner; `agent` must be missing."""
-_GUARDRAILS = {"items": {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}}
-_NO_GROUP, _NO_AGENT = ({"items": {"properties": {name: {"type": "null"}}}} for name in ("group", "agentId"))
-_NO_OWNER = {"items": {"properties": {"group": {"type": "null"}, "agentId": {"type": "null"}}}}
 _OWNERS: list[dict[str, Any]] = [
-    {"required": ["agent"], "properties": {**_NOBODY, "policies": _NO_OWNER}},
+    {"required": ["agent"], "properties": {**_NOBODY, "policies": {"allOf": [AGENT_ENTRIES, GROUP_ENTRIES]}}},
     {
         "required": ["agentId"],
-        "properties": {**_NOBODY, "agent": False, "agentId": {"type": "string"}, "policies": _NO_GROUP},
+        "properties": {**_NOBODY, "agent": False, "agentId": {"type": "string"}, "policies": AGENT_ENTRIES},
     },
     {
         "required": ["group"],
-        "properties": {**_NOBODY, "agent": False, "group": {"type": "string"}, "policies": _NO_AGENT},
+        "properties": {**_NOBODY, "agent": False, "group": {"type": "string"}, "policies": GROUP_ENTRIES},
     },
     {
         "anyOf": [
             {"required": ["workspace"], "properties": {"workspace": {"const": True}}},
             {"required": ["agentId", "group"]},
         ],
-        "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": {"allOf": [_GUARDRAILS, _NO_OWNER]}},
+        "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": WORKSPACE_ENTRIES},
     },
 ]
 """The possible owners of a file's policies: an agent (in two spellings), a group, the workspace."""

@@ -50,6 +50,15 @@ BREAKERS_IN_GUARDRAILS = {
     ]
 }
 
+_IS_GUARDRAIL = {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}
+_NO_GROUP, _NO_AGENT = ({"properties": {name: {"type": "null"}}} for name in ("group", "agentId"))
+AGENT_ENTRIES: dict[str, Any] = {"items": _NO_GROUP}
+GROUP_ENTRIES: dict[str, Any] = {"items": _NO_AGENT}
+WORKSPACE_ENTRIES: dict[str, Any] = {"items": {"allOf": [_IS_GUARDRAIL, _NO_GROUP, _NO_AGENT]}}
+"""The policies of an agent, of a group and of the workspace: none names an owner of another kind, and the last are
+guardrails.
+"""
+
 _EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
 BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     Constraint.__name__: {

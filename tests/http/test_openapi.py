@@ -317,6 +317,45 @@ def test_the_document_refuses_what_the_service_refuses(tenant, rule, wrong):
         assert tenant.admin.post("/v1/policies", json=body).status_code == (201 if is_right else 400)
 
 
+OWNERS = {
+    "an agent": {"agent_id": "owner-bot"},
+    "a group": {"group": "clerks"},
+    "the workspace": {},
+    "the workspace, named by nulls": {"agent_id": None, "group": None},
+    "an agent and a group": {"agent_id": "owner-bot", "group": "clerks"},
+}
+ENTRIES = {
+    "a grant": {},
+    "a guardrail": {"kind": "guardrail"},
+    "a grant of a group": {"group": "clerks"},
+    "a guardrail of a group": {"kind": "guardrail", "group": "clerks"},
+}
+FITTING = {
+    ("an agent", "a grant"),
+    ("an agent", "a guardrail"),
+    ("a group", "a grant"),
+    ("a group", "a guardrail"),
+    ("a group", "a grant of a group"),
+    ("a group", "a guardrail of a group"),
+    ("the workspace", "a guardrail"),
+    ("the workspace, named by nulls", "a guardrail"),
+}
+
+
+@pytest.mark.parametrize("path", ["/v1/policies/lint", "/v1/replay"])
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("owner", OWNERS)
+def test_the_document_takes_the_owners_of_a_list_that_the_service_takes(tenant, path, owner, entry):
+    """A policy of the whole workspace is a guardrail, and no policy of a list names an owner of another kind."""
+    tenant.admin.post("/v1/agents", json={"name": "owner", "alias": "owner-bot"})  # exists the second time
+    rules = [{"type": "tool_denylist", "tools": ["file.delete"]}]
+    body = OWNERS[owner] | {"policies": [{"name": "p", "rules": rules} | ENTRIES[entry]]}
+    schema = next(each.body.__name__ for each in OPERATIONS if (each.method, each.path) == ("POST", path))
+    is_right = (owner, entry) in FITTING
+    assert validator(schema).is_valid(body) is is_right
+    assert tenant.admin.post(path, json=body).status_code == (200 if is_right else 400)
+
+
 def test_every_zone_fits_the_document():
     """The pattern matches every zone name except the machine's own."""
     schema = SCHEMAS["TimeWindow"]["properties"]["timezone"]

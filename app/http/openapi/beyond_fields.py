@@ -5,10 +5,24 @@ from typing import Any
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.catalog import PutCatalog
 from app.http.api.policies import CreatePolicy
+from app.http.api.policy_lint import LintPolicies
+from app.http.api.replay import ReplayBody
 from app.model.policies import PolicyKind
-from app.struct_schemas.beyond_fields import BREAKERS_IN_GUARDRAILS
+from app.struct_schemas.beyond_fields import (
+    AGENT_ENTRIES,
+    BREAKERS_IN_GUARDRAILS,
+    GROUP_ENTRIES,
+    WORKSPACE_ENTRIES,
+)
 
 _ASKS, _ASKS_FOR_ALL = {"const": "authorize"}, {"enum": ["read", "admin"]}
+_NONE, _TEXT = {"type": "null"}, {"type": "string"}
+_OWNED_ENTRIES = [
+    {"required": ["agent_id"], "properties": {"agent_id": _TEXT, "group": _NONE, "policies": AGENT_ENTRIES}},
+    {"required": ["group"], "properties": {"agent_id": _NONE, "group": _TEXT, "policies": GROUP_ENTRIES}},
+    {"properties": {"agent_id": _NONE, "group": _NONE, "policies": WORKSPACE_ENTRIES}},
+]
+"""Policies of the agent or the group named beside them; with neither, of the workspace."""
 BODIES_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     CreateApiKey.__name__: {
         "anyOf": [
@@ -19,18 +33,20 @@ BODIES_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
     CreatePolicy.__name__: {
         "allOf": [BREAKERS_IN_GUARDRAILS],
         "oneOf": [
-            {"required": ["agent_id"], "properties": {"agent_id": {"type": "string"}, "group": {"type": "null"}}},
-            {"required": ["group"], "properties": {"agent_id": {"type": "null"}, "group": {"type": "string"}}},
+            {"required": ["agent_id"], "properties": {"agent_id": _TEXT, "group": _NONE}},
+            {"required": ["group"], "properties": {"agent_id": _NONE, "group": _TEXT}},
             {
                 "required": ["kind"],
                 "properties": {
                     "kind": {"const": PolicyKind.GUARDRAIL.value},
-                    "agent_id": {"type": "null"},
-                    "group": {"type": "null"},
+                    "agent_id": _NONE,
+                    "group": _NONE,
                 },
             },
         ],
     },
+    LintPolicies.__name__: {"oneOf": _OWNED_ENTRIES},
+    ReplayBody.__name__: {"oneOf": _OWNED_ENTRIES},
     PutCatalog.__name__: {"oneOf": [{"required": ["tools"]}, {"required": ["result"]}]},
 }
 """Requirements by the name of the struct."""
