@@ -20,11 +20,11 @@ from app.settings import Settings
 from app.views.decisions import DecisionView
 from bench.harness import stages
 from bench.harness.bench import Bench, decisions, forget_entries
+from bench.harness.captured_commits import commit_of, packed
 from bench.harness.closed_loop import Call, load
 from bench.harness.cores import moved_to
 from bench.harness.open_loop import request_bytes
 from bench.harness.population import Place, hot_call, hot_place, populate
-from bench.harness.replay import commit_of, packed
 from bench.harness.table import Row, Table
 
 WHOLE = "the whole decision: the replica's CPU time"

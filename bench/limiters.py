@@ -8,11 +8,11 @@ import time
 from app.redis_client.pipelined import PipelinedClient
 from app.store.keyspace import Keyspace
 from bench.harness.bench import Bench, forget_entries
+from bench.harness.captured_commits import StoreConnection, commit_of, send_many
 from bench.harness.cores import moved_to
 from bench.harness.peer_programs import run_script
 from bench.harness.population import HOT_RULES, TOOL, Place, PolicySketch, authorize_call, hot_call, make_place
 from bench.harness.processes import Replica, Store
-from bench.harness.replay import Wire, commit_of, send_many
 from bench.harness.table import Row, Sample, Table
 from bench.peers.windows import most_within, open_window
 
@@ -130,11 +130,11 @@ async def _speed(store: Store, words: list[bytes], seconds: float) -> Sample:
 def _bytes_held(store: Store, place: Place, commit: list[bytes]) -> float:
     """How many bytes a quota takes for each admitted call."""
     prefix = Keyspace(place.workspace_id).quota(place.policy_ids[0], "")
-    with Wire(store) as wire:
-        send_many(wire, commit, HELD, 50)
-        keys = wire.call(b"KEYS", prefix.replace("{", "\\{").encode() + b"*")
-        held = sum(wire.call(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in keys)
-        calls = sum(wire.call(b"LLEN", key) for key in keys)
+    with StoreConnection(store) as connection:
+        send_many(connection, commit, HELD, 50)
+        keys = connection.call(b"KEYS", prefix.replace("{", "\\{").encode() + b"*")
+        held = sum(connection.call(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in keys)
+        calls = sum(connection.call(b"LLEN", key) for key in keys)
     return float(held / calls)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from bench.harness.bench import Bench, forget_entries
+from bench.harness.captured_commits import StoreConnection, commit_of, send_many
 from bench.harness.population import ENOUGH, HOT_RULES, TOOL, PolicySketch, hot_call, make_place
 from bench.harness.processes import Store
-from bench.harness.replay import Wire, commit_of, send_many
 from bench.harness.table import Goal, Row, Sample, Table, take_turns_by_label
 
 TOGETHER = 32
@@ -23,16 +23,16 @@ FIVE_RULES = HOT_RULES + [{"type": "rate_limit", "tools": [TOOL, f"other{n}"], "
 def measure(bench: Bench) -> list[Table]:
     """The commit and a script that does nothing, by the store's own statistics and by its CPU time."""
     sketches = {DENIED: NO_RULES, ONE: HOT_RULES, FIVE: FIVE_RULES}
-    with bench.running_store("cost") as store, bench.replica(store) as replica, Wire(store) as wire:
+    with bench.running_store("cost") as store, bench.replica(store) as replica, StoreConnection(store) as connection:
         places = {label: make_place(store.url, label, [PolicySketch(rules)]) for label, rules in sketches.items()}
         commands = {label: commit_of(store, replica, hot_call(place)) for label, place in places.items()}
-        constant = wire.call(b"SCRIPT", b"LOAD", b"#!lua\nreturn 1")
+        constant = connection.call(b"SCRIPT", b"LOAD", b"#!lua\nreturn 1")
         commands = {CONSTANT: [b"EVALSHA", constant, *commands[ONE][2:]]} | commands
         forget = forget_entries(store, places.values())
 
         def sample(label: str) -> Sample:
             forget()
-            return _sample(store, wire, commands[label])
+            return _sample(store, connection, commands[label])
 
         rows = take_turns_by_label(commands, sample, bench.rounds)
     table = Table(
@@ -85,11 +85,11 @@ def _inside(bench: Bench, whole: Row) -> Table:
     )
 
 
-def _sample(store: Store, wire: Wire, words: list[bytes]) -> Sample:
-    send_many(wire, words, 1_000, TOGETHER)
+def _sample(store: Store, connection: StoreConnection, words: list[bytes]) -> Sample:
+    send_many(connection, words, 1_000, TOGETHER)
     store.ask("CONFIG", "RESETSTAT")
     spent_us = store.cpu_us()
-    send_many(wire, words, CALLS, TOGETHER)
+    send_many(connection, words, CALLS, TOGETHER)
     cpu_us = (store.cpu_us() - spent_us) / CALLS
     inside = {
         name.removeprefix("cmdstat_"): dict(pair.split("=") for pair in numbers.split(","))

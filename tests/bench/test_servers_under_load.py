@@ -6,10 +6,10 @@ import os
 import pytest
 
 from bench.harness.baseline import EMPTY, TYPED
+from bench.harness.captured_commits import StoreConnection, ask, commit_of, send_many
 from bench.harness.closed_loop import Call
 from bench.harness.population import hot_call, hot_place
 from bench.harness.processes import Baseline, free_port
-from bench.harness.replay import Wire, ask, commit_of, send_many
 
 pytestmark = pytest.mark.slow
 
@@ -41,11 +41,11 @@ def test_a_commit_caught_on_the_wire_can_be_sent_again(replica, store):
     place = hot_place(store.url, f"wire {free_port()}")
     words = commit_of(store, replica, hot_call(place))
 
-    with Wire(store) as wire:
-        send_many(wire, words, calls=20, together=10)
+    with StoreConnection(store) as connection:
+        send_many(connection, words, calls=20, together=10)
         stream = next(word for word in words if word.endswith(b":audit:stream"))
 
-        assert wire.call(b"XLEN", stream) == 22  # two that were asked over HTTP, and these
+        assert connection.call(b"XLEN", stream) == 22  # two that were asked over HTTP, and these
 
 
 def _keys(raw):

@@ -16,7 +16,7 @@ _ESCAPE = re.compile(rb"\\(x[0-9a-f]{2}|.)")
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b"}
 
 
-class Wire:
+class StoreConnection:
     """A plain connection to the store."""
 
     def __init__(self, store: Store) -> None:
@@ -61,7 +61,7 @@ def ask(server: Replica | Baseline, call: Call) -> bytes:
 def commit_of(store: Store, replica: Replica, call: Call) -> list[bytes]:
     """The words of the command by which the replica commits this call."""
     ask(replica, call)  # by now the replica knows the key and the agent, so the next call is the commit alone
-    with Wire(store) as monitor:
+    with StoreConnection(store) as monitor:
         monitor.call(b"MONITOR")
         ask(replica, call)
         while True:
@@ -71,13 +71,13 @@ def commit_of(store: Store, replica: Replica, call: Call) -> list[bytes]:
                 return words
 
 
-def send_many(wire: Wire, words: Sequence[bytes], calls: int, together: int) -> None:
+def send_many(connection: StoreConnection, words: Sequence[bytes], calls: int, together: int) -> None:
     """Send the command `calls` times, several in flight at once. Raises WrongAnswer unless each is committed."""
     command = packed(words)
     for _ in range(calls // together):
-        wire.send(command * together)
+        connection.send(command * together)
         for _ in range(together):
-            reply = wire.reply()
+            reply = connection.reply()
             if reply != 1 and reply[0] != b"committed":
                 raise WrongAnswer(f"the store said {reply!r}")
 
