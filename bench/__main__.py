@@ -32,7 +32,7 @@ ABOUT_DECISIONS = (
     "store_cost",
     "replicas",
     "open_loop",
-    "budget",
+    "cpu_breakdown",
     "evaluation",
     "limiters",
     "stalls",

@@ -73,7 +73,7 @@ def _inside(bench: Bench, whole: Row) -> Table:
     left = [{"us": s["script us"] - sum(s[name] for name in names)} for s in whole.samples]
     rows.append(Row(label="the script itself, and its way into each command", samples=left))
     return Table(
-        name="store_budget",
+        name="script_breakdown",
         question="where does the script's time go?",
         command=bench.command,
         columns={"us": ".1f", "calls": ".1f"},

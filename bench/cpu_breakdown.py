@@ -34,7 +34,7 @@ SAMPLED, ALONE = "us in the service", "us timed alone"
 
 def measure(bench: Bench) -> Table:
     """CPU time of a decision, split by samples of the busy replica; and stages timed alone, where possible."""
-    with bench.running_store("budget") as store, bench.replica(store) as replica:
+    with bench.running_store("cpu_breakdown") as store, bench.replica(store) as replica:
         place = hot_place(store.url)
         call, forget = hot_call(place), forget_entries(store, [place])
         target = decisions(replica, store, [call])
@@ -54,7 +54,7 @@ def measure(bench: Bench) -> Table:
         values = {SAMPLED: middle * share, "share %": 100 * share}
         rows.append(Row(label=stage, samples=[values | ({ALONE: alone[stage]} if stage in alone else {})]))
     return Table(
-        name="budget",
+        name="cpu_breakdown",
         question="where do the microseconds of one decision go?",
         command=bench.command,
         columns={SAMPLED: ".1f", "share %": ".1f", ALONE: ".1f"},
