@@ -11,7 +11,7 @@ from bench.harness.arrivals import Phase
 from bench.harness.audit_data import append_and_seal, run_on
 from bench.harness.bench import ALLOWED, Bench
 from bench.harness.hostile_load import HostileJob, request_of, under
-from bench.harness.open_loop import Job, run
+from bench.harness.open_loop import Job, run_beside
 from bench.harness.population import HOT_RULES, Place, PolicySketch, hot_call, hot_place, make_place
 from bench.harness.processes import Replica
 from bench.harness.table import KEPT_WAITING, Goal, Sample, Table, take_turns_by_label
@@ -87,17 +87,16 @@ def _sample(bench: Bench, replica: Replica, quiet: Place, requests: list[bytes])
         others = HostileJob(port=replica.port, requests=requests, connections=HOSTILE_CONNECTIONS)
         beside = under(others, bench.cores.others)
     _settle(replica)
-    waited_us, spent_us = replica.waited_us(), replica.cpu_us()
     with beside:
-        phase = run(job, bench.cores.others).phases[0]
-    waited_us, spent_us = replica.waited_us() - waited_us, replica.cpu_us() - spent_us
+        outcome, kept_waiting = run_beside(job, bench.cores.others, replica)
+    phase = outcome.phases[0]
     return {
         "p50 ms": phase.p50_us / 1000,
         "p99 ms": phase.p99_us / 1000,
         "max ms": phase.max_us / 1000,
         "refused": phase.shed,
         "generator lag p99 ms": phase.lag_p99_us / 1000,
-        KEPT_WAITING: 0.0 if requests else 100 * waited_us / (waited_us + spent_us),
+        KEPT_WAITING: 0.0 if requests else kept_waiting,
     }
 
 

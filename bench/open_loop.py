@@ -6,7 +6,7 @@ from bench.harness.arrivals import Phase, Slice
 from bench.harness.baseline import EMPTY
 from bench.harness.bench import ALLOWED, Bench, decisions, forget_entries
 from bench.harness.closed_loop import Call, load
-from bench.harness.open_loop import Job, Outcome, run
+from bench.harness.open_loop import Job, Outcome, run_beside
 from bench.harness.plot import Line, chart
 from bench.harness.population import hot_call, hot_place
 from bench.harness.processes import Server
@@ -44,7 +44,8 @@ def measure(bench: Bench) -> list[Table]:
         for _ in range(bench.rounds):
             for (label, share), row in rows.items():
                 phase = Phase(maximum * share / 100, bench.seconds + 0.5)
-                outcome, waiting = _run(bench, servers[label], _job(targets[label], [phase]))
+                job = _job(targets[label], [phase])
+                outcome, waiting = run_beside(job, bench.cores.others, servers[label])
                 numbers = _numbers(outcome.phases[0])
                 row.samples.append(numbers | {"generator busy %": outcome.busy_percent, KEPT_WAITING: waiting})
                 forget()
@@ -81,14 +82,6 @@ def _job(target: tuple[int, Call, str], phases: list[Phase]) -> Job:
     return Job(port=port, calls=[call], expected=expected, connections=CONNECTIONS, phases=phases)
 
 
-def _run(bench: Bench, server: Server, job: Job) -> tuple[Outcome, float]:
-    """The outcome, and the share of its runnable time, in %, in which other processes had the server's core."""
-    waited_us, spent_us = server.waited_us(), server.cpu_us()
-    outcome = run(job, bench.cores.others)
-    waited_us, spent_us = server.waited_us() - waited_us, server.cpu_us() - spent_us
-    return outcome, 100 * waited_us / (waited_us + spent_us)
-
-
 def _numbers(phase: Slice) -> Sample:
     return {
         "offered/s": phase.intended / phase.seconds,
@@ -117,7 +110,7 @@ def _recovery(bench: Bench, replica: Server, target: tuple[int, Call, str], maxi
     rows = [Row(label=label) for label in (BEFORE, DURING, AFTER)]
     waits = []
     for _ in range(bench.rounds):
-        outcome, waiting = _run(bench, replica, _job(target, phases))
+        outcome, waiting = run_beside(_job(target, phases), bench.cores.others, replica)
         for row, phase in zip(rows, outcome.phases, strict=True):
             row.samples.append(_numbers(phase) | {KEPT_WAITING: waiting})
         waits.append(_recovered_after_s(outcome, seconds))

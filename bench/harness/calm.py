@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from app.store.keyspace import Keyspace
 from bench.harness.arrivals import Phase
 from bench.harness.bench import ALLOWED, Bench
-from bench.harness.open_loop import Job, run
+from bench.harness.open_loop import Job, run_beside
 from bench.harness.population import Place, hot_call
 from bench.harness.processes import Replica, Server, Store
 from bench.harness.table import KEPT_WAITING, Sample
@@ -34,15 +34,14 @@ def calm(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
         connections=WAITING_CONNECTIONS,
         phases=[Phase(rate, bench.seconds + 0.5)],
     )
-    waited_us, spent_us = replica.waited_us(), replica.cpu_us()
-    phase = run(job, bench.cores.others).phases[0]
-    waited_us, spent_us = replica.waited_us() - waited_us, replica.cpu_us() - spent_us
+    outcome, kept_waiting = run_beside(job, bench.cores.others, replica)
+    phase = outcome.phases[0]
     return {
         "req/s": phase.answered_within / phase.seconds,
         "p50 ms": phase.p50_us / 1000,
         "p99 ms": phase.p99_us / 1000,
         "generator lag p99 ms": phase.lag_p99_us / 1000,
-        KEPT_WAITING: 100 * waited_us / (waited_us + spent_us),
+        KEPT_WAITING: kept_waiting,
     }
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from bench.harness.arrivals import Arrivals, Phase, Slice
 from bench.harness.closed_loop import Call, WrongAnswer
 from bench.harness.cores import pinned
+from bench.harness.processes import Server
 
 SLICE_US = 100_000
 _PATIENCE_US = 20_000_000
@@ -59,6 +60,14 @@ def run(job: Job, core: int) -> Outcome:
     if done.returncode:
         raise WrongAnswer(done.stderr.decode().strip().rpartition("\n")[2])
     return msgspec.json.decode(done.stdout, type=Outcome)
+
+
+def run_beside(job: Job, core: int, server: Server) -> tuple[Outcome, float]:
+    """As `run`, and the share of its runnable time, in %, in which other processes had the server's core."""
+    waited_us, spent_us = server.waited_us(), server.cpu_us()
+    outcome = run(job, core)
+    waited_us, spent_us = server.waited_us() - waited_us, server.cpu_us() - spent_us
+    return outcome, 100 * waited_us / (waited_us + spent_us)
 
 
 class _Connection:
