@@ -46,23 +46,16 @@ class LoopBudget:
         self._clock = clock
         self._full_at: dict[str, float] = {}
         self._others_until = 0.0
-        self.latest = ""
-        """The workspace of the latest call."""
+        self._latest = ""
         self._watched_until: dict[str, float] = {}
-
-    def switch(self, workspace_id: str) -> None:
-        """Note that a call of another workspace has come."""
-        if self.latest:
-            self._others_until = self._clock() + _ALONE_AFTER_S
-        self.latest = workspace_id
 
     def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
         """What `step` returns, or raises, for `what`. Raises TakesLong if the slow lane must answer.
 
         now_us: by our monotonic clock.
         """
-        if workspace_id != self.latest:
-            self.switch(workspace_id)
+        if workspace_id != self._latest:
+            self._switch(workspace_id)
         watched_until = self._watched_until.get(workspace_id)
         if watched_until is None:
             try:
@@ -97,6 +90,12 @@ class LoopBudget:
     def is_watched(self, workspace_id: str) -> bool:
         """Whether the calls of this workspace are measured."""
         return workspace_id in self._watched_until
+
+    def _switch(self, workspace_id: str) -> None:
+        """A call of another workspace than the latest has come."""
+        if self._latest:
+            self._others_until = self._clock() + _ALONE_AFTER_S
+        self._latest = workspace_id
 
     def _watch(self, workspace_id: str) -> None:
         """Measure the calls of this workspace until all of them have been short for a while."""

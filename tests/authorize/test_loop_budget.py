@@ -37,9 +37,14 @@ def clock():
 def budget(lane, clock):
     """The budget of a replica with calls of several workspaces."""
     made = LoopBudget(lane, clock)
-    made.switch("a")
-    made.switch("b")
+    call(made, "a")
+    call(made, "b")
     return made
+
+
+def call(budget, workspace_id) -> None:
+    """A short call of the workspace."""
+    budget.run(workspace_id, monotonic_us(), lambda: None)
 
 
 def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
@@ -65,7 +70,8 @@ def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
     for seconds in (0.002, 0.004, 0.02):
         spent, end = 0.0, clock.now + 600.0
         while clock.now < end:
-            budget.switch("b")  # others are there, too
+            call(budget, "a")  # others are there, too
+            call(budget, "b")
             spent += steps(budget, seconds, f"w{seconds}") * (seconds - NOTICED_S)
             clock.now += 0.01
         assert 0.5 < spent <= 0.001 * 600.0 + 0.02
@@ -108,7 +114,7 @@ def test_a_workspace_whose_calls_are_short_for_a_minute_is_no_longer_measured(bu
     assert long_steps(budget, "w", None) == 1
     for seconds, is_watched in ((59.0, True), (2.0, False)):
         clock.now += seconds
-        budget.run("w", monotonic_us(), lambda: None)
+        call(budget, "w")
         assert budget.is_watched("w") == is_watched
 
 
@@ -133,15 +139,15 @@ def test_each_workspace_has_a_budget_of_its_own(budget):
 
 def test_without_a_slow_lane_nothing_moves(clock):
     alone = LoopBudget(Lane(), clock)
-    alone.switch("a")
-    alone.switch("b")
+    call(alone, "a")
+    call(alone, "b")
     assert steps(alone, 1.0) == 10_000
 
 
 def test_a_workspace_that_is_the_only_one_delays_nobody(budget, lane, clock):
     """From the beginning, and again a minute after the last call of another one."""
     only = LoopBudget(lane, clock)
-    only.switch("w")
+    call(only, "w")
     assert steps(only, 0.004) == 10_000
     clock.now += 59.0
     assert steps(budget, 0.004) == 1
