@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from app.redis_client.client import AT_ONCE, MIN_TIMEOUT_S, Client, DeadlineClient
 from app.redis_client.cluster import Cluster
-from app.redis_client.handover import Handover
 from app.redis_client.pipelined import PipelinedClient
 from app.redis_client.scripts import Script
+from app.redis_client.sentinel_failover import SentinelFailover
 from app.redis_client.urls import MasterLocator, StoreUrl, open_cluster, open_redis
 
 _DECISIONS_AT_ONCE = 1024
@@ -51,9 +51,9 @@ async def open_clients(
         stack.push_async_callback(pipelined.close)
         await pipelined.open()
         if isinstance(server, MasterLocator):
-            handover = Handover(where, server, (pipelined, cold, prompt))
-            stack.push_async_callback(handover.close)
-            handover.open()
+            failover = SentinelFailover(where, server, (pipelined, cold, prompt))
+            stack.push_async_callback(failover.close)
+            failover.open()
         yield Clients(cold, prompt, pipelined)
 
 

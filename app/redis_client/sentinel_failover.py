@@ -27,7 +27,7 @@ _LONGEST_S = 10.0
 """How long calls wait, at most, for a Sentinel that announced a failover and then fell silent."""
 
 
-class Follower(Protocol):
+class MasterClient(Protocol):
     """Sends commands to the master. hold: send nothing more. follow: send calls to the current master."""
 
     def hold(self) -> None: ...
@@ -35,13 +35,13 @@ class Follower(Protocol):
     def follow(self) -> None: ...
 
 
-class Handover:
-    """Tells the followers when the master changes; listens to every Sentinel, and polls once a second."""
+class SentinelFailover:
+    """Tells the clients when the master changes; listens to every Sentinel, and polls once a second."""
 
-    def __init__(self, url: StoreUrl, locate: Callable[[], Awaitable[str]], followers: Sequence[Follower]) -> None:
+    def __init__(self, url: StoreUrl, locate: Callable[[], Awaitable[str]], clients: Sequence[MasterClient]) -> None:
         self._url = url
         self._locate = locate
-        self._followers = followers
+        self._clients = clients
         self._master: str | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._patience: asyncio.TimerHandle | None = None
@@ -67,8 +67,8 @@ class Handover:
             if self._patience is None:
                 log.warning("the store's master hands over; calls wait for the new one")
                 self._patience = asyncio.get_running_loop().call_later(_LONGEST_S, self._go_on)
-                for follower in self._followers:
-                    follower.hold()
+                for client in self._clients:
+                    client.hold()
         elif self._patience is not None:
             self._go_on()
 
@@ -77,8 +77,8 @@ class Handover:
             self._patience.cancel()
             self._patience = None
         self._master = None
-        for follower in self._followers:
-            follower.follow()
+        for client in self._clients:
+            client.follow()
 
     async def _listen(self, host: str, port: int) -> None:
         options = connection_options(_AGAIN_S) | {"socket_timeout": None, "socket_keepalive": True}

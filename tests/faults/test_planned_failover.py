@@ -1,7 +1,7 @@
-"""A planned hand-over (`SENTINEL FAILOVER`) under load: nothing that was answered or acknowledged is lost.
+"""A planned failover (`SENTINEL FAILOVER`) under load: nothing that was answered or acknowledged is lost.
 
 Of three data nodes the one that is not promoted goes on following the old master, and would confirm what is then lost.
-REMIT_TEST_HANDOVERS says how many in a row; without it there are two.
+REMIT_TEST_FAILOVERS says how many in a row; without it there are two.
 """
 
 import os
@@ -14,7 +14,7 @@ from servers import Replica, Store
 from topologies import SEALING_FAST, SERVICE, Guarded, until
 from witness import Witness
 
-HANDOVERS = int(os.environ.get("REMIT_TEST_HANDOVERS", "2"))
+FAILOVERS = int(os.environ.get("REMIT_TEST_FAILOVERS", "2"))
 
 
 class Trio(Guarded):
@@ -55,8 +55,8 @@ class Trio(Guarded):
             for each in self.watchers
         )
 
-    def hand_over(self):
-        """Hand over to another node; return once all the others follow it."""
+    def fail_over(self):
+        """Fail over to another node; return once all the others follow it."""
         [before] = self.masters()
 
         def accepted():
@@ -78,7 +78,7 @@ class Changes(Background):
 
     def _run(self, _number):
         while not self._stopping.is_set():
-            answer = self._tenant.admin.post("/v1/agents", json={"name": "made during a hand-over"})
+            answer = self._tenant.admin.post("/v1/agents", json={"name": "made during a failover"})
             if answer.status_code == 201:
                 self.acknowledged.append(answer.json()["id"])
             else:
@@ -88,16 +88,16 @@ class Changes(Background):
 
 @pytest.mark.slow
 @pytest.mark.faults
-def test_a_planned_hand_over_loses_no_answer_and_no_change(server, own, tmp_path):
-    """Entries, quotas and acknowledged changes survive any number of hand-overs; calls in between are 503."""
+def test_a_planned_failover_loses_no_answer_and_no_change(server, own, tmp_path):
+    """Entries, quotas and acknowledged changes survive any number of failovers; calls in between are 503."""
     trio = own(Trio(server("redis"), tmp_path))
     replica = own(Replica(trio.url, REMIT_WAIT_REPLICAS="1", **SEALING_FAST))
     witness = own(Witness(redis.Redis(port=trio.master.port), trio.url, replica))
     agents = [witness.new_agent(max_calls=500), witness.new_agent()]
     with Changes(witness.tenant) as changes, witness.load(*agents, count=6) as load:
-        for _ in range(HANDOVERS):
+        for _ in range(FAILOVERS):
             load.after(100)
-            trio.hand_over()
+            trio.fail_over()
             load.after(50)
     assert (load.wrong, load.cut) == ([], [])
     assert load.answered

@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.redis_client.handover import Handover
+from app.redis_client.sentinel_failover import SentinelFailover
 from app.redis_client.urls import StoreUrl
 
 BEGINS = "+failover-state-select-slave"
 
 
-class Follower:
+class Client:
     """Remembers what it was told."""
 
     def __init__(self):
@@ -23,10 +23,10 @@ class Follower:
 
 @pytest.fixture
 async def heard():
-    """A hand-over that only this test listens to, and its follower."""
-    follower = Follower()
-    made = Handover(StoreUrl.parse("redis+sentinel://s1,s2/remit"), lambda: None, [follower])
-    yield made.hear, follower.told
+    """A failover that only this test listens to, and its client."""
+    client = Client()
+    made = SentinelFailover(StoreUrl.parse("redis+sentinel://s1,s2/remit"), lambda: None, [client])
+    yield made.hear, client.told
     await made.close()
 
 
@@ -38,7 +38,7 @@ async def heard():
         ("-failover-abort-slave-timeout", "master remit 10.0.0.1 6379"),
     ],
 )
-async def test_nothing_is_sent_during_a_hand_over(heard, event, text):
+async def test_nothing_is_sent_during_a_failover(heard, event, text):
     """Whichever Sentinel announces it first, and however often it is repeated."""
     hear, told = heard
     for _ in range(3):
@@ -49,7 +49,7 @@ async def test_nothing_is_sent_during_a_hand_over(heard, event, text):
     assert told == ["hold", "follow"]
 
 
-async def test_another_masters_hand_over_is_ignored(heard):
+async def test_another_masters_failover_is_ignored(heard):
     """Because Sentinels may watch several masters."""
     hear, told = heard
     hear(BEGINS, "master remit-too 10.0.0.9 6379")
