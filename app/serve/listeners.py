@@ -30,7 +30,7 @@ connection for open and may already have sent its request.
 """
 
 
-def last_to_come(listener: socket.socket) -> list[socket.socket]:
+def drain_accept_queue(listener: socket.socket) -> list[socket.socket]:
     """The connections that the kernel has accepted, or begun to accept, but the worker has not. On Linux, no more
     follow.
 
@@ -38,7 +38,7 @@ def last_to_come(listener: socket.socket) -> list[socket.socket]:
     it. Nothing else happens in this thread for the 20 ms that handshakes are given.
     """
     came = []
-    _let_nobody_in(listener)
+    _drop_syns(listener)
     listener.setblocking(False)
     coming = select.poll()
     coming.register(listener, select.POLLIN)
@@ -49,14 +49,14 @@ def last_to_come(listener: socket.socket) -> list[socket.socket]:
     return came
 
 
-def let_in(listener: socket.socket) -> None:
+def accept_again(listener: socket.socket) -> None:
     """Accept new connections again: the last worker's filter may still be on the supervisor's socket."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # there was no filter
             listener.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
 
 
-def _let_nobody_in(listener: socket.socket) -> None:
+def _drop_syns(listener: socket.socket) -> None:
     if sys.platform == "linux":
         program = ctypes.create_string_buffer(_DROP_SYN)
         filtered = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))

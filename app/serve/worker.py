@@ -28,7 +28,7 @@ from app.replica import shared_limits
 from app.serve.children import DRAIN_SECONDS
 from app.serve.forks import forked
 from app.serve.heartbeats import Heartbeats
-from app.serve.listeners import last_to_come, let_in
+from app.serve.listeners import accept_again, drain_accept_queue
 from app.serve.scheduling import let_others_go_first, take_short_turns
 from app.serve.tracing import traced
 from app.settings import Settings
@@ -58,7 +58,7 @@ class Worker(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer every accepted request; open streams have been told to end."""
         self._on_stop()
-        came = [each for listener in sockets or [] for each in last_to_come(listener)]
+        came = [each for listener in sockets or [] for each in drain_accept_queue(listener)]
         for server in self.servers:
             server.close()
         for listener in sockets or []:
@@ -96,7 +96,7 @@ class Worker(uvicorn.Server):
         """Connect the application and serve."""
         await super().startup(sockets)
         for listener in sockets or []:
-            let_in(listener)
+            accept_again(listener)
         self._lane.listen(asyncio.get_running_loop(), self._let_in)
         gc.collect()
         freeze_heap()

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from app.serve.listeners import last_to_come, let_in
+from app.serve.listeners import accept_again, drain_accept_queue
 
 ESTABLISHED, SYN_SENT = 1, 2
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
@@ -49,7 +49,7 @@ def test_connections_accepted_before_are_handed_over(listener):
     with knock(listener) as early:
         early.send(b"GET")
 
-        came = last_to_come(listener)
+        came = drain_accept_queue(listener)
 
         assert [each.recv(3) for each in came] == [b"GET"]
         for each in came:
@@ -60,14 +60,14 @@ def test_connections_accepted_before_are_handed_over(listener):
 def test_connections_half_open_before_are_accepted_after(listener):
     """A client whose SYN was answered takes the connection for open, and may have sent its request."""
     with knock(listener, deaf=True) as early:
-        assert last_to_come(listener) == []
+        assert drain_accept_queue(listener) == []
         assert state_of(early) == SYN_SENT
 
         hear(early)  # the kernel answers again within a second
         assert select.select([], [early], [], 10)[1]
         early.send(b"GET")
 
-        [came] = last_to_come(listener)
+        [came] = drain_accept_queue(listener)
         assert came.recv(3) == b"GET"
         came.close()
 
@@ -75,11 +75,11 @@ def test_connections_half_open_before_are_accepted_after(listener):
 @pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
 def test_later_connections_wait_until_a_successor_listens(listener):
     """A connection that is never accepted would be reset after its request was sent."""
-    last_to_come(listener)
+    drain_accept_queue(listener)
     with knock(listener) as late:
         assert state_of(late) == SYN_SENT
 
-    let_in(listener)
+    accept_again(listener)
 
     with knock(listener) as later:
         assert state_of(later) == ESTABLISHED
@@ -87,7 +87,7 @@ def test_later_connections_wait_until_a_successor_listens(listener):
 
 def test_a_listener_without_a_filter_accepts_as_before(listener):
     """A worker also starts on a new socket."""
-    let_in(listener)
+    accept_again(listener)
 
     with knock(listener) as connection:
         assert state_of(connection) == ESTABLISHED
