@@ -46,7 +46,7 @@ class Note(IntEnum):
     KEY_HAS_WORKED = -3
 
 
-class Fate(StrEnum):
+class MoveResult(StrEnum):
     """The result of trying to move a connection."""
 
     MOVED = "moved"
@@ -58,7 +58,7 @@ class Fate(StrEnum):
     """The bytes already read do not fit into a message."""
 
 
-class Moved(NamedTuple):
+class MovedConnection(NamedTuple):
     """A connection from the other lane.
 
     request: its next request, or the first bytes of it. arrived_us: when the request arrived, by the machine's
@@ -103,25 +103,25 @@ class Lane:
         if self.hands_over_long and not self.is_alone:
             raise TakesLong
 
-    def send(self, connection: int, request: bytes, arrived_us: int) -> Fate:
+    def send(self, connection: int, request: bytes, arrived_us: int) -> MoveResult:
         """Send the socket to the other lane. If it has MOVED, close it here: it stays open there."""
         if self._channel is None or self.is_alone:
-            return Fate.ALONE
+            return MoveResult.ALONE
         if len(request) + _header.size > MESSAGE_BYTES:
-            return Fate.TOO_LARGE
+            return MoveResult.TOO_LARGE
         try:
             socket.send_fds(self._channel, [_header.pack(arrived_us), request], [connection])
         except BlockingIOError:
-            return Fate.BUSY
+            return MoveResult.BUSY
         except OSError as error:
             if error.errno in {errno.ENOBUFS, errno.ENOMEM, errno.ETOOMANYREFS}:
-                return Fate.BUSY
+                return MoveResult.BUSY
             if error.errno not in {errno.EPIPE, errno.ECONNRESET}:
                 log.warning("no connection can be sent to the other lane (%s); this one answers them", error)
             self.is_alone = True
-            return Fate.ALONE
+            return MoveResult.ALONE
         self._count(not self.is_fast)
-        return Fate.MOVED
+        return MoveResult.MOVED
 
     def tell(self, note: Note, text: bytes = b"") -> None:
         """Send the other lane a note, which is lost if that lane is busy or gone."""
@@ -152,13 +152,13 @@ class Lane:
             self.wait(loop, waiting.popleft())
             self._waiting.extend(waiting)
 
-    def listen(self, loop: asyncio.AbstractEventLoop, let_in: Callable[[Moved], None]) -> None:
+    def listen(self, loop: asyncio.AbstractEventLoop, let_in: Callable[[MovedConnection], None]) -> None:
         """Call `let_in` with each connection that the other lane sends."""
         if self._channel is not None:
             self._loop = loop
             loop.add_reader(self._channel, self._receive, let_in)
 
-    def close(self, let_in: Callable[[Moved], None]) -> None:
+    def close(self, let_in: Callable[[MovedConnection], None]) -> None:
         """Let in the connections on their way; from then on, each lane keeps its own."""
         self.is_alone = True
         if self._channel is not None and self._loop is not None:
@@ -168,14 +168,14 @@ class Lane:
             while (moved := self._next()) is not None:
                 let_in(moved)
 
-    def _receive(self, let_in: Callable[[Moved], None]) -> None:
+    def _receive(self, let_in: Callable[[MovedConnection], None]) -> None:
         for _ in range(_AT_ONCE):
             moved = self._next()
             if moved is None:
                 return
             let_in(moved)
 
-    def _next(self) -> Moved | None:
+    def _next(self) -> MovedConnection | None:
         """The next connection; None if there is none now."""
         channel = self._channel
         while channel is not None:
@@ -193,7 +193,7 @@ class Lane:
             for level, kind, descriptors in ancillary:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                     (descriptor,) = struct.unpack_from("i", descriptors)
-                    return Moved(socket.socket(fileno=descriptor), data[_header.size :], arrived_us)
+                    return MovedConnection(socket.socket(fileno=descriptor), data[_header.size :], arrived_us)
             self._count_lost()
         return None
 

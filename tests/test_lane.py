@@ -12,7 +12,7 @@ import pytest
 
 from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.protocol import bounds
-from app.lane import MESSAGE_BYTES, Fate, Lane, Moved, Note, TakesLong
+from app.lane import MESSAGE_BYTES, Lane, MovedConnection, MoveResult, Note, TakesLong
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,7 +38,7 @@ def connection():
         end.close()
 
 
-def let_in_all(lane) -> list[Moved]:
+def let_in_all(lane) -> list[MovedConnection]:
     """Take everything sent to this lane; it then accepts no more."""
     came = []
     lane.listen(asyncio.get_running_loop(), came.append)
@@ -50,7 +50,7 @@ async def test_a_connection_moves_with_what_was_read_of_its_request(lanes, conne
     """Later bytes are read by the other lane, whose answers reach the client."""
     fast, slow = lanes
     client, served = connection
-    assert fast.send(served.fileno(), b"GET / HT", 17) is Fate.MOVED
+    assert fast.send(served.fileno(), b"GET / HT", 17) is MoveResult.MOVED
     served.close()
     client.sendall(b"TP/1.1")
     [moved] = let_in_all(slow)
@@ -64,7 +64,7 @@ async def test_a_connection_moves_with_what_was_read_of_its_request(lanes, conne
 
 async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connection):
     fast, slow = lanes
-    came: list[Moved] = []
+    came: list[MovedConnection] = []
     all_came = asyncio.Event()
 
     def let_in(moved):
@@ -74,7 +74,7 @@ async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connecti
 
     slow.listen(asyncio.get_running_loop(), let_in)
     for number in range(100):
-        assert fast.send(connection[1].fileno(), b"%d" % number, 0) is Fate.MOVED
+        assert fast.send(connection[1].fileno(), b"%d" % number, 0) is MoveResult.MOVED
         if number % 7 == 0:
             await asyncio.sleep(0)
     await all_came.wait()
@@ -91,7 +91,7 @@ async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes,
             other.hear(note, lambda text, note=note, heard=heard: heard.append((note, text)))
         one.tell(Note.KEY_HAS_WORKED, b"digest")
         one.tell(Note.ASKS_READINESS)
-        assert one.send(connection[1].fileno(), b"request", 0) is Fate.MOVED
+        assert one.send(connection[1].fileno(), b"request", 0) is MoveResult.MOVED
         moved = other._next()
         assert heard == [(Note.KEY_HAS_WORKED, b"digest"), (Note.ASKS_READINESS, b"")]
         assert moved.request == b"request"
@@ -104,10 +104,10 @@ async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes,
 async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connection):
     fast, slow = lanes
     sent = 0
-    while fast.send(connection[1].fileno(), b"x" * 1000, 0) is Fate.MOVED:
+    while fast.send(connection[1].fileno(), b"x" * 1000, 0) is MoveResult.MOVED:
         sent += 1
         assert sent < 100_000
-    assert fast.send(connection[1].fileno(), b"x", 0) is Fate.BUSY
+    assert fast.send(connection[1].fileno(), b"x", 0) is MoveResult.BUSY
     came = let_in_all(slow)
     assert len(came) == sent
     for moved in came:
@@ -117,18 +117,18 @@ async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connec
 async def test_a_lane_that_ends_takes_what_was_sent_and_leaves_the_rest_where_it_is(lanes, connection):
     """Nothing is lost: moved connections are served there, and those that cannot move any more are served here."""
     fast, slow = lanes
-    assert fast.send(connection[1].fileno(), b"before", 0) is Fate.MOVED
+    assert fast.send(connection[1].fileno(), b"before", 0) is MoveResult.MOVED
     came = let_in_all(slow)
     assert [moved.request for moved in came] == [b"before"]
-    assert fast.send(connection[1].fileno(), b"after", 0) is Fate.ALONE
+    assert fast.send(connection[1].fileno(), b"after", 0) is MoveResult.ALONE
     assert fast.is_alone
-    assert slow.send(connection[1].fileno(), b"after", 0) is Fate.ALONE
+    assert slow.send(connection[1].fileno(), b"after", 0) is MoveResult.ALONE
     came[0].connection.close()
 
 
 async def test_without_another_lane_nothing_moves(connection):
     alone = Lane()
-    assert alone.send(connection[1].fileno(), b"x", 0) is Fate.ALONE
+    assert alone.send(connection[1].fileno(), b"x", 0) is MoveResult.ALONE
     alone.require_short()
     alone.close(lambda _: None)
 
@@ -139,7 +139,7 @@ async def test_only_the_fast_lane_refuses_what_takes_long_and_only_while_the_slo
         fast.require_short()
     slow.require_short()
     let_in_all(slow)
-    assert fast.send(0, b"", 0) is Fate.ALONE
+    assert fast.send(0, b"", 0) is MoveResult.ALONE
     fast.require_short()
 
 
@@ -147,7 +147,7 @@ async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_a
     """The kernel drops a descriptor for which there is no room; the next connections are accepted again."""
     fast, slow = lanes
     client, served = connection
-    assert fast.send(served.fileno(), b"lost", 0) is Fate.MOVED
+    assert fast.send(served.fileno(), b"lost", 0) is MoveResult.MOVED
     first_free = os.dup(served.fileno())
     os.close(first_free)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -158,7 +158,7 @@ async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_a
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert found is None
     assert "connections from the other lane were closed, 1 in all" in caplog.text
-    assert fast.send(served.fileno(), b"kept", 0) is Fate.MOVED
+    assert fast.send(served.fileno(), b"kept", 0) is MoveResult.MOVED
     served.close()
     [moved] = let_in_all(slow)
     assert moved.request == b"kept"
@@ -171,7 +171,7 @@ async def test_a_lane_that_ends_takes_those_behind_one_that_it_cannot_open(lanes
     fast, slow = lanes
     for _ in range(3):
         fast._channel.send(bytes(8) + b"lost")
-    assert fast.send(connection[1].fileno(), b"kept", 0) is Fate.MOVED
+    assert fast.send(connection[1].fileno(), b"kept", 0) is MoveResult.MOVED
     [moved] = let_in_all(slow)
     assert moved.request == b"kept"
     moved.connection.close()
@@ -180,24 +180,24 @@ async def test_a_lane_that_ends_takes_those_behind_one_that_it_cannot_open(lanes
 
 IN_FLIGHT = """
 import os, resource, socket
-from app.lane import Fate, Lane
+from app.lane import MoveResult, Lane
 if not os.getuid():
     os.setgroups([])
     os.setuid(65534)
 resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
 ends, lane, sent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET), Lane(), 0
 lane.take(ends[0], is_fast=True)
-while (fate := lane.send(0, b"x", 0)) is Fate.MOVED:
+while (result := lane.send(0, b"x", 0)) is MoveResult.MOVED:
     sent += 1
-print(sent, fate, lane.is_alone)
+print(sent, result, lane.is_alone)
 """
 
 
 def test_a_lane_that_has_too_many_connections_on_their_way_is_busy():
     """The kernel counts those that no process has received yet (ETOOMANYREFS), and excepts who may raise the limit."""
     found = subprocess.run([sys.executable, "-c", IN_FLIGHT], capture_output=True, text=True, check=True, cwd=ROOT)
-    sent, fate, is_alone = found.stdout.split()
-    assert (20 <= int(sent) <= 25, fate, is_alone) == (True, "busy", "False")
+    sent, result, is_alone = found.stdout.split()
+    assert (20 <= int(sent) <= 25, result, is_alone) == (True, "busy", "False")
 
 
 def test_whatever_was_read_of_a_request_fits_into_a_message():

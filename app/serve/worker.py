@@ -20,7 +20,7 @@ import uvicorn
 from app.gc_freeze import freeze_heap
 from app.http.protocol.connections import Connections
 from app.http.protocol.http_protocol import HttpProtocol
-from app.lane import Lane, Moved
+from app.lane import Lane, MovedConnection
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
@@ -69,13 +69,13 @@ class Worker(uvicorn.Server):
         await asyncio.gather(*self._coming)
         await super().shutdown(sockets)
 
-    def _let_in(self, moved: Moved) -> None:
+    def _let_in(self, moved: MovedConnection) -> None:
         """Serve a connection that the other lane has sent."""
         task = asyncio.get_running_loop().create_task(self._serve_on(moved.connection, moved))
         self._coming.add(task)
         task.add_done_callback(self._coming.discard)
 
-    async def _serve_on(self, connection: socket.socket, moved: Moved | None = None) -> None:
+    async def _serve_on(self, connection: socket.socket, moved: MovedConnection | None = None) -> None:
         """Serve the connection like those that the loop itself accepted."""
         loop = asyncio.get_running_loop()
 

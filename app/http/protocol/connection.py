@@ -21,10 +21,10 @@ from app.http.protocol.dispatch import Dispatch
 from app.http.protocol.encoding import encode_answer
 from app.http.protocol.exchange import Exchange
 from app.http.protocol.incoming import Incoming
-from app.http.protocol.moving import send_away
+from app.http.protocol.lane_moves import move_to_other_lane
 from app.http.protocol.outgoing import Outgoing
 from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, MOVING, UNREAD, State
-from app.lane import Fate, Moved
+from app.lane import MovedConnection, MoveResult
 
 
 class Connection:
@@ -37,7 +37,7 @@ class Connection:
         server: ServerState,
         shared: Connections,
         loop: asyncio.AbstractEventLoop,
-        moved: Moved | None,
+        moved: MovedConnection | None,
     ) -> None:
         """moved: the connection as the other lane has sent it; its first request is answered here, whichever it is."""
         self._transport, self._dispatch, self._server, self._shared = transport, dispatch, server, shared
@@ -195,14 +195,14 @@ class Connection:
     def _try_to_move(self) -> None:
         if self.state is not MOVING:
             return
-        match send_away(self._transport, self._shared.lane, self._incoming.all(), self._arrived_us):
-            case Fate.MOVED:
+        match move_to_other_lane(self._transport, self._shared.lane, self._incoming.all(), self._arrived_us):
+            case MoveResult.MOVED:
                 self.abort("moved")
-            case Fate.BUSY:
+            case MoveResult.BUSY:
                 self._shared.lane.wait(self._loop, self._try_to_move)
-            case Fate.ALONE:
+            case MoveResult.ALONE:
                 self._stay()
-            case Fate.TOO_LARGE:
+            case MoveResult.TOO_LARGE:
                 self._refuse(Overloaded("What was sent with the request does not fit where it is to be answered"))
 
     def _stay(self) -> None:

@@ -15,7 +15,7 @@ from app.http.protocol.bounds import REST_BYTES
 from app.http.protocol.encoding import CLOSE, STATUS_LINES, encode_answer
 from app.http.protocol.exchange_owner import ExchangeOwner
 from app.http.protocol.head import CHUNKED, Head
-from app.http.protocol.moving import request_again
+from app.http.protocol.lane_moves import rebuilt_request
 from app.http.protocol.target import HALF_CLOSED
 
 log = logging.getLogger(__name__)
@@ -226,7 +226,7 @@ class Exchange:
 
     def move(self) -> None:
         """Leave the call to the other lane, as if none of it had been taken."""
-        self._owner.move(request_again(self.head, self.taken), self.arrived_us)
+        self._owner.move(rebuilt_request(self.head, self.taken), self.arrived_us)
 
     def fail(self, error: Exception) -> None:
         """Log the exception, and answer if nothing has been sent yet."""

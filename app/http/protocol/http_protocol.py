@@ -9,7 +9,7 @@ from uvicorn.server import ServerState
 from app.http.protocol.connection import Connection
 from app.http.protocol.connections import Connections
 from app.http.protocol.dispatch import Dispatch
-from app.lane import Moved
+from app.lane import MovedConnection
 
 
 class HttpProtocol(asyncio.BufferedProtocol):
@@ -25,7 +25,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         shared: Connections,
-        moved: Moved | None = None,
+        moved: MovedConnection | None = None,
     ) -> None:
         """The first arguments are those that uvicorn gives. moved: the connection, if the other lane has sent it."""
         self._config, self._server, self._app_state = config, server_state, app_state

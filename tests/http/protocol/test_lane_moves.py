@@ -13,7 +13,7 @@ from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 from app.http.protocol.head import read_head
-from app.http.protocol.moving import request_again
+from app.http.protocol.lane_moves import rebuilt_request
 from app.lane import AGAIN_SECONDS, Lane
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -220,7 +220,7 @@ async def test_a_lane_that_stops_moves_nothing(make_pair):
 @pytest.mark.parametrize("whole", [CALL, CHUNKED, CHUNKED.replace(b"4\r\nbody\r\n", b"")])
 def test_a_request_that_was_read_is_rebuilt_unchanged(whole):
     head, _, rest = whole.partition(b"\r\n\r\n")
-    assert request_again(read_head(head + b"\r\n"), b"body" if b"body" in rest else b"") == whole
+    assert rebuilt_request(read_head(head + b"\r\n"), b"body" if b"body" in rest else b"") == whole
 
 
 async def test_waiting_connections_move_in_order_with_one_timer(make_pair):
