@@ -107,7 +107,7 @@ def note_failure(services: Services, peer: str | None, headers: Iterable[Header]
 
 def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
     """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica."""
-    wait_s = services.auth_failures.wait_s(peer, _forwarded(headers)) if services.auth_failures.may_lock_out else 0
+    wait_s = services.auth_failures.wait_s(peer, _forwarded(headers))
     if wait_s:
         raw_key = _raw_key_in(headers)
         if raw_key is None or not services.authenticator.has_worked(raw_key):

@@ -12,7 +12,7 @@ from app.throttling.request_rate import Allowance
 
 def has_bounds(services: Services) -> bool:
     """Whether anybody could be refused now. If not, the hot path checks nothing else."""
-    return services.request_rates.on or services.auth_failures.may_lock_out
+    return services.request_rates.on or services.auth_failures.locked_until[0] > 0.0
 
 
 def check_rate(

@@ -23,6 +23,7 @@ ADDRESSES_MAX = 10_000
 _MINUTE_S = 60.0
 _SUBNET_BITS = 64
 _HOPS_MAX = 20
+_DOUBLE = 8
 
 
 class AuthFailures:
@@ -30,6 +31,8 @@ class AuthFailures:
 
     Processes forked after it was made share it. per_minute: 0 = no address is locked out. proxies: whose
     X-Forwarded-For is trusted.
+    locked_until: its one element is 0 until an address is locked out, and then when the last lockout ends at the
+    latest; while it is 0, the hot path checks nothing else.
     """
 
     def __init__(
@@ -43,13 +46,8 @@ class AuthFailures:
         self._clock = clock
         self._wait_s = _MINUTE_S / per_minute if per_minute else 0.0
         self._buckets = SharedBuckets(per_minute, per_minute / _MINUTE_S, addresses_max, clock) if per_minute else None
-        self._locked_until = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
+        self.locked_until = memoryview(mmap.mmap(-1, mmap.PAGESIZE))[:_DOUBLE].cast("d")
         self._has_warned = False
-
-    @property
-    def may_lock_out(self) -> bool:
-        """Whether any address may be locked out now; while none is, the hot path checks nothing else."""
-        return self._locked_until[0] > self._clock()
 
     def note(self, peer: str | None, forwarded: Sequence[str]) -> None:
         """Count a failed authentication from this address."""
@@ -58,12 +56,14 @@ class AuthFailures:
             # Never below 0, so that requests under way when the bucket ran empty do not prolong the lockout.
             left, _ = self._buckets.take(origin, partly=True)
             if left < 1:
-                self._locked_until[0] = max(self._locked_until[0], self._clock() + (1 - left) * self._wait_s)
+                self.locked_until[0] = self._clock() + self._wait_s
 
     def wait_s(self, peer: str | None, forwarded: Sequence[str]) -> float:
         """Seconds until another authentication attempt from here is accepted; 0 = now."""
-        origin = self.origin(peer, forwarded) if self._buckets and self.may_lock_out else None
-        if origin is None or self._buckets is None:
+        if self._buckets is None or self.locked_until[0] <= self._clock():
+            return 0.0
+        origin = self.origin(peer, forwarded)
+        if origin is None:
             return 0.0
         left, _ = self._buckets.take(origin, 0)
         return max(0.0, 1 - left) * self._wait_s

@@ -22,7 +22,7 @@ class Broken:
     """Services with a programming error: everything that needs the store raises."""
 
     request_rates = SimpleNamespace(on=False)
-    auth_failures = SimpleNamespace(may_lock_out=False)
+    auth_failures = SimpleNamespace(locked_until=[0.0], wait_s=lambda *_: 0.0)
     metrics = SimpleNamespace(refused=lambda _code: None, ready=lambda _us: None)
 
     def __getattr__(self, name):

@@ -91,16 +91,16 @@ def test_others_are_not_slowed(lockouts):
 
 
 def test_nothing_is_looked_up_while_nobody_is_locked_out(lockouts, clock):
-    """Before the first lockout, and once the last one is over."""
+    """`locked_until` is 0 before the first lockout, and in the past once the last one is over."""
     fail(lockouts, PER_MINUTE - 1)
-    assert not lockouts.may_lock_out
+    assert lockouts.locked_until[0] == 0
     fail(lockouts, 1)
     clock.now += 5
     fail(lockouts, PER_MINUTE, OTHER)
     clock.now += 5
-    assert (lockouts.wait_s(HERE, ()), lockouts.wait_s(OTHER, ()), lockouts.may_lock_out) == (0, 5, True)
+    assert (lockouts.wait_s(HERE, ()), lockouts.wait_s(OTHER, ()), lockouts.locked_until[0]) == (0, 5, clock.now + 5)
     clock.now += 5
-    assert (lockouts.wait_s(OTHER, ()), lockouts.may_lock_out) == (0, False)
+    assert (lockouts.wait_s(OTHER, ()), lockouts.locked_until[0]) == (0, clock.now)
 
 
 def test_memory_is_bounded_and_the_oldest_are_forgotten(clock):
@@ -118,7 +118,7 @@ def test_without_a_bound_nobody_is_counted(clock):
     """0 switches it off."""
     lockouts = AuthFailures(0, clock=clock)
     fail(lockouts, 1000)
-    assert (lockouts.may_lock_out, lockouts.wait_s(HERE, ())) == (False, 0)
+    assert (lockouts.locked_until[0], lockouts.wait_s(HERE, ())) == (0, 0)
 
 
 @pytest.mark.parametrize(
