@@ -61,7 +61,10 @@ def _servers() -> Iterator[Server]:
     for path in (*map(shutil.which, _NAMES), _wheel()):
         if path is None:
             continue
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603
+        # In a session of its own, Ctrl-C does not reach it; without its answer, another server would be chosen.
+        said = subprocess.run(  # noqa: S603
+            [path, "--version"], capture_output=True, text=True, check=False, start_new_session=True
+        ).stdout
         server = _parsed(said, path)
         if server is not None and server.version >= OLDEST[server.family]:
             yield server

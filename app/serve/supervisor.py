@@ -7,13 +7,11 @@ import http.client
 import json
 import shlex
 import shutil
-import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 from msgspec.structs import replace
 
@@ -22,6 +20,7 @@ from app.serve.children import Children
 from app.serve.data_lock import holder_of, in_use
 from app.serve.embedded_secret import embedded_secret
 from app.serve.embedded_store import EmbeddedStore
+from app.serve.signals import Signals, Told
 from app.serve.tracing import require_tracing
 from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.doctor import Severity, check_up
@@ -39,41 +38,17 @@ class StartFailed(Exception):
     """A child process ended before the service was up; its own messages say why."""
 
 
-class _Told(Exception):
-    """SIGINT or SIGTERM came before the service was up."""
-
-
-class _Signals:
-    """Counts SIGINT and SIGTERM: the first asks the service to drain, the second hurries it.
-
-    The handler only counts: an exception raised in it could surface anywhere.
-    """
-
-    def __init__(self) -> None:
-        self.told = 0
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._take)
-
-    def _take(self, _number: int, _frame: FrameType | None) -> None:
-        self.told += 1
-
-    def pause(self) -> None:
-        """Wait for a moment. Raises _Told if a signal has come, which ends waits during the start."""
-        if self.told:
-            raise _Told
-        time.sleep(_TICK_SECONDS)
-
-
-def serve(settings: Settings, say: Say) -> None:
-    """Serve until SIGINT or SIGTERM, then drain: replicas first, the compactor next, the store last.
+def serve(settings: Settings, say: Say, signals: Signals) -> None:
+    """Serve until a signal has come, then drain: replicas first, the compactor next, the store last.
 
     say: takes the lines meant for the person who started it.
     Raises SettingsError if the port, the data directory or tracing cannot be used; StoreUnavailable if there is no
     store, StartFailed if a replica does not start.
     """
     require_tracing(settings)
-    signals, all_answered = _Signals(), True
-    with contextlib.suppress(_Told), contextlib.ExitStack() as stack:
+    all_answered = True
+    with contextlib.suppress(Told), contextlib.ExitStack() as stack:
+        signals.check()
         listeners = _listeners(settings, signals.pause)
         store = None
         if settings.redis_url is None:

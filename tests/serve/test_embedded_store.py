@@ -84,7 +84,7 @@ def test_a_second_start_finds_keys_policies_quotas_and_log(service):
         assert decide(client, agent_id)["result"] == "denied"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "sighup"])
 def test_a_signal_stops_service_and_store_cleanly(service, number):
     """Exit code 0, a closing sentence, no process and no socket left."""
     service.start()
@@ -182,6 +182,22 @@ def test_a_signal_during_the_start_ends_it(service):
     assert all_gone(children, 0)
     assert "Traceback" not in service.complained
     service.start()
+
+
+@pytest.mark.parametrize("service", [NEW_INTERPRETER], indirect=True)
+def test_ctrl_c_does_not_change_the_server_that_is_chosen(service, tmp_path, server):
+    """The terminal sends it to the whole process group; a server asked for its version just then still answers."""
+    real = server("redis")
+    server("valkey")
+    (tmp_path / "first").mkdir()
+    asked = tmp_path / "first/redis-server"
+    asked.write_text(f'#!/bin/sh\n[ "$1" != --version ] || kill -INT "-$PPID"\nexec {real} "$@"\n')
+    asked.chmod(0o755)
+    service.env["PATH"] = f"{asked.parent}:{service.env['PATH']}"
+    service.launch(start_new_session=True)
+    assert service.ended() == 0
+    record = service.data_dir / "server"
+    assert not record.exists() or record.read_text().startswith("redis v=")
 
 
 def test_a_killed_supervisor_takes_its_children_along_and_a_new_start_works(service):

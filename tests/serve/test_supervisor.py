@@ -1,9 +1,14 @@
 """`remit serve` on an external store: replicas share a port, are replaced, and answer what they accepted."""
 
+import fcntl
 import json
+import os
+import pty
 import signal
 import socket
+import subprocess
 import sys
+import termios
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -101,6 +106,61 @@ def test_a_second_signal_ends_the_service_despite_a_slow_client(service):
         assert service.ended() == 0
     assert all_gone(replicas, 0)
     assert service.said.endswith("stopped   at once, and cut off what was in progress\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_service_is_loaded_ends_it_in_order(tmp_path, number):
+    """Nothing is started, and the exit code is 0, as later on."""
+    service = Service(tmp_path, program=("-c", SIGNALLED_WHILE_LOADING.format(int(number)))).launch()
+    assert service.ended() == 0
+    assert service.said == "stopped   every request that was accepted has been answered\n"
+    assert service.complained == ""
+    assert not service.data_dir.exists()
+
+
+SIGNALLED_WHILE_LOADING = """
+import os, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "app.serve.supervisor":
+            os.kill(os.getpid(), {})
+
+sys.meta_path.insert(0, Finder())
+from app.cli.main import main
+main()
+"""
+
+
+def test_a_service_whose_terminal_is_closed_answers_what_it_accepted(service):
+    """It cannot say so any more, but it ends in order, even if SIGHUP comes twice."""
+    terminal, its_end = pty.openpty()
+    process = service.process = subprocess.Popen(
+        [sys.executable, *NEW_INTERPRETER, "serve"],
+        env=service.env | {"REMIT_LOG_LEVEL": "error"},  # nobody reads the terminal
+        stdin=its_end,
+        stdout=its_end,
+        stderr=its_end,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(its_end)
+    said = b""
+    while b"serving " not in said:
+        said += os.read(terminal, 65536)
+    children = list(children_of(process.pid))
+    with service.client(ADMIN_KEY) as client:
+        agent_id = make_agent(client)
+    with Callers(service.port, ADMIN_KEY, agent_id, count=4) as callers:
+        callers.after(100)
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(30) == 0
+    assert all_gone(children, 0)
+    assert callers.cut == 0
+    service.start()
+    with service.client(ADMIN_KEY) as client:
+        assert callers.answered.keys() <= entries(client, agent_id).keys()
 
 
 def port_is_open(port: int) -> bool:
