@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from app.model.agents import Agent
+from app.model.api_keys import without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision
-from app.model.keys import without_raw_keys
 from app.model.times import rfc3339
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)

@@ -33,8 +33,8 @@ from app.lane import Lane, Note
 from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
+from app.model.api_keys import Caller
 from app.model.ids import Ids
-from app.model.keys import Caller
 from app.model.policies import Policy
 from app.model.redaction import Redactor
 from app.model.signer import Signer

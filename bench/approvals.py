@@ -13,9 +13,9 @@ import uvloop
 from msgspec import Struct
 
 from app.authorize.store_clock import monotonic_us
+from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest, Decision
-from app.model.keys import Caller, Scope
 from app.replica import Services, open_services
 from app.settings import Settings
 from app.store.keyspace import Keyspace

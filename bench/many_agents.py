@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 from app.replica import Services
 from bench.harness.arrivals import Phase
 from bench.harness.bench import ALLOWED, Bench, decisions, forget_entries

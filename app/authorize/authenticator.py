@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from app.errors import ApiKeyExpired, Unauthorized
-from app.model.keys import Caller, Scope, SessionFrom, digest_of
+from app.model.api_keys import Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client
 from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import check_reply

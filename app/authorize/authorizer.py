@@ -14,9 +14,9 @@ from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fair_thread_pool import FairThreadPool, Pool
 from app.lane import Lane
 from app.metrics import Metrics
+from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.ids import Ids
-from app.model.keys import Caller
 from app.pdp import CompiledAgent, decide
 
 ATTEMPTS = 16

@@ -15,8 +15,8 @@ from app.authorize.script_runner import ScriptRunner
 from app.authorize.shadow_part import shadow_outcome
 from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import StoreUnavailable
+from app.model.api_keys import Caller
 from app.model.decisions import FOREVER_US, AuthorizeRequest, Decision, Plan, ShadowPlan, Tokens
-from app.model.keys import Caller
 from app.pdp import CompiledAgent
 from app.redis_client.packed_call import ScriptCall
 from app.redis_client.replies import is_reply

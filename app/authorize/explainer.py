@@ -15,12 +15,12 @@ from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.fair_thread_pool import FairThreadPool
 from app.model.agents import Agent
+from app.model.api_keys import Caller
 from app.model.decision_codes import code_of, next_action
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, ShadowOutcome
 from app.model.drafts import stored_id
 from app.model.explanations import Explanation, ShadowExplanation
 from app.model.ids import Ids
-from app.model.keys import Caller
 from app.model.policies import Policy
 from app.model.times import rfc3339
 from app.pdp import CompiledAgent

@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from app.authorize.script_runner import ScriptRunner
 from app.errors import IdempotencyStale, StoreUnavailable
+from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
-from app.model.keys import Caller
 from app.model.times import rfc3339
 from app.redis_client.foreign_data import number_of, reading
 from app.redis_client.replies import as_record

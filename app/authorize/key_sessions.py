@@ -3,8 +3,8 @@
 import msgspec
 from msgspec.structs import replace
 
+from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest
-from app.model.keys import Caller
 
 
 def in_its_session(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:

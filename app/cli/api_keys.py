@@ -11,7 +11,7 @@ from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
 from app.cli.session import print_json, with_services
 from app.cli.tables import print_table
-from app.model.keys import ApiKey, Scope, SessionFrom, can_be_bound
+from app.model.api_keys import ApiKey, Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 

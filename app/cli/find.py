@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from app.errors import AgentNotFound, ApiKeyNotFound, Invalid, PolicyNotFound
 from app.model.agents import Agent
+from app.model.api_keys import KEY_TYPE, ApiKey
 from app.model.ids import canonical_uuid
-from app.model.keys import KEY_TYPE, ApiKey
 
 if TYPE_CHECKING:
     from app.model.policies import Policy

@@ -6,8 +6,8 @@ from app.errors import AgentNotFound, Invalid
 from app.http.paths import name_in_path
 from app.http.queries import Query
 from app.model.agents import ALIAS_RULES, MAX_ALIAS, is_alias
+from app.model.api_keys import Caller
 from app.model.ids import canonical_uuid
-from app.model.keys import Caller
 from app.model.text import FieldError, require_visible
 from app.replica import Services
 

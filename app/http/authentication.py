@@ -13,8 +13,8 @@ from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthor
 from app.http.answers import Header
 from app.http.queries import Query
 from app.http.request_ids import REQUEST_ID_HEADER
+from app.model.api_keys import ASKING, Caller, Scope, is_raw_key
 from app.model.ids import canonical_uuid
-from app.model.keys import ASKING, Caller, Scope, is_raw_key
 from app.replica import Services
 
 AUTHORIZATION = b"authorization"

@@ -7,7 +7,7 @@ from msgspec import Struct
 from app.http.answers import Header
 from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
 from app.http.request_ids import REQUEST_ID_HEADER, fit_request_id
-from app.model.keys import digest_of
+from app.model.api_keys import digest_of
 
 IDEMPOTENCY_KEY = b"idempotency-key"
 _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})

@@ -8,7 +8,7 @@ from litestar import Request
 
 from app.errors import TooManyStreams, Unauthorized
 from app.http.protocol.target import HALF_CLOSED
-from app.model.keys import Caller
+from app.model.api_keys import Caller
 from app.replica import Services
 
 OPEN_STREAM = "open_stream"

@@ -7,8 +7,8 @@ from litestar import Request
 from app.errors import PolicyNotFound
 from app.http.agent_references import agent_in_query
 from app.http.queries import Query
+from app.model.api_keys import Caller
 from app.model.ids import canonical_uuid
-from app.model.keys import Caller
 from app.model.policy_keys import is_key
 from app.replica import Services
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from app.errors import Detail, Invalid
 from app.http.queries import Query
 from app.lint import PolicyWarning
-from app.model.keys import Caller
+from app.model.api_keys import Caller
 from app.model.policies import Policy
 from app.replica import Services
 from app.workspace_lint import warnings_about

@@ -12,7 +12,7 @@ from msgspec import Struct
 from app.errors import AppError, Detail, Invalid, NotFound
 from app.http.answers import JSON, Answer, Header
 from app.http.methods import not_allowed
-from app.model.keys import without_raw_keys
+from app.model.api_keys import without_raw_keys
 
 log = logging.getLogger(__name__)
 

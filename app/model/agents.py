@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from app.model.api_keys import KEY_TYPE, without_raw_keys
 from app.model.fields import Uuid
-from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.text import VISIBLE, FieldError, require_visible
 
 MAX_GROUPS = 16

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
-from app.model.keys import KEY_TYPE, without_raw_keys
+from app.model.api_keys import KEY_TYPE, without_raw_keys
 from app.model.text import HOLDS_A_KEY, FieldError, ToolName, require_tool_name
 
 MAX_TOOLS = 1_000

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.model.agents import Agent, Trip
+from app.model.api_keys import ApiKey
 from app.model.fields import Count, Timestamp, Uuid
-from app.model.keys import ApiKey
 from app.model.policies import Policy
 from app.model.text import VisibleLines
 from app.model.times import rfc3339

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from app.model.api_keys import KEY_TYPE, without_raw_keys
 from app.model.credentials import RUN, SIGNS, holds_credentials, without_credentials
-from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.redaction import Redactor
 from app.model.signer import Purpose, Signer
 from app.model.text_redaction import may_name_secrets, redacted_text, without_named_values

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from app.canonical.visible import is_hidden
-from app.model.keys import KEY_TYPE, without_raw_keys
+from app.model.api_keys import KEY_TYPE, without_raw_keys
 
 _HIDDEN_IN_LINES = (
     r"\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F"

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from app.model.api_keys import KEY_TYPE, without_raw_keys
 from app.model.canonical_constraints import EmailDomainConstraint
 from app.model.constraints import require_name
-from app.model.keys import KEY_TYPE, without_raw_keys
 from app.model.rules import ParameterSchema, PolicyRule, constraints_of
 from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
 

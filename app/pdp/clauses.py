@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from app.model.api_keys import without_raw_keys
 from app.model.constraints import Scalar
 from app.model.credentials import RUN, without_credentials
-from app.model.keys import without_raw_keys
 from app.model.text import with_hidden_shown
 from app.model.text_redaction import without_named_values
 

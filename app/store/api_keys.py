@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
+from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
-from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
 from app.model.workspace_limits import NO_LIMIT, WorkspaceLimits
 from app.redis_client.client import Client, Value
 from app.redis_client.foreign_data import number_of, reading

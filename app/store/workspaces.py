@@ -4,8 +4,8 @@ import hashlib
 import uuid
 
 from app.errors import Invalid
+from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
 from app.model.ids import Ids
-from app.model.keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
 from app.redis_client.client import Client
 from app.redis_client.store_time import store_time_ms
 from app.store.api_keys import ApiKeys

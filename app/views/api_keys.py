@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.model.api_keys import ApiKey, Scope, SessionFrom
 from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
-from app.model.keys import ApiKey, Scope, SessionFrom
 from app.model.times import rfc3339
 
 

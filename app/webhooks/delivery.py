@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 from standardwebhooks import Webhook as Signing
 
+from app.model.api_keys import without_raw_keys
 from app.model.fields import Count
-from app.model.keys import without_raw_keys
 from app.model.text import HOLDS_A_KEY
 from app.model.webhooks import Webhook, WebhookFormat
 from app.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
 from app.replica import Services, open_services

@@ -27,7 +27,7 @@ _RULES = [
         (r"app/(authorize/commit|store/keyspace|redis_client/scripts)\.py|app/model/ids\.py", r"", "", COMMIT),
         (r"app/(model/redaction|http/api/authorize_body|http/bodies|model/text)\.py", r"", "", DECODE),
         (r"app/(pdp/|authorize/agent_cache|authorize/authorizer)", r"", "", DECIDE),
-        (r"app/(http/authentication|authorize/authenticator|model/keys)\.py", r"", "", AUTHENTICATE),
+        (r"app/(http/authentication|authorize/authenticator|model/api_keys)\.py", r"", "", AUTHENTICATE),
         (r"app/http/api/authorize\.py", r"\bof\b|rfc3339", "", ENCODE),
         (r"app/model/times\.py", r"", "", ENCODE),
         (r"app/http/api/authorize\.py", r"", r"_encode\(", ENCODE),

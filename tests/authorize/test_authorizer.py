@@ -13,9 +13,9 @@ from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.metrics import Metrics
 from app.model import agents as model
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
 from app.model.ids import Ids
-from app.model.keys import Caller, Scope
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
 REQUEST = AuthorizeRequest("a", "t", "authorize", {}, b"{}")

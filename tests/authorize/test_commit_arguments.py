@@ -9,6 +9,7 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit import CommitDecision
 from app.authorize.commit_arguments import VARYING
 from app.authorize.store_clock import StoreClock
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import (
     AuthorizeRequest,
     DenialCount,
@@ -22,7 +23,6 @@ from app.model.decisions import (
     ShadowPlan,
     Tokens,
 )
-from app.model.keys import Caller, Scope
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
 from app.store.keyspace import Keyspace
 

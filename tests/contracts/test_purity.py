@@ -64,6 +64,6 @@ def test_the_pdp_does_no_io_and_asks_no_clock(path):
 def test_the_model_does_no_io(path):
     """Except reading random bytes from the system for ids and keys."""
     tree = ast.parse(path.read_text())
-    chance = {"ids": {"os"}, "keys": {"secrets"}}
+    chance = {"ids": {"os"}, "api_keys": {"secrets"}}
     assert IMPURE & set(imported(tree)) <= chance.get(path.stem, set())
     assert not (IMPURE_CALLS - {"urandom"}) & set(called(tree))

@@ -23,11 +23,11 @@ from app.http.etag import provide_if_match
 from app.http.problems import encode_error
 from app.http.queries import Query
 from app.model.agents import Agent, is_alias
+from app.model.api_keys import is_raw_key
 from app.model.checkpoints import Checkpoint
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.ids import canonical_uuid
-from app.model.keys import is_raw_key
 from app.model.patterns import compile_regex
 from app.model.policies import Policy
 from app.model.redaction import Redactor

@@ -8,7 +8,7 @@ import pytest
 
 from app.http.api.catalog import PutCatalog
 from app.http.openapi.operations import OPERATIONS
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 from app.store.keyspace import Keyspace
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"

@@ -10,7 +10,7 @@ from servers import Replica, Store, clean_env
 from tenants import Tenant
 
 from app.http.openapi.operations import OPERATIONS
-from app.model.keys import digest_of
+from app.model.api_keys import digest_of
 
 STRAY = "svc_" + "deadbeef" * 4
 """A key in a place where none belongs."""

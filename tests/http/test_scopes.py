@@ -8,7 +8,7 @@ from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
 from app.http.application import ROUTES
 from app.http.openapi.operations import OPERATIONS
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 
 PUBLIC = {"/", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
 ID = "00000000-0000-7000-8000-000000000000"

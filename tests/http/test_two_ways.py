@@ -7,7 +7,7 @@ import httptools
 import msgspec
 import pytest
 
-from app.model.keys import new_raw_key
+from app.model.api_keys import new_raw_key
 
 NOBODY = b'{"agent_id": "00000000-0000-7000-8000-000000000000", "tool_name": "t"}'
 DIFFERING = {b"date", b"content-length"}

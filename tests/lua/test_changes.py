@@ -9,8 +9,8 @@ from deciding import everything
 
 from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
 from app.model.agents import AgentStatus
+from app.model.api_keys import Scope, digest_of, new_raw_key
 from app.model.changes import CONSOLE, ChangeKind, ChangeQuery, ResourceType
-from app.model.keys import Scope, digest_of, new_raw_key
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist

@@ -9,8 +9,8 @@ from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Stale
 from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, Tokens
-from app.model.keys import Caller, Scope
 from app.model.policies import PolicyKind
 from app.model.rules import ToolDenylist
 from app.store.policies import Policies

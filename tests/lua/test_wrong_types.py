@@ -6,8 +6,8 @@ from spoiling import Spoiling
 
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
+from app.model.api_keys import Scope
 from app.model.decisions import DenialCount, HistoryCheck, Mark, Plan
-from app.model.keys import Scope
 from app.model.policies import PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit

@@ -10,10 +10,10 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Overtaken
 from app.authorize.store_clock import monotonic_us
 from app.errors import StoreUnavailable
+from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Tokens
-from app.model.keys import Scope
 from app.model.rules import ToolAllowlist
 from app.model.signer import Signer
 from app.model.webhooks import WebhookEvent

@@ -18,10 +18,10 @@ from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
+from app.model.api_keys import Caller, Scope
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
-from app.model.keys import Caller, Scope
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide

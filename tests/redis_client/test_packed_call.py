@@ -9,8 +9,8 @@ from app.authorize.commit import CommitDecision
 from app.authorize.prepared_calls import PreparedCalls
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
-from app.model.keys import Caller, Scope
 from app.redis_client.packed_call import NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace

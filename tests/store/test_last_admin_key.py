@@ -6,7 +6,7 @@ import pytest
 
 from app.authorize.authenticator import Authenticator
 from app.errors import LastAdminKey
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 from app.redis_client.store_time import store_time_ms
 from app.store.api_keys import ApiKeys
 

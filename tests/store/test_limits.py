@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.errors import LimitReached
-from app.model.keys import Scope, new_raw_key
+from app.model.api_keys import Scope, new_raw_key
 from app.model.rules import ToolAllowlist
 from app.model.workspace_limits import WorkspaceLimits
 from app.store.agents import Agents

@@ -7,9 +7,9 @@ import pytest
 from deciding import everything
 
 from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable, Unauthorized, VersionConflict
+from app.model.api_keys import Scope
 from app.model.changes import ChangeKind, ChangeQuery
 from app.model.constraints import Constraint
-from app.model.keys import Scope
 from app.model.policies import PolicyKind, evaluation_order
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.quotas import RateLimit

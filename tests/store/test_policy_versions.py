@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionConflict, VersionNotKept
+from app.model.api_keys import Scope
 from app.model.changes import CONSOLE
-from app.model.keys import Scope
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist

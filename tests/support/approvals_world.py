@@ -17,11 +17,11 @@ from app.authorize.store_clock import StoreClock, monotonic_us
 from app.errors import AppError
 from app.metrics import Metrics
 from app.model.agents import AgentStatus
+from app.model.api_keys import Caller, Scope
 from app.model.approval_terms import ApprovalTerms
 from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest
 from app.model.ids import Ids
-from app.model.keys import Caller, Scope
 from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.model.signer import Signer
 from app.pdp import compile_agent

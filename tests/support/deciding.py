@@ -6,9 +6,9 @@ from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Stale
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
+from app.model.api_keys import ApiKey, Caller, Scope
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef, Tokens
 from app.model.ids import Ids
-from app.model.keys import ApiKey, Caller, Scope
 from app.redis_client.replies import as_record
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys

@@ -9,10 +9,10 @@ from app.audit.entry_format import line_of
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
+from app.model.api_keys import Caller, Scope
 from app.model.changes import ChangeQuery
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
-from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayReport, ReplayTask, drafted

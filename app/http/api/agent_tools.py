@@ -13,7 +13,7 @@ from app.errors import AgentNotFound, InsufficientScope
 from app.http.agent_references import agent_in_path
 from app.http.authentication import requires
 from app.http.queries import Query
-from app.model.keys import Caller, Scope
+from app.model.api_keys import Caller, Scope
 from app.model.text import require_tool_name
 from app.replica import Services
 from app.validation_messages import refusing_fields

@@ -15,8 +15,8 @@ from app.http.json_array import answer_list
 from app.http.litestar_bodies import BodyDTO
 from app.http.queries import Query
 from app.model.agents import MAX_ALIAS, Agent, AgentStatus, Alias, Groups, require_alias, require_groups
+from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentDescription, DisplayName
-from app.model.keys import Caller, Scope
 from app.model.text import require_visible
 from app.model.versions import Versions
 from app.replica import Services

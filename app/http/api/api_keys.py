@@ -16,8 +16,8 @@ from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.http.queries import Query
 from app.model.agents import AgentRef
+from app.model.api_keys import Caller, Scope, SessionFrom, can_be_bound
 from app.model.fields import DisplayName, Timestamp
-from app.model.keys import Caller, Scope, SessionFrom, can_be_bound
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
 from app.replica import Services

@@ -16,7 +16,7 @@ from app.errors import ApprovalNotFound, Invalid
 from app.http.authentication import raw_key_of, requires
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.queries import Query
-from app.model.keys import Caller, Scope
+from app.model.api_keys import Caller, Scope
 from app.replica import Services
 
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch

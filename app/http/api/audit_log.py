@@ -12,10 +12,10 @@ from app.http.agent_references import reference_in_query
 from app.http.authentication import requires
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
+from app.model.api_keys import Caller, Scope
 from app.model.audit import ANY_SHADOW, AuditQuery, Backlog
 from app.model.checkpoints import Checkpoint
 from app.model.decisions import Result
-from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
 from app.views.audit_entries import with_code, with_codes

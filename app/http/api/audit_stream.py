@@ -15,8 +15,8 @@ from app.http.api.audit_log import ALIASES, FILTERS, settled_query
 from app.http.authentication import raw_key_of, requires
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.queries import Query
+from app.model.api_keys import Caller, Scope
 from app.model.audit import AuditQuery
-from app.model.keys import Caller, Scope
 from app.model.times import rfc3339
 from app.replica import Services
 from app.views.audit_entries import with_codes

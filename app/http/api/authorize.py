@@ -30,8 +30,8 @@ from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
 from app.http.request_ids import request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
+from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest
-from app.model.keys import Caller
 from app.model.recording import QUICK_BYTES, takes_long
 from app.replica import Services
 from app.throttling.large_calls import LARGE_BYTES

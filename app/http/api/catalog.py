@@ -15,8 +15,8 @@ from app.http.etag import provide_if_match_tags, version_header
 from app.http.litestar_bodies import BodyDTO
 from app.http.paths import name_in_path
 from app.http.queries import Query
+from app.model.api_keys import Caller, Scope
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
-from app.model.keys import Caller, Scope
 from app.model.text import FieldError, ToolName, require_tool_name
 from app.model.versions import Versions
 from app.replica import Services

@@ -9,8 +9,8 @@ from app.errors import Invalid
 from app.http.api.audit_log import DEFAULT_LIMIT
 from app.http.authentication import requires
 from app.http.queries import MAX_LIMIT, Query
+from app.model.api_keys import Caller, Scope
 from app.model.changes import BREAKER, CONSOLE, Change, ChangeQuery, ResourceType
-from app.model.keys import Caller, Scope
 from app.replica import Services
 from app.store.changes import is_change_id
 

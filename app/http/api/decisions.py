@@ -9,8 +9,8 @@ from app.http.authentication import requires
 from app.http.bodies import Body
 from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import Result
-from app.model.keys import Caller, Scope
 from app.model.outcomes import CallOutcome, CallStatus, DecidedCall, decode_call
 from app.replica import Services
 

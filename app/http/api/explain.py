@@ -14,11 +14,11 @@ from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import requires
 from app.http.bodies import Body, decode_body, read_body
 from app.model.agents import Agent, AgentRef
+from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest
 from app.model.drafts import with_drafts
 from app.model.explanations import MAX_DRAFTS, Explanation
 from app.model.fields import Timestamp
-from app.model.keys import Caller, Scope
 from app.model.policies import Policy
 from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError, Name, ToolName

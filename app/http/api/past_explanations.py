@@ -7,8 +7,8 @@ from litestar.params import FromPath
 from app.errors import AuditEntryNotFound
 from app.http.authentication import requires
 from app.http.paths import id_in_path
+from app.model.api_keys import Caller, Scope
 from app.model.explanations import PastExplanation
-from app.model.keys import Caller, Scope
 from app.replica import Services
 
 

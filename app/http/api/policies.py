@@ -19,8 +19,8 @@ from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
+from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentMessage, DisplayName
-from app.model.keys import Caller, Scope
 from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner, with_changes
 from app.model.policy_keys import MAX_KEY, PolicyKey
 from app.model.rules import Rules

@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from app.http.authentication import requires
 from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.queries import Query
-from app.model.keys import Caller, Scope
+from app.model.api_keys import Caller, Scope
 from app.replica import Services
 from app.views.divergences import DivergenceView
 

@@ -16,7 +16,7 @@ from app.http.policy_warnings import STRICT, is_strict, require_none, with_set_p
 from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
-from app.model.keys import Caller, Scope
+from app.model.api_keys import Caller, Scope
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
 from app.model.text import FieldError
 from app.replica import Services

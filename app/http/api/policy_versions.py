@@ -15,7 +15,7 @@ from app.http.litestar_bodies import BodyDTO
 from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
-from app.model.keys import Caller, Scope
+from app.model.api_keys import Caller, Scope
 from app.model.versions import Versions
 from app.replica import Services
 from app.views.policies import WrittenPolicyView

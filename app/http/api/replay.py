@@ -17,8 +17,8 @@ from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.litestar_bodies import BodyDTO
 from app.http.open_streams import while_valid
 from app.model.agents import AgentRef, GroupName
+from app.model.api_keys import Caller, Scope
 from app.model.fields import Timestamp
-from app.model.keys import Caller, Scope
 from app.model.policy_sets import Entries
 from app.model.replays import ReplayTask
 from app.model.text import FieldError

@@ -13,8 +13,8 @@ from app.http.bodies import Body
 from app.http.etag import version_header
 from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
+from app.model.api_keys import Caller, Scope
 from app.model.fields import Count
-from app.model.keys import Caller, Scope
 from app.model.versions import Versions
 from app.model.webhooks import URL_MAX, DeniedFilter, Webhook, WebhookEvent, WebhookFormat, require_secret
 from app.replica import Services

@@ -18,7 +18,7 @@ from app.errors import (
     Unauthorized,
 )
 from app.http.openapi.parameters import RATE, REQUEST_ID, Parameter
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 
 SCHEMA = "application/schema+json"
 JSON, HTML, PROMETHEUS = "application/json", "text/html; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"

@@ -4,7 +4,7 @@ from app.errors import AgentNotFound, AgentRevoked, AliasTaken, LimitReached, Ve
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.openapi.operation import ADMIN, READ, Operation
 from app.http.openapi.parameters import AGENT_FILTERS, CHANGE_REASON, ETAG, IF_MATCH, LIMIT, OFFSET, TOOL
-from app.model.keys import Scope
+from app.model.api_keys import Scope
 from app.model.tool_access import AgentTools
 from app.views.agents import AgentView
 

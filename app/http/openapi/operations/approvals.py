@@ -13,8 +13,8 @@ from app.http.openapi.parameters import (
     NEXT_CURSOR,
     WAIT,
 )
+from app.model.api_keys import Scope
 from app.model.approvals import Approval
-from app.model.keys import Scope
 
 
 def _decide_operation(verb: str, summary: str, scope: Scope, *, body: type = ApprovalNote, **rest: Any) -> Operation:
