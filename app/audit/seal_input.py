@@ -104,7 +104,7 @@ async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: 
             ),
             as_bytes=True,
         )
-        if _link(head[:3], upon) != upon:
+        if _position(head[:3], upon) != upon:
             return None
         gathered.before_ms, committed = int(head[3] or 0), int(newest or 0)
         has_room = all(gathered.take(raw_id, fields, committed) for raw_id, fields in chunk)
@@ -117,7 +117,7 @@ async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: 
     return gathered
 
 
-def _link(head: list[bytes | None], upon: ChainPosition) -> ChainPosition:
+def _position(head: list[bytes | None], upon: ChainPosition) -> ChainPosition:
     segment, sequence, sha256 = head
     return ChainPosition(int(segment or 0), int(sequence or 0), upon.sha256 if sha256 is None else sha256.decode())
 

@@ -10,7 +10,7 @@ from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
 from app.audit.segments import Segment, genesis, part_of
 from app.audit.verify_index import IndexCheck, IndexFault
-from app.audit.verify_links import ChainPosition, LinkCheck
+from app.audit.verify_links import ExpectedSegment, LinkCheck
 from app.audit.verify_segment import check_body, check_contents, read_whole
 from app.audit.verify_trail import Trail, TrailCheck
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
@@ -98,31 +98,31 @@ class Verifier:
                 self._digest = Digest(since.sha256, since.sequence, since.rest.newest, since.rest.sha256)
         if finding is not None:
             return _Reached(finding, complete=False, unsealed=None)
-        link = self._start(head, since)
+        expected = self._start(head, since)
         try:
             # A checkpoint line without the rest comes from a verification in steps, which has just verified everything
             # before.
             if since is not None and (segments_max is None or since.rest is not None):
                 await self._links.check_stored(head, since)
             while True:
-                link = await self._check_up_to(head, link, segments_max, progress)
+                expected = await self._check_up_to(head, expected, segments_max, progress)
                 await self._compare_index()
-                if link.number <= head.segment:
+                if expected.number <= head.segment:
                     self._require_known()
                     return _Reached(None, complete=False, unsealed=None)
-                head, unsealed = await self._check_end(link)
+                head, unsealed = await self._check_end(expected)
                 if unsealed is not None:
                     self._require_known()
                     return _Reached(None, complete=True, unsealed=unsealed)
         except FaultFound as broken:
             return _Reached(await self._first_of(broken.finding), complete=False, unsealed=None)
 
-    async def _check_end(self, link: ChainPosition) -> tuple[Head, Unsealed | None]:
+    async def _check_end(self, expected: ExpectedSegment) -> tuple[Head, Unsealed | None]:
         """Check the head and the unsealed entries; None if further segments must be read first. Raises FaultFound."""
-        head = await self._links.check_head(link)
-        if head.segment >= link.number:
+        head = await self._links.check_head(expected)
+        if head.segment >= expected.number:
             return head, None
-        number, previous, sequence = link
+        number, previous, sequence = expected
         args = (self._client, self._keyspace, number - 1, sequence - 1, previous, self._digest)
         try:
             unsealed = await check_unsealed(*args)
@@ -133,40 +133,40 @@ class Verifier:
         return head, unsealed
 
     async def _check_up_to(
-        self, head: Head, link: ChainPosition, segments_max: int | None, progress: Progress | None
-    ) -> ChainPosition:
+        self, head: Head, expected: ExpectedSegment, segments_max: int | None, progress: Progress | None
+    ) -> ExpectedSegment:
         """What the next segment must build on, after checking those up to the head or the limit. Raises FaultFound."""
-        while link.number <= head.segment and (segments_max is None or self._segments < segments_max):
-            segment = await self._read(link.number)
+        while expected.number <= head.segment and (segments_max is None or self._segments < segments_max):
+            segment = await self._read(expected.number)
             if segment is None:
                 now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-                if link.number >= now.first_segment:
-                    raise await self._links.missing(link.number, now)
-                link = self._start(now, None)  # retention dropped it in the meantime
+                if expected.number >= now.first_segment:
+                    raise await self._links.missing(expected.number, now)
+                expected = self._start(now, None)  # retention dropped it in the meantime
                 continue
-            link = await self._check(link, segment, head)
+            expected = await self._check(expected, segment, head)
             if progress is not None:
-                progress(link.number - self._first, head.segment - self._first + 1)
+                progress(expected.number - self._first, head.segment - self._first + 1)
             await take_turn()
-        return link
+        return expected
 
-    def _start(self, head: Head, since: Checkpoint | None) -> ChainPosition:
+    def _start(self, head: Head, since: Checkpoint | None) -> ExpectedSegment:
         """Where to begin. A checkpoint has already been compared with the log."""
-        link = self._links.first(head)
+        expected = self._links.first(head)
         if since is not None:
-            link = ChainPosition(since.segment + 1, since.sha256, since.sequence + 1)
-        self._first = link.number
-        return link
+            expected = ExpectedSegment(since.segment + 1, since.sha256, since.sequence + 1)
+        self._first = expected.number
+        return expected
 
     async def _read(self, number: int) -> Segment | None:
         return await read_whole(self._client, self._keyspace, number)
 
-    async def _check(self, link: ChainPosition, segment: Segment, head: Head) -> ChainPosition:
+    async def _check(self, expected: ExpectedSegment, segment: Segment, head: Head) -> ExpectedSegment:
         """Check the segment; return what the next one must build on. Raises FaultFound."""
-        number, previous, sequence = link
+        number, previous, sequence = expected
         body = check_body(segment, number)
         if segment.previous != previous:
-            raise await self._relinked(link, segment, head)
+            raise await self._relinked(expected, segment, head)
         row, lines, entries = check_contents(segment, body, sequence)
         self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
@@ -177,12 +177,12 @@ class Verifier:
         self._entries += len(lines)
         self._checkpoint = Checkpoint(self._workspace_id, number, segment.last_sequence, body.sha256, segment.last_ms)
         self._checkpoints[number] = self._checkpoint
-        return ChainPosition(number + 1, body.sha256, sequence + len(lines))
+        return ExpectedSegment(number + 1, body.sha256, sequence + len(lines))
 
-    async def _relinked(self, link: ChainPosition, segment: Segment, head: Head) -> FaultFound:
-        broken = await self._links.relinked(link, segment, head, one_before=bool(self._segments))
-        if broken.finding.segment < link.number:
-            self._checkpoint = self._checkpoints.get(link.number - 2, self._before_part)
+    async def _relinked(self, expected: ExpectedSegment, segment: Segment, head: Head) -> FaultFound:
+        broken = await self._links.relinked(expected, segment, head, one_before=bool(self._segments))
+        if broken.finding.segment < expected.number:
+            self._checkpoint = self._checkpoints.get(expected.number - 2, self._before_part)
         return broken
 
     async def _compare_index(self) -> None:

@@ -26,7 +26,7 @@ _AFTER_A_GAP = 10_000
 _FIELDS = ("number", "count", "first_sequence", "first_ms", "last_ms", "last_sequence", "sha256", "previous", "frames")
 
 
-class ChainPosition(NamedTuple):
+class ExpectedSegment(NamedTuple):
     """The expected next segment: its number, the hash it must build on, and the sequence of its first entry."""
 
     number: int
@@ -42,9 +42,9 @@ class LinkCheck:
         self._workspace_id = workspace_id
         self._keyspace = Keyspace(workspace_id)
 
-    def first(self, head: Head) -> ChainPosition:
+    def first(self, head: Head) -> ExpectedSegment:
         """Where the log begins."""
-        return ChainPosition(
+        return ExpectedSegment(
             head.first_segment, head.first_previous or genesis(self._workspace_id), head.first_sequence
         )
 
@@ -94,9 +94,9 @@ class LinkCheck:
 
         Its entries are not read; only a verification from the beginning finds changes in them.
         """
-        link, rows = self.first(head), list[Row]()
-        while link.number <= since.segment:
-            numbers = range(link.number, min(since.segment, link.number + _AT_ONCE - 1) + 1)
+        expected, rows = self.first(head), list[Row]()
+        while expected.number <= since.segment:
+            numbers = range(expected.number, min(since.segment, expected.number + _AT_ONCE - 1) + 1)
             commands: list[tuple[str, ...]] = []
             for each in numbers:
                 commands.append(("HMGET", self._keyspace.audit_segment(each), *_FIELDS))
@@ -109,29 +109,33 @@ class LinkCheck:
             for fields, size in zip(replies[::2], replies[1::2], strict=True):
                 if None in fields or not size:
                     now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-                    if link.number >= now.first_segment:
-                        raise await self.missing(link.number, now)
+                    if expected.number >= now.first_segment:
+                        raise await self.missing(expected.number, now)
                     return  # retention dropped it in the meantime
-                link = self._follow(link, fields, size, rows)
+                expected = self._follow(expected, fields, size, rows)
             await take_turn()
         await self._check_rows(rows)
 
-    def _follow(self, link: ChainPosition, fields: Sequence[str], size: int, rows: list[Row]) -> ChainPosition:
+    def _follow(self, expected: ExpectedSegment, fields: Sequence[str], size: int, rows: list[Row]) -> ExpectedSegment:
         *numbers, last, sha256, previous, frames_text = fields
         try:
             row, last_sequence = Row(*map(int, numbers)), int(last)
             frames = frames_of(frames_text)
         except (ValueError, AuditLogDamaged):
-            raise FaultFound(Fault.CHANGED, link.number, "Its record cannot be read") from None
-        if row.number != link.number:
-            raise FaultFound(Fault.REORDERED, link.number, f"Segment {row.number} stands in the place of {link.number}")
-        if previous != link.previous or row.first_sequence != link.sequence:
-            message = f"Its record says that it is built upon {previous}, the one before it that it is {link.previous}"
-            raise FaultFound(Fault.CHANGED, link.number, message)
+            raise FaultFound(Fault.CHANGED, expected.number, "Its record cannot be read") from None
+        if row.number != expected.number:
+            raise FaultFound(
+                Fault.REORDERED, expected.number, f"Segment {row.number} stands in the place of {expected.number}"
+            )
+        if previous != expected.previous or row.first_sequence != expected.sequence:
+            message = (
+                f"Its record says that it is built upon {previous}, the one before it that it is {expected.previous}"
+            )
+            raise FaultFound(Fault.CHANGED, expected.number, message)
         if last_sequence != row.first_sequence + row.entries - 1 or frames[-1].end != size:
-            raise FaultFound(Fault.CHANGED, link.number, "Its record does not fit the length of its data")
+            raise FaultFound(Fault.CHANGED, expected.number, "Its record does not fit the length of its data")
         rows.append(row)
-        return ChainPosition(link.number + 1, sha256, last_sequence + 1)
+        return ExpectedSegment(expected.number + 1, sha256, last_sequence + 1)
 
     async def _check_rows(self, rows: Sequence[Row]) -> None:
         """Check that the index of all segments has exactly these, each at its time. Raises FaultFound."""
@@ -176,12 +180,14 @@ class LinkCheck:
             return FaultFound(Fault.TRUNCATED, number, f"Segments {number} to {head.segment}, the last, are gone")
         return FaultFound(Fault.REMOVED, number, f"Segment {number} is gone")
 
-    async def relinked(self, link: ChainPosition, segment: Segment, head: Head, *, one_before: bool) -> FaultFound:
+    async def relinked(
+        self, expected: ExpectedSegment, segment: Segment, head: Head, *, one_before: bool
+    ) -> FaultFound:
         """The finding for a segment that is intact in itself but builds on another than the one before it.
 
         one_before: the one before it was verified in the same run, so that it may be the one that changed.
         """
-        number, previous, sequence = link
+        number, previous, sequence = expected
         later = await self._links(range(number + 1, min(head.segment, number + _AFTER_A_GAP) + BEYOND))
         if segment.previous in {sha256 for sha256, _ in later}:
             return FaultFound(Fault.REORDERED, number, f"Segment {number} is built upon one that stands after it")
@@ -194,9 +200,9 @@ class LinkCheck:
             Fault.REMOVED, number, f"No segment is built upon segment {number - 1}; what followed is gone"
         )
 
-    async def check_head(self, link: ChainPosition) -> Head:
+    async def check_head(self, expected: ExpectedSegment) -> Head:
         """Check that the head names the chain's last segment, or has moved on. Raises FaultFound."""
-        keyspace, number = self._keyspace, link.number - 1
+        keyspace, number = self._keyspace, expected.number - 1
         record, *beyond = await self._client.read_snapshot(
             ("HGETALL", keyspace.audit_head),
             *(("EXISTS", keyspace.audit_segment(number + each)) for each in range(1, BEYOND)),
@@ -204,11 +210,13 @@ class LinkCheck:
         head = head_of(as_record(record))
         if head.segment > number:
             return head
-        if head.segment < number or (number and (head.sha256, head.sequence) != (link.previous, link.sequence - 1)):
+        if head.segment < number or (
+            number and (head.sha256, head.sequence) != (expected.previous, expected.sequence - 1)
+        ):
             message = f"The head does not name segment {number}, the chain's last, as it is"
             raise FaultFound(Fault.CHANGED, number + 1, message)
         if any(beyond) and any(
-            built_upon == link.previous for _, built_upon in await self._links(range(number + 1, number + 2))
+            built_upon == expected.previous for _, built_upon in await self._links(range(number + 1, number + 2))
         ):
             message = f"The head names segment {number} as the last, and segment {number + 1} is built upon it"
             raise FaultFound(Fault.CHANGED, number + 1, message)
