@@ -79,7 +79,7 @@ class Writer:
         return msgspec.json.encode({"end": end}) + b"\n"
 
 
-def harmless(cell: str) -> str:
+def escaped_cell(cell: str) -> str:
     """The string, preceded by an apostrophe if a spreadsheet would run it as a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
@@ -88,25 +88,25 @@ def _cells(line: bytes) -> list[str | float]:
     entry = decode_entry(line)
     rule = entry.rule
     return [
-        harmless(entry.id),
+        escaped_cell(entry.id),
         entry.timestamp,
-        harmless(entry.agent_id),
-        harmless(entry.key_id),
-        harmless(entry.action),
-        harmless(entry.tool_name),
+        escaped_cell(entry.agent_id),
+        escaped_cell(entry.key_id),
+        escaped_cell(entry.action),
+        escaped_cell(entry.tool_name),
         entry.result or "",
-        harmless(entry.policy_id or ""),
+        escaped_cell(entry.policy_id or ""),
         "" if rule is None else rule.index,
-        "" if rule is None else harmless(rule.type),
-        harmless(entry.reason),
+        "" if rule is None else escaped_cell(rule.type),
+        escaped_cell(entry.reason),
         entry.latency_ms,
         bytes(entry.parameters).decode(),
         "" if isinstance(entry.context, UnsetType) else bytes(entry.context).decode(),
         "" if isinstance(entry.policy_version, UnsetType) else entry.policy_version,
-        harmless(_code(entry)),
-        *(harmless(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
+        escaped_cell(_code(entry)),
+        *(escaped_cell(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
         "" if isinstance(entry.shadow, UnsetType) else msgspec.json.encode(entry.shadow).decode(),
-        harmless(_text(entry.suspended_by)),
+        escaped_cell(_text(entry.suspended_by)),
     ]
 
 

@@ -15,7 +15,7 @@ from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditEntry, AuditQuery
 from app.model.decisions import Result
-from app.model.exports import COLUMNS, Format, harmless
+from app.model.exports import COLUMNS, Format, escaped_cell
 from app.views.audit_entries import with_code
 
 
@@ -106,7 +106,7 @@ async def test_a_cell_that_a_spreadsheet_would_run_is_neutralised(client, worksp
     text = (await exported(client, workspace_id, kind=Format.CSV)).decode()
     row = list(csv.reader(io.StringIO(text, newline="")))[1]
     assert [row[4], row[5], row[10]] == [f"'{name}"] * 3
-    assert harmless("file.read") == "file.read"
+    assert escaped_cell("file.read") == "file.read"
 
 
 async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, workspace_id, monkeypatch):
