@@ -12,7 +12,7 @@ import click
 
 
 @contextmanager
-def whole_or_not_at_all(name: str) -> Iterator[BinaryIO]:
+def atomic_output(name: str) -> Iterator[BinaryIO]:
     """The file has the new content once the block ends; if the block fails, it is unchanged.
 
     Until then the content is in `<name>.part` beside it. `-` is standard output; that, a pipe and a device receive

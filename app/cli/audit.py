@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from app.cli.atomic_output import whole_or_not_at_all
+from app.cli.atomic_output import atomic_output
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
@@ -188,7 +188,7 @@ def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> Non
     async def write(services: "Services") -> None:
         workspace_id = await services.workspaces.find(workspace)
         wanted = await _settled(services, workspace_id, query)
-        with whole_or_not_at_all(output) as file, progress_bar("exporting") as progress:
+        with atomic_output(output) as file, progress_bar("exporting") as progress:
             async for piece in services.audit.export(workspace_id, wanted, Format(kind), progress):
                 file.write(piece)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from app.cli.atomic_output import whole_or_not_at_all
+from app.cli.atomic_output import atomic_output
 from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.session import print_json, progress_bar, with_services
 from app.errors import StoreUnavailable
@@ -136,7 +136,7 @@ async def _verify_once(
 def _keep(found: Verification, file: Path) -> None:
     """The file holds the new checkpoint whole, or is unchanged."""
     if found.checkpoint is not None:
-        with whole_or_not_at_all(str(file)) as out:
+        with atomic_output(str(file)) as out:
             out.write(f"{found.checkpoint.line}\n".encode())
 
 
