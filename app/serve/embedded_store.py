@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import logging
 import os
@@ -84,8 +85,7 @@ class EmbeddedStore:
             self.start()
         except OSError as error:
             self._release()
-            message = f"REMIT_DATA_DIR: {self.folder} cannot be used ({error.strerror}: {error.filename})"
-            raise SettingsError(message) from None
+            raise SettingsError(_unusable(self.folder, error)) from None
         except BaseException:
             self._release()
             raise
@@ -174,10 +174,25 @@ class EmbeddedStore:
     def _last_words(self) -> str:
         """The end of the store's own log, which gives the reason."""
         path = self.folder / "store.log"
-        with contextlib.suppress(OSError):
+        try:
             lines = [line for line in path.read_text(errors="replace").splitlines()[-20:] if line.strip()]
-            return f"{lines[-1]} ({path})" if lines else f"{path} is empty"
-        return f"it wrote no {path}"
+        except FileNotFoundError:
+            return f"it wrote no {path}"
+        except OSError as error:
+            return f"{path} cannot be read ({error.strerror})"
+        return f"{lines[-1]} ({path})" if lines else f"{path} is empty"
+
+
+def _unusable(folder: Path, error: OSError) -> str:
+    """Why the data directory cannot be used, and what to do."""
+    elsewhere = "name a directory elsewhere"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        way_out = "let this user read and write it and all its files, or name another directory"
+    elif error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        way_out = f"make room on its disk, or {elsewhere}"
+    else:
+        way_out = elsewhere
+    return f"REMIT_DATA_DIR: {folder} cannot be used ({error.strerror}: {error.filename or folder}); {way_out}"
 
 
 def die_with_parent() -> Callable[[], None]:

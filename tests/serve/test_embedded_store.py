@@ -290,8 +290,9 @@ def test_a_data_directory_that_is_a_file_is_named(tmp_path):
     (tmp_path / "data").write_text("")
     service = Service(tmp_path).launch()
     assert service.ended() == 1
-    assert (
-        service.complained == f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (File exists: {tmp_path}/data)\n"
+    assert service.complained == (
+        f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (File exists: {tmp_path}/data); "
+        "name a directory elsewhere\n"
     )
 
 
@@ -301,14 +302,53 @@ def test_a_data_directory_that_may_not_be_written_is_named(tmp_path):
     service = Service(tmp_path, program=NEW_INTERPRETER).launch(preexec_fn=obey_permissions)
     assert service.ended() == 1
     assert service.complained == (
-        f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (Permission denied: {tmp_path}/data/lock)\n"
+        f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (Permission denied: {tmp_path}/data/lock); "
+        "let this user read and write it and all its files, or name another directory\n"
+    )
+
+
+def test_a_full_disk_is_named(tmp_path):
+    """The error of the write that failed names no file, so the sentence names the directory."""
+    service = Service(tmp_path, program=("-c", ON_A_FULL_DISK)).launch()
+    assert service.ended() == 1
+    assert service.complained == (
+        f"Error: REMIT_DATA_DIR: {tmp_path}/data cannot be used (No space left on device: {tmp_path}/data); "
+        "make room on its disk, or name a directory elsewhere\n"
+    )
+
+
+ON_A_FULL_DISK = """
+from app.serve import embedded_store
+
+def write_to_full_disk(*_):
+    with open("/dev/full", "w") as full:
+        full.write("1")
+
+embedded_store.record_server = write_to_full_disk
+from app.cli.main import main
+main()
+"""
+
+
+def test_a_store_that_may_not_write_its_log_is_explained(service):
+    """Another user's `store.log` would otherwise be reported as missing."""
+    service.start()
+    assert service.stop() == 0
+    (service.data_dir / "store.log").chmod(0)
+    unwritable = Service(service.data_dir.parent, program=NEW_INTERPRETER)
+    unwritable.launch(preexec_fn=obey_permissions)
+    assert unwritable.ended() == 1
+    assert unwritable.complained.endswith(
+        f"Error: The embedded store did not start: {service.data_dir}/store.log cannot be read (Permission denied) "
+        f"(the store is embedded in {service.data_dir})\n"
     )
 
 
 def obey_permissions() -> None:
-    """Root, too, may only write where permissions say so (Linux)."""
-    drop_from_bounding_set, dac_override = 24, 1
-    ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override)
+    """Root, too, may only read and write what permissions say (Linux)."""
+    drop_from_bounding_set, dac_override, dac_read_search = 24, 1, 2
+    for capability in (dac_override, dac_read_search):
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, capability)
 
 
 def test_a_machine_without_any_server_says_what_to_install(tmp_path):
