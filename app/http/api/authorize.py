@@ -5,7 +5,7 @@ decision. Errors, methods and the entry in the OpenAPI document are the same as 
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 from urllib.parse import parse_qsl
 
 from litestar import asgi
@@ -91,13 +91,13 @@ async def respond(services: Services, call: Call, question: Translation | None =
             if not caller.asks_for_all:
                 require_asking(caller)
             counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
-            raw = await call.body(services.settings.call_bytes_max)
-            what = (services, raw, call.headers, given.idempotency_key, question)
-            is_quick = len(raw) <= QUICK_BYTES or not (
-                len(raw) > IN_THE_LOOP_BYTES or takes_long(raw, services.redactor)
+            max_bytes = services.settings.call_bytes_max
+            raw = await call.body(max_bytes)
+            request = (
+                decode_tool_call(raw, given.idempotency_key, services.redactor, services.signer, max_bytes)
+                if question is None and len(raw) <= _AT_ONCE_BYTES
+                else await _decode(services, caller.workspace_id, raw, call.headers, given, question)
             )
-            workspace_id, pool = caller.workspace_id, services.call_pool
-            request = _decode_here(workspace_id, *what) if is_quick else await pool.run(workspace_id, _decode, *what)
             if not caller.asks_for_all:
                 require_asking_for(caller, request.agent_id)
             decision = await services.authorizer.authorize(caller, request, arrived_us)
@@ -138,27 +138,28 @@ def _enter_large(services: Services, caller: Caller, call: Call) -> int:
     return counted
 
 
-def _decode_here(workspace_id: str, services: Services, raw: bytes, *how: Any) -> AuthorizeRequest:
-    """As `_decode`, in the loop: within the workspace's share of it, since 4 KiB may take milliseconds.
+async def _decode(
+    services: Services,
+    workspace_id: str,
+    raw: bytes,
+    headers: list[Header],
+    given: CallHeaders,
+    question: Translation | None,
+) -> AuthorizeRequest:
+    """The call in a body that may take milliseconds to read: in the workspace's share of the loop, or in a thread.
 
     Raises TakesLong if the slow lane must answer.
     """
-    if len(raw) <= _AT_ONCE_BYTES:
-        return _decode(services, raw, *how)
-    return services.loop_budget.run(workspace_id, monotonic_us(), _decode, services, raw, *how)
 
+    def decode() -> AuthorizeRequest:
+        max_bytes = services.settings.call_bytes_max
+        body = raw if question is None else question(raw, headers, max_bytes)
+        return decode_tool_call(body, given.idempotency_key, services.redactor, services.signer, max_bytes)
 
-def _decode(
-    services: Services,
-    raw: bytes,
-    headers: list[Header],
-    idempotency_key: bytes | None,
-    question: Translation | None,
-) -> AuthorizeRequest:
-    max_bytes = services.settings.call_bytes_max
-    if question is not None:
-        raw = question(raw, headers, max_bytes)
-    return decode_tool_call(raw, idempotency_key, services.redactor, services.signer, max_bytes)
+    size = len(raw)
+    if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, services.redactor)):
+        return services.loop_budget.run(workspace_id, monotonic_us(), decode)
+    return await services.call_pool.run(workspace_id, decode)
 
 
 @asgi(PATH, copy_scope=False)
