@@ -2,33 +2,33 @@
 
 from app.store.keyspace import Keyspace
 from bench.harness.bench import Bench, decisions
-from bench.harness.calm import calm, caught_up
 from bench.harness.closed_loop import load
+from bench.harness.constant_rate import compactor_caught_up, load_at_rate
 from bench.harness.population import Place, hot_call, hot_place
 from bench.harness.processes import Replica, Store
 from bench.harness.table import Goal, Row, Sample, Table
 
 WITHOUT, WITH = "no compactor", "a compactor that seals"
-FULL, CALM = "128 connections", "70 % of that, open loop"
+FULL, PARTIAL = "128 connections", "70 % of that, open loop"
 SHARE = 0.7
 CONNECTIONS = 128
 
 
 def measure(bench: Bench) -> Table:
     """With and without a compactor, in turns: at full load, then at 70 % of the maximum without one."""
-    rows = {(label, group): Row(label=label, group=group) for group in (FULL, CALM) for label in (WITHOUT, WITH)}
+    rows = {(label, group): Row(label=label, group=group) for group in (FULL, PARTIAL) for label in (WITHOUT, WITH)}
     with bench.running_store("audit_sealing_impact") as store, bench.replica(store) as replica:
         place = hot_place(store.url)
         load(decisions(replica, store, [hot_call(place)]), CONNECTIONS, bench.seconds, bench.cores.others)
         for _ in range(bench.rounds):
-            with caught_up(bench, store, place):
+            with compactor_caught_up(bench, store, place):
                 pass  # seal what earlier rounds left, so that all rounds start alike
             full = _full(bench, store, replica, place)
             rows[WITHOUT, FULL].samples.append(full)
-            rows[WITHOUT, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
-            with caught_up(bench, store, place):
+            rows[WITHOUT, PARTIAL].samples.append(_at_rate(bench, store, replica, place, full["req/s"] * SHARE))
+            with compactor_caught_up(bench, store, place):
                 rows[WITH, FULL].samples.append(_full(bench, store, replica, place))
-                rows[WITH, CALM].samples.append(_calm(bench, store, replica, place, full["req/s"] * SHARE))
+                rows[WITH, PARTIAL].samples.append(_at_rate(bench, store, replica, place, full["req/s"] * SHARE))
     return Table(
         name="audit_sealing_impact",
         question="how much does sealing slow down decisions?",
@@ -72,7 +72,7 @@ def _goals(rows: dict[tuple[str, str], Row]) -> list[Goal]:
             measured=None if lost is None else -lost,
             needs_quiet=False,
         ),
-        Goal(wanted="p99 at 70 % grows by, %", bound=10, at_least=False, measured=more_percent("p99 ms", CALM)),
+        Goal(wanted="p99 at 70 % grows by, %", bound=10, at_least=False, measured=more_percent("p99 ms", PARTIAL)),
     ]
 
 
@@ -82,9 +82,9 @@ def _full(bench: Bench, store: Store, replica: Replica, place: Place) -> Sample:
     return sample | {"sealed/s": (_sealed(store, place) - before) / bench.seconds}
 
 
-def _calm(bench: Bench, store: Store, replica: Replica, place: Place, rate: float) -> Sample:
+def _at_rate(bench: Bench, store: Store, replica: Replica, place: Place, rate: float) -> Sample:
     before = _sealed(store, place)
-    sample = calm(bench, replica, place, rate)
+    sample = load_at_rate(bench, replica, place, rate)
     return sample | {"sealed/s": (_sealed(store, place) - before) / (bench.seconds + 0.5)}
 
 

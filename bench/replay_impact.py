@@ -14,8 +14,8 @@ from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayLine, ReplayTask
 from app.replay_jobs.processes import lower_priority
 from bench.harness.bench import Bench, decisions
-from bench.harness.calm import calm, caught_up
 from bench.harness.closed_loop import load
+from bench.harness.constant_rate import compactor_caught_up, load_at_rate
 from bench.harness.cores import pinned
 from bench.harness.machine import ROOT
 from bench.harness.population import HOT_RULES, Place, hot_call, hot_place
@@ -86,11 +86,11 @@ def _rows(bench: Bench, group: str, replica_core: int, replay_core: int) -> list
         target = decisions(replica, store, [hot_call(place)])
         full = load(target, CONNECTIONS, FILLING_SECONDS, bench.cores.others)["req/s"]
         for _ in range(bench.rounds):
-            with caught_up(bench, store, place):
+            with compactor_caught_up(bench, store, place):
                 pass  # seal what earlier rounds left, so that all rounds start alike
-            without.samples.append(calm(bench, replica, place, full * SHARE))
+            without.samples.append(load_at_rate(bench, replica, place, full * SHARE))
             with _Replays(store, place, replay_core) as replays:
-                beside.samples.append(calm(bench, replica, place, full * SHARE) | replays.rate())
+                beside.samples.append(load_at_rate(bench, replica, place, full * SHARE) | replays.rate())
     return [without, beside]
 
 

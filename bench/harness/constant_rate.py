@@ -1,4 +1,4 @@
-"""A calm service: decisions at a rate that it can keep up with, and a log that is fully sealed."""
+"""Load at a constant rate that the service can keep up with, and a compactor that has caught up."""
 
 import contextlib
 import sys
@@ -17,7 +17,7 @@ CAUGHT_UP = 1024
 
 
 @contextlib.contextmanager
-def caught_up(bench: Bench, store: Store, place: Place) -> Iterator[None]:
+def compactor_caught_up(bench: Bench, store: Store, place: Place) -> Iterator[None]:
     """A compactor on the store's core, once it has caught up."""
     settings = {"REMIT_REDIS_URL": store.url, "REMIT_STORE_TIMEOUT_MS": "5000", "REMIT_LOG_LEVEL": "warning"}
     command = [sys.executable, "-m", "app.cli", "compact"]
@@ -25,7 +25,7 @@ def caught_up(bench: Bench, store: Store, place: Place) -> Iterator[None]:
         yield
 
 
-def calm(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
+def load_at_rate(bench: Bench, replica: Replica, place: Place, rate: float) -> Sample:
     """A fixed number of calls a second, whether or not earlier ones have been answered."""
     job = Job(
         port=replica.port,
