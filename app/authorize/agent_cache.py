@@ -18,7 +18,7 @@ from app.model.policies import Policy
 from app.model.rules import MANY_PATTERNS
 from app.model.written_rules import pattern_count
 from app.store.agents import Agents
-from app.store.governed import Governed
+from app.store.governed_agents import GovernedAgent
 
 Compiled = TypeVar("Compiled")
 _Key = tuple[str, str]
@@ -148,7 +148,7 @@ class AgentCache(Generic[Compiled]):
         while self.bytes_held > self._max_bytes:
             self._remove(next(iter(self._entries)))
 
-    def _compile_sized(self, governed: Governed) -> tuple[Compiled, int, float]:
+    def _compile_sized(self, governed: GovernedAgent) -> tuple[Compiled, int, float]:
         """The compiled agent, its estimated size in bytes, and the CPU time that compiling it took, in seconds."""
         began = time.thread_time()
         marks = sum(_MARK_BYTES + len(pattern) for pattern in governed.shared_marks)

@@ -28,7 +28,7 @@ from app.pdp.explained import explained_agent, policy_parts
 from app.pdp.trace import Trace, trace
 from app.redis_client.client import Client
 from app.store.agents import Agents
-from app.store.governed import Governed
+from app.store.governed_agents import GovernedAgent
 
 ATTEMPTS = 16
 Drafting = Callable[[Agent, Sequence[Policy]], Sequence[Policy]]
@@ -38,7 +38,7 @@ Drafting = Callable[[Agent, Sequence[Policy]], Sequence[Policy]]
 class _Judged(Struct, frozen=True):
     """A traced call, and the decision that would have been committed."""
 
-    governed: Governed
+    governed: GovernedAgent
     traced: Trace
     decision: Decision
 
@@ -124,7 +124,7 @@ class Explainer:
         self,
         caller: Caller,
         request: AuthorizeRequest,
-        governed: Governed,
+        governed: GovernedAgent,
         agent: CompiledAgent,
         plan: Plan,
         now_us: int,

@@ -20,7 +20,7 @@ from app.replay.flips import Findings, Recorded
 from app.replay.history import History, owner_of
 from app.replay.ledger import Ledger
 from app.replay.seen_call import SeenCall
-from app.replay.sides import Governed, Side, Sides
+from app.replay.sides import GovernedSpan, Side, Sides
 from app.replay.spans import Place
 from app.replay.timeline import Room, Timeline
 
@@ -31,7 +31,7 @@ class _Entry(NamedTuple):
     call: LoggedCall
     line: bytes
     time_ms: int
-    sides: Sequence[Governed]
+    sides: Sequence[GovernedSpan]
 
     @property
     def was_approved(self) -> bool:
@@ -127,7 +127,7 @@ class Replay:
         elif place.time_ms <= self._task.to_ms:
             self._judge(entry, place)
 
-    def _sides_of(self, call: LoggedCall, governed: Governed, place: Place) -> list[Governed]:
+    def _sides_of(self, call: LoggedCall, governed: GovernedSpan, place: Place) -> list[GovernedSpan]:
         """What governed the agent. If a change may have come after the call, also what governed it before."""
         if not governed.span.since.is_doubtful_for(place):
             return [governed]

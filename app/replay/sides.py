@@ -50,7 +50,7 @@ class Side:
         return decide(self.compiled, AuthorizeRequest("", tool, "", {}, b""), 0)
 
 
-class Governed:
+class GovernedSpan:
     """What governed an agent in one span of time (`then`), and what would have (`now`).
 
     is_asked: whether its calls are replayed. Other agents' calls count only in what is shared: they have the same
@@ -79,10 +79,10 @@ class Sides:
         self._owner = owner
         self._draft = draft
         self._is_secret = is_secret
-        self._latest: dict[str, Governed | None] = {}
+        self._latest: dict[str, GovernedSpan | None] = {}
         self._sides: OrderedDict[_SideName, Side] = OrderedDict()
 
-    def at(self, agent_id: str, entry: Place) -> Governed | None:
+    def at(self, agent_id: str, entry: Place) -> GovernedSpan | None:
         """Both sides when an entry was made; None if it is not recorded what governed the agent."""
         held = self._latest.get(agent_id)
         if held is not None and held.span.has(entry):
@@ -95,17 +95,19 @@ class Sides:
         found = self._latest[agent_id] = self._governed(agent_id, span, span.policies)
         return found
 
-    def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> Governed:
+    def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> GovernedSpan:
         marks_then = _marks(span.marking)
         then = self._side(policies, marks_then, drafted=False)
         kind, owner = self._owner
         is_asked = kind == "workspace" or (agent_id == owner if kind == "agent" else owner in span.groups)
         if self._draft is None:
-            return Governed(span, then, then, is_asked=is_asked)
+            return GovernedSpan(span, then, then, is_asked=is_asked)
         marks_now = _marks((*self._without_owner(span.marking), *self._draft))
         if not is_asked:
-            return Governed(span, then, self._side(policies, marks_now, drafted=False), is_asked=False)
-        return Governed(span, then, self._side(self._without_owner(policies), marks_now, drafted=True), is_asked=True)
+            return GovernedSpan(span, then, self._side(policies, marks_now, drafted=False), is_asked=False)
+        return GovernedSpan(
+            span, then, self._side(self._without_owner(policies), marks_now, drafted=True), is_asked=True
+        )
 
     def _without_owner(self, policies: Iterable[Policy]) -> tuple[Policy, ...]:
         return tuple(policy for policy in policies if owner_of(policy) != self._owner)

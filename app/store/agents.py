@@ -20,7 +20,7 @@ from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
 from app.redis_client.store_time import store_time_ms
 from app.store.agent_records import agent_of, fields_of
 from app.store.changes import change_keys, require_actor
-from app.store.governed import Governed, read_governed
+from app.store.governed_agents import GovernedAgent, read_governed_agent
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
@@ -207,13 +207,13 @@ class Agents:
                 return
         contended()
 
-    async def load(self, workspace_id: str, called: str) -> Governed:
+    async def load(self, workspace_id: str, called: str) -> GovernedAgent:
         """The agent and every policy that governs it, read at one moment.
 
         called: its id, or the alias it has at that moment. Raises AgentNotFound.
         """
         for _ in range(ATTEMPTS):
-            governed = await read_governed(
+            governed = await read_governed_agent(
                 self._client, workspace_id, await self.id_of(workspace_id, called), self._pool
             )
             if called == governed.agent.alias or canonical_uuid(called) is not None:

@@ -11,7 +11,7 @@ from app.model.agents import Agent
 from app.model.decisions import Tokens
 from app.model.policies import Policy
 from app.model.rules import ToolAllowlist
-from app.store.governed import Governed
+from app.store.governed_agents import GovernedAgent
 
 W = "workspace"
 
@@ -45,7 +45,7 @@ class Shelf:
         if isinstance(held, Exception):
             raise held
         made_of, policies = held
-        return Governed(made_of, policies, Tokens(made_of.version))
+        return GovernedAgent(made_of, policies, Tokens(made_of.version))
 
 
 class Compiled:

@@ -15,7 +15,7 @@ from app.model.decisions import Tokens
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.store_time import store_time_ms
-from app.store.governed import Governed
+from app.store.governed_agents import GovernedAgent
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.store.put_policy import put_policy
@@ -217,7 +217,7 @@ async def test_loading_an_agent_without_policies_or_without_a_record(agents, wor
     """An empty list of policies is valid; a missing agent is an error."""
     made = await agents.create(workspace_id, "a", None)
     loaded = await agents.load(workspace_id, made.id)
-    assert loaded == Governed(made, [], Tokens(made.version), decoding_s=loaded.decoding_s)
+    assert loaded == GovernedAgent(made, [], Tokens(made.version), decoding_s=loaded.decoding_s)
     with pytest.raises(AgentNotFound):
         await agents.load(workspace_id, ids.new(0))
 

@@ -1,4 +1,4 @@
-"""An agent with everything that governs it, read at one moment."""
+"""Agents with everything that governs them, each read at one moment."""
 
 import time
 
@@ -20,7 +20,7 @@ from app.store.policy_owners import WORKSPACE_TOKEN, group_token
 from app.store.policy_records import policies_of
 
 
-class Governed(Struct, frozen=True):
+class GovernedAgent(Struct, frozen=True):
     """An agent with every policy that governs it: its own, its groups' and its workspace's.
 
     tokens: the version tokens of all of these; while no token has changed, nothing here has.
@@ -35,7 +35,7 @@ class Governed(Struct, frozen=True):
     decoding_s: float = 0.0
 
 
-async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: FairThreadPool) -> Governed:
+async def read_governed_agent(client: Client, workspace_id: str, agent_id: str, pool: FairThreadPool) -> GovernedAgent:
     """The agent and every policy that governs it, read at one moment. Raises AgentNotFound."""
     keyspace = Keyspace(workspace_id)
     digests: list[str] = []
@@ -69,6 +69,6 @@ async def read_governed(client: Client, workspace_id: str, agent_id: str, pool: 
             policies = await policies_of(records, pool, workspace_id)
             spent = time.thread_time() - began
             with reading("The list of what sequence rules look back on"):
-                return Governed(agent, policies, tokens, longest_shared(marks), spent)
+                return GovernedAgent(agent, policies, tokens, longest_shared(marks), spent)
         digests, expected = wanted, ids
     return contended()
