@@ -1,5 +1,5 @@
 import pytest
-from asking import ALLOW, ASK, SECRET, answering
+from approval_steps import ALLOW, ASK, SECRET, answering
 from servers import PATIENT, Replica
 from tenants import Tenant
 

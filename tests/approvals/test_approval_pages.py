@@ -1,7 +1,7 @@
 """Pages of approvals: newest first, each once, wherever the matching ones are among the others."""
 
 import pytest
-from asking import ALLOW, ASK, ask
+from approval_steps import ALLOW, ASK, ask
 
 LIMIT, MANY = 3, 12
 DECIDED = {

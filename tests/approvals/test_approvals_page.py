@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asking import ALLOW, ASK
+from approval_steps import ALLOW, ASK
 from forked import put_remit_in
 from servers import clean_env
 from sessions import BLOCKS, commands, require_printed, run, shell_in

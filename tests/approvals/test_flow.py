@@ -5,7 +5,7 @@ import time
 import uuid
 
 import pytest
-from asking import ALLOW, ASK, approve, ask
+from approval_steps import ALLOW, ASK, approve, ask
 from consoles import run_console
 from servers import clean_env
 from tenants import Tenant

@@ -4,7 +4,7 @@ import concurrent.futures
 import uuid
 
 import pytest
-from asking import ALLOW, ASK, approve, ask
+from approval_steps import ALLOW, ASK, approve, ask
 from servers import PATIENT, Replica
 from tenants import Tenant
 

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from asking import ALLOW, ASK, approve, ask
+from approval_steps import ALLOW, ASK, approve, ask
 
 from app.approvals.reaper import ApprovalReaper
 from app.model.agents import AgentStatus

@@ -1,6 +1,6 @@
 """Shadow policies and approvals: they ask nobody, but approvals count in what they would have decided."""
 
-from asking import approve, ask
+from approval_steps import approve, ask
 
 IN_SHADOW = {"kind": "guardrail", "mode": "shadow"}
 

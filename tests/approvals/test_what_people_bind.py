@@ -4,7 +4,7 @@ import concurrent.futures
 import threading
 
 import pytest
-from asking import ALLOW, ASK, approve, ask
+from approval_steps import ALLOW, ASK, approve, ask
 
 SHOWN_WHOLE, CUT = 15_000, 20_000
 """Letters of a parameter: the log keeps 16 KiB of parameters whole."""

@@ -2,7 +2,7 @@
 
 import pytest
 from commit_calls import named, parts_of
-from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, quota
+from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, quota
 from msgspec.structs import replace
 
 from app.authorize.approval_step import ApprovalStep

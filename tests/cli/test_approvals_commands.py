@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from asking import ALLOW, ASK, SECRET, ask
+from approval_steps import ALLOW, ASK, SECRET, ask
 from servers import PATIENT, Replica, clean_env
 from tenants import tenant_on
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from asking import SECRET
+from approval_steps import SECRET
 from receivers import Receiver
 from servers import clean_env
 

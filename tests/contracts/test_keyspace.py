@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from deciding import names
+from commit_scene import names
 from servers import ADMIN_KEY, PATIENT, Replica, Store, clean_env
 from sessions import commands, require_printed, run, shell_in
 

@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 
 import httpx
-from asking import ALLOW, ASK, SECRET
+from approval_steps import ALLOW, ASK, SECRET
 from forked import Forked
 from servers import PATIENT, Replica, Store, clean_env
 from tenants import Tenant

@@ -1,5 +1,5 @@
 import pytest
-from asking import SECRET
+from approval_steps import SECRET
 from servers import PATIENT, Replica
 from tenants import tenant_on
 

@@ -7,7 +7,7 @@ import json
 import secrets
 
 import pytest
-from asking import SECRET
+from approval_steps import SECRET
 from redis import Redis
 from servers import PATIENT, Replica, Store
 from tenants import Tenant

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
-from asking import SECRET
+from approval_steps import SECRET
 from servers import PATIENT, Replica
 from tenants import Tenant
 

@@ -3,7 +3,7 @@
 from contextlib import AsyncExitStack
 
 import pytest
-from deciding import Scene
+from commit_scene import Scene
 from fake_store import FakeClient
 
 from app.redis_client.clients import open_client

@@ -1,6 +1,6 @@
 """Denial breakers in the commit: what they count, when they are full, and what a suspension writes."""
 
-from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
+from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from deciding import ALLOWED, MINUTE, POLICY, SECOND, START, Scene
+from commit_scene import ALLOWED, MINUTE, POLICY, SECOND, START, Scene
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from deciding import everything
+from commit_scene import everything
 
 from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
 from app.model.agents import AgentStatus

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from deciding import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
+from commit_scene import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
 
 from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Stale

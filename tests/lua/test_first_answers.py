@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from deciding import ALLOWED, DENIED, SECOND, START, quota
+from commit_scene import ALLOWED, DENIED, SECOND, START, quota
 
 from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Stale

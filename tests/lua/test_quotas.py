@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, MS, SECOND, START, quota
+from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, MS, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples

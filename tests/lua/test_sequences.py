@@ -1,7 +1,7 @@
 """Marks in sessions: left only by allowed calls, visible only where they belong, bounded, and in quota time."""
 
 import pytest
-from deciding import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
+from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 
 from app.authorize.commit import CommitDecision
 from app.authorize.quota_part import MANY_SESSIONS

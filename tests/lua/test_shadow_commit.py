@@ -1,7 +1,7 @@
 """The part of the commit that is about shadow policies: what it reads, takes, counts and leaves alone."""
 
 import pytest
-from deciding import ALLOWED, DENIED, MINUTE, POLICY, SECOND, START, quota
+from commit_scene import ALLOWED, DENIED, MINUTE, POLICY, SECOND, START, quota
 from msgspec.structs import replace
 
 from app.errors import StoreUnavailable

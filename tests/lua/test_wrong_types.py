@@ -1,8 +1,8 @@
 """Scripts do not roll back, so they detect a wrong key before they write."""
 
 import pytest
-from deciding import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
-from spoiling import Spoiling
+from commit_scene import ALLOWED, DENIED, MINUTE, POLICY, Scene, quota
+from wrong_type_client import WrongTypeClient
 
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
@@ -101,16 +101,16 @@ ACTS = (commit, commit_with_marks, commit_with_breakers, check_key, *AGENTS, *PO
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, act, nth):
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
-    spoiling = Spoiling(client, [FREEZE_AGENT])
-    scene = spoiling.scene = await Scene(spoiling, spoiling, workspace_id).enter()
+    wrong_types = WrongTypeClient(client, [FREEZE_AGENT])
+    scene = wrong_types.scene = await Scene(wrong_types, wrong_types, workspace_id).enter()
     policy = await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=LIMITED)
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
 
-    spoiling.nth = nth
+    wrong_types.nth = nth
     try:
         await act(scene, policy)
     except StoreUnavailable:
-        assert await scene.everything() == spoiling.before
+        assert await scene.everything() == wrong_types.before
     except IndexError:
         pass  # the script has fewer keys
     else:

@@ -1,8 +1,8 @@
 """Scripts of approvals and webhooks: a key of the wrong type is detected before anything is written."""
 
 import pytest
-from deciding import ALLOWED, ESCALATED, Scene
-from spoiling import Spoiling
+from commit_scene import ALLOWED, ESCALATED, Scene
+from wrong_type_client import WrongTypeClient
 
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
@@ -153,21 +153,21 @@ ACTS = [
 @pytest.mark.parametrize(("before", "act"), ACTS, ids=lambda act: act.__name__)
 async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspace_id, before, act, nth):
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
-    spoiling = Spoiling(client)
-    scene = spoiling.scene = await Scene(spoiling, spoiling, workspace_id).enter()
+    wrong_types = WrongTypeClient(client)
+    scene = wrong_types.scene = await Scene(wrong_types, wrong_types, workspace_id).enter()
     waiting = await Waiting(scene).enter()
     await before(waiting)
 
-    spoiling.nth = nth
+    wrong_types.nth = nth
     try:
         answer = await act(waiting)
     except StoreUnavailable:
-        assert await scene.everything() == spoiling.before
+        assert await scene.everything() == wrong_types.before
     except IndexError:
         assert nth >= 1, "every script has a key"
     else:
         if isinstance(answer, Overtaken):  # whatever is there, it is in the way of something new
-            assert await scene.everything() == spoiling.before
+            assert await scene.everything() == wrong_types.before
             return
         assert act is delete_webhook, "only what is deleted may be deleted whatever it is"
         assert nth >= 4

@@ -4,9 +4,9 @@ from functools import partial
 
 import msgspec
 import pytest
-from both_sides import REDACTOR
 from hypothesis import given
 from hypothesis import strategies as st
+from pdp_and_mirror import REDACTOR
 
 from app.model.credentials import without_credentials
 from app.model.recording import KEPT_CHARACTERS, LONG_TEXT_BYTES, recorded

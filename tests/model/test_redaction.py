@@ -4,9 +4,9 @@ import re
 
 import msgspec
 import pytest
-from both_sides import REDACTOR, agent, policy_of, request
 from hypothesis import given
 from hypothesis import strategies as st
+from pdp_and_mirror import REDACTOR, agent, policy_of, request
 
 from app.model.decisions import Result
 from app.model.redaction import Redactor

@@ -4,9 +4,9 @@ import json
 
 import msgspec
 import pytest
-from both_sides import REDACTOR, agent, policy_of, request
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pdp_and_mirror import REDACTOR, agent, policy_of, request
 
 from app.model.credentials import holds_credentials, without_credentials
 from app.model.decisions import Result

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from both_sides import BothSides, owner_of
 from case_files import Case, all_cases
+from pdp_and_mirror import PdpAndMirror, owner_of
 
 from app.errors import Invalid
 from app.http.api.policies import CreatePolicy
@@ -18,16 +18,16 @@ def with_calls(cases: list[Case]) -> list[Case]:
     return [case for case in cases if case.refused is None]
 
 
-def both_sides_of(case: Case) -> BothSides:
+def pdp_and_mirror_of(case: Case) -> PdpAndMirror:
     """The case's agent; its policies have their names as ids, and their positions as ages."""
     numbered = [body | {"id": body["name"], "createdAt": age} for age, body in enumerate(case.policies)]
-    return BothSides(numbered, case.agent.get("status", "active"), case.agent.get("groups", ()))
+    return PdpAndMirror(numbered, case.agent.get("status", "active"), case.agent.get("groups", ()))
 
 
 @pytest.mark.parametrize("case", with_calls(CASES), ids=lambda case: case.name)
 def test_each_case_is_decided_as_it_says(case):
     """Both evaluators give the expected result, policy, rule and, if the case has them, reason and wait."""
-    sides = both_sides_of(case)
+    sides = pdp_and_mirror_of(case)
     for number, call in enumerate(case.calls):
         for edit in call.edits:
             sides.patch(edit.policy, edit.patch)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations, permutations, product
 
 import msgspec
-from both_sides import BothSides, request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirror import naive
+from pdp_and_mirror import PdpAndMirror, request
 from profiles import examples
 
 from app.model.constraints import Circumstances, Constraint
@@ -260,7 +260,7 @@ steps = st.lists(
 @given(POLICIES, steps, st.sampled_from(STARTS), st.sampled_from([-1, 0, 1, -MINUTE, MINUTE, -3600_000_000]))
 def test_the_decision_point_and_its_mirror_agree(bodies, calls, start, edge):
     """Result, policy, rule and wait are the same at every call of a history, with edits in between."""
-    sides = BothSides(bodies)
+    sides = PdpAndMirror(bodies)
     now_us = start + edge
     for tool, given_parameters, later_us, edit, filled, context in calls:
         now_us += later_us
@@ -280,7 +280,7 @@ def test_a_plan_is_the_same_throughout_the_interval_in_which_it_holds(
     bodies, tool, given_parameters, start, edge, data
 ):
     """Whenever in it the store's clock stands, deciding again would give this plan."""
-    compiled = BothSides(bodies).compiled
+    compiled = PdpAndMirror(bodies).compiled
     call = request(tool, given_parameters)
     plan = decide(compiled, call, start + edge)
     assert plan.holds_from_us <= start + edge < plan.holds_until_us
@@ -501,7 +501,7 @@ def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, 
         for rule in body["rules"]:
             if rule["type"] != "denial_breaker" and data.draw(st.booleans()):
                 rule[data.draw(CONDITIONS)] = data.draw(circumstances)
-    sides = BothSides(bodies)
+    sides = PdpAndMirror(bodies)
     for _ in range(3):
         answer, _ = sides.judge(tool, given_parameters, start, context)
         assert answer == sides.judge_by_mirror(tool, given_parameters, start, context)

@@ -7,12 +7,12 @@ import asyncio
 import random
 
 import pytest
-from both_sides import REDACTOR, BothSides, request
-from deciding import everything
+from commit_scene import everything
 from fake_store import FakeClient
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mirror import naive
+from pdp_and_mirror import REDACTOR, PdpAndMirror, request
 from profiles import examples
 from test_differential import POLICIES, STARTS, TOOLS, calls, circumstances, edit_one, parameters, steps
 from test_on_stores import Workspace
@@ -120,7 +120,7 @@ def test_explain_says_what_authorize_answers(fake, bodies, history, context, sta
 
     async def run():
         oldest_first = sorted(bodies, key=lambda body: (body["createdAt"], body["id"]))
-        workspace, sides = await Explained(client).enter(oldest_first), BothSides(bodies)
+        workspace, sides = await Explained(client).enter(oldest_first), PdpAndMirror(bodies)
         now_us = start
         for tool, given_parameters, later_us, edit, _, session in history:
             now_us += later_us
@@ -136,7 +136,7 @@ def test_explain_says_what_authorize_answers(fake, bodies, history, context, sta
 @given(all_policies(), st.sampled_from(TOOLS), parameters, calls, st.sampled_from(STARTS))
 def test_a_trace_has_the_plan_and_agrees_with_the_mirror_on_each_rule(bodies, tool, given_parameters, context, now):
     """The plan is that of `decide`; what passed, failed or abstained did so by a reading of the rules from scratch."""
-    sides = BothSides(bodies)
+    sides = PdpAndMirror(bodies)
     held = [policy for policy, _ in sides.compiled.compiled_policies]
     call = request(tool, given_parameters, context=context)
     traced = trace(sides.compiled, held, call, now)

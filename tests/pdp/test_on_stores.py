@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from both_sides import DEFAULTS, REDACTOR, BothSides, owner_of
 from case_files import all_cases
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pdp_and_mirror import DEFAULTS, REDACTOR, PdpAndMirror, owner_of
 from profiles import examples
 from test_differential import POLICIES, STARTS, edit_one, steps
 
@@ -152,7 +152,7 @@ def test_the_whole_path_and_the_mirror_agree(fake, bodies, calls, start):
 
     async def history():
         oldest_first = sorted(bodies, key=lambda body: (body["createdAt"], body["id"]))
-        workspace, sides = await Workspace(client).enter(oldest_first), BothSides(bodies)
+        workspace, sides = await Workspace(client).enter(oldest_first), PdpAndMirror(bodies)
         now_us = start
         for tool, parameters, later_us, edit, _, context in calls:
             now_us += later_us

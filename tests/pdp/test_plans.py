@@ -1,7 +1,7 @@
 """Plans: what `decide` leaves open for the commit, and how long a plan holds."""
 
 import pytest
-from both_sides import REDACTOR, Ledger, agent, policy_of, request
+from pdp_and_mirror import REDACTOR, Ledger, agent, policy_of, request
 
 from app.model.decisions import FOREVER_US, Outcome, Plan, Quota, Result, RuleRef
 from app.pdp import compile_agent, decide

@@ -3,9 +3,9 @@
 EXAMPLES=20000 pytest tests/pdp/test_shadow.py looks for longer.
 """
 
-from both_sides import DEFAULTS, REDACTOR, BothSides, agent, policy_of, request
 from hypothesis import given
 from hypothesis import strategies as st
+from pdp_and_mirror import DEFAULTS, REDACTOR, PdpAndMirror, agent, policy_of, request
 from test_differential import POLICIES, PROFILE, STARTS, TOOLS, contexts, edit_one, fill, parameters, steps
 
 from app.model.decisions import Result, RuleRef, SessionRoom, ShadowOutcome
@@ -28,7 +28,7 @@ def in_modes(bodies, modes):
 def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, calls, start):
     """In result, policy, rule and wait, whether the shadow policies have tiers, guardrails or limits."""
     bodies = in_modes(bodies, modes)
-    with_shadow, without = BothSides(bodies), BothSides([body for body in bodies if body["mode"] == "enforce"])
+    with_shadow, without = PdpAndMirror(bodies), PdpAndMirror([body for body in bodies if body["mode"] == "enforce"])
     now_us = start
     for tool, given_parameters, later_us, _, filled, context in calls:
         now_us += later_us
@@ -45,7 +45,7 @@ def test_answers_are_the_same_as_without_the_shadow_policies(bodies, modes, call
 @given(POLICIES, MODES, steps, st.sampled_from(STARTS))
 def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
     """At every call of a history, with edits and with policies that enter and leave shadow mode."""
-    sides = BothSides(in_modes(bodies, modes))
+    sides = PdpAndMirror(in_modes(bodies, modes))
     now_us = start
     for number, (tool, given_parameters, later_us, edit, filled, context) in enumerate(calls):
         now_us += later_us
@@ -67,7 +67,7 @@ def test_a_plan_without_shadow_policies_carries_nothing(bodies, tool, given_para
     shadow_of_another_tool = bodies[0] | {"id": "p9", "mode": "shadow", "rules": [DENIES_ANOTHER]}
     off = bodies[0] | {"id": "p8", "mode": "shadow", "enabled": False}
     for more in ([], [off], [shadow_of_another_tool]):
-        sides = BothSides([*bodies, *more])
+        sides = PdpAndMirror([*bodies, *more])
         sides.judge(tool, given_parameters, start, context)
         assert sides.ledger.together is None
 

@@ -4,12 +4,12 @@ import asyncio
 from collections import Counter
 
 import pytest
-from both_sides import BothSides
 from fake_store import FakeClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirror import naive
 from msgspec import UNSET
+from pdp_and_mirror import PdpAndMirror
 from profiles import examples
 from test_differential import POLICIES, STARTS, edit_one, steps
 from test_on_stores import Workspace
@@ -62,7 +62,7 @@ def test_entries_and_counters_are_what_the_mirror_says(fake, bodies, modes, call
 
     async def history():
         oldest_first = in_modes(sorted(bodies, key=lambda body: (body["createdAt"], body["id"])), modes)
-        workspace, sides = await Workspace(client).enter(oldest_first), BothSides(oldest_first)
+        workspace, sides = await Workspace(client).enter(oldest_first), PdpAndMirror(oldest_first)
         names = {policy_id: called for called, policy_id in workspace.ids.items()}
         counts = {called: Counter() for called in workspace.ids}
         now_us = start

@@ -7,9 +7,9 @@ from itertools import combinations
 
 import jsonschema
 import msgspec
-from both_sides import REDACTOR, agent, policy_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pdp_and_mirror import REDACTOR, agent, policy_of
 from profiles import examples
 from test_differential import NUMBERS, POLICIES, SCALARS, STARTS, TOOLS
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from deciding import MINUTE, Scene, everything, quota
+from commit_scene import MINUTE, Scene, everything, quota
 from servers import Store, free_port
 
 from app.authorize.authenticator import Authenticator

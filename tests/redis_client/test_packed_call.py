@@ -1,7 +1,7 @@
 """Script calls that are packed once have the same words as those packed each time."""
 
 from commit_calls import named
-from deciding import ALLOWED, DENIED, POLICY, quota
+from commit_scene import ALLOWED, DENIED, POLICY, quota
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent

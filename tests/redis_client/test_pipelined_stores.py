@@ -9,7 +9,7 @@ import time
 
 import pytest
 import uvloop
-from deciding import MINUTE, Scene, quota
+from commit_scene import MINUTE, Scene, quota
 from servers import Store, free_port
 
 from app.errors import StoreUnavailable

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from deciding import Scene, everything
+from commit_scene import Scene, everything
 from redis.asyncio import Redis
 
 from app.authorize.authenticator import Authenticator

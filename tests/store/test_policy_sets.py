@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from deciding import everything
+from commit_scene import everything
 
 from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable, Unauthorized, VersionConflict
 from app.model.api_keys import Scope

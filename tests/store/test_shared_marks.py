@@ -1,7 +1,7 @@
 """Every agent's commits leave the marks that rules need, as long as any policy names them."""
 
 import pytest
-from deciding import Scene
+from commit_scene import Scene
 
 from app.authorize.commit_answers import Stale
 from app.errors import LimitReached

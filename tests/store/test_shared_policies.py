@@ -1,7 +1,7 @@
 """Policies of groups and of the whole workspace: whom they govern, what a change replaces, and their limits."""
 
 import pytest
-from deciding import Scene, quota
+from commit_scene import Scene, quota
 
 from app.authorize.commit_answers import Stale
 from app.errors import Invalid, LimitReached

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 
 import pytest
-from deciding import Scene, everything, quota
+from commit_scene import Scene, everything, quota
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConflict

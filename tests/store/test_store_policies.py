@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from deciding import everything
+from commit_scene import everything
 
 from app.errors import AgentNotFound, PolicyNotFound, StoreUnavailable
 from app.model.constraints import Constraint

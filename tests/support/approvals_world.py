@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 
 import msgspec
+from approval_steps import SECRET
 from approvals_model import CANCELLED, Model, Rule
-from asking import SECRET
 
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from both_sides import REDACTOR
+from pdp_and_mirror import REDACTOR
 
 from app.audit.entry_format import line_of
 from app.authorize.commit import CommitDecision

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from asking import SECRET
+from approval_steps import SECRET
 from receivers import Receiver, subscribe
 from servers import PATIENT, Replica, Store
 from tenants import tenant_on

@@ -4,7 +4,7 @@ import time
 
 import pytest
 import redis
-from asking import SECRET
+from approval_steps import SECRET
 from receivers import subscribe
 from servers import PATIENT, Replica, Store
 from tenants import Tenant

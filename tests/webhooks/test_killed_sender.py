@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import redis
-from asking import SECRET
+from approval_steps import SECRET
 from forked import Forked
 from receivers import subscribe
 from servers import PATIENT, Replica, Store, clean_env

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from asking import SECRET
+from approval_steps import SECRET
 from forked import put_remit_in
 from receivers import subscribe
 from servers import PATIENT, Replica, Store, clean_env

@@ -4,8 +4,8 @@ import json
 import uuid
 
 import pytest
-from asking import ALLOW, ASK, answering, approve, ask
-from deciding import everything
+from approval_steps import ALLOW, ASK, answering, approve, ask
+from commit_scene import everything
 from receivers import subscribe
 from standardwebhooks import Webhook as Verifying
 from standardwebhooks import WebhookVerificationError

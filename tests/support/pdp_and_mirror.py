@@ -161,7 +161,7 @@ class Ledger:
         return 0 if left_us > 0 else math.inf
 
 
-class BothSides:
+class PdpAndMirror:
     """An agent and its policies (bodies of the API, each with `id` and `createdAt`); time must not run backwards."""
 
     def __init__(self, policies: list[dict[str, Any]], status: str = "active", groups: Collection[str] = ()) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 
-class Spoiling:
+class WrongTypeClient:
     """A client that, once armed, puts a value of another type where the n-th key of the next script is.
 
     spared: scripts that are not the ones meant. before: what the workspace of `scene` held then.
