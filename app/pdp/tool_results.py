@@ -17,22 +17,22 @@ def possible_results(
 ) -> frozenset[Result]:
     """The results that are possible."""
     found: set[Result] = set()
-    restricted = _Said(guardrails, is_now=is_now)
+    restricted = _PossibleResults(guardrails, is_now=is_now)
     for tier in tiers:
-        said = _Said(tier, is_now=is_now)
-        if said.can_allow and not restricted.must_fail:
+        possible = _PossibleResults(tier, is_now=is_now)
+        if possible.can_allow and not restricted.must_fail:
             found.add(Result.ALLOWED)
-        can_ask = said.can_escalate or (said.can_allow and restricted.can_fail_escalating)
+        can_ask = possible.can_escalate or (possible.can_allow and restricted.can_fail_escalating)
         if can_ask and not restricted.must_deny:
             found.add(Result.ESCALATED)
-        if said.can_deny or restricted.can_deny:
+        if possible.can_deny or restricted.can_deny:
             found.add(Result.DENIED)
-        if not said.can_be_silent:
+        if not possible.can_be_silent:
             return frozenset(found)
     return frozenset(found | {Result.DENIED})
 
 
-class _Said:
+class _PossibleResults:
     """The possible results of rules that are evaluated together."""
 
     def __init__(self, reaches: Sequence[Reach], *, is_now: bool) -> None:
