@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from app.policy_files.policy_file import PolicySetFile
-from app.struct_schemas.beyond_fields import AGENT_ENTRIES, GROUP_ENTRIES, WORKSPACE_ENTRIES
+from app.struct_schemas.cross_field_requirements import AGENT_ENTRIES, GROUP_ENTRIES, WORKSPACE_ENTRIES
 from app.struct_schemas.described import described
 
 _REF = "#/$defs/{name}"

@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from app.struct_schemas.beyond_fields import BEYOND_FIELDS, without_terms
+from app.struct_schemas.cross_field_requirements import CROSS_FIELD, without_terms
 from app.struct_schemas.docstrings import field_lines, first_lines, structs_of
 
 
 def described(
-    kinds: Iterable[type], ref_template: str, beyond: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    kinds: Iterable[type], ref_template: str, cross_field: Mapping[str, dict[str, Any]] = MappingProxyType({})
 ) -> dict[str, Any]:
     """The schemas of these structs and of all structs in them, by name, with descriptions and further requirements.
 
-    ref_template: how one schema refers to another, with `{name}` in it. beyond: requirements that no single field can
-    express, by the name of the struct, besides those of the model's structs.
+    ref_template: how one schema refers to another, with `{name}` in it. cross_field: requirements by the name of the
+    struct, besides those of the model's structs.
     """
     kinds = tuple(kinds)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=ref_template)
@@ -26,7 +26,7 @@ def described(
         schema["description"] = first_lines(schema.get("description", ""))
         if "enum" in schema:
             schema["type"] = "string"
-        schema.update({**BEYOND_FIELDS, **beyond}.get(name, {}))
+        schema.update({**CROSS_FIELD, **cross_field}.get(name, {}))
         without_terms(name, schema)
         if name in structs:
             _describe_fields(structs[name], schema)

@@ -15,7 +15,7 @@ from litestar import Response, get
 
 from app import errors
 from app.errors import AppError
-from app.http.openapi.beyond_fields import BODIES_BEYOND_FIELDS
+from app.http.openapi.cross_field_requirements import CROSS_FIELD_OF_BODIES
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operation import JSON, Operation, errors_of, headers_of
 from app.http.openapi.operations import OPERATIONS
@@ -205,6 +205,6 @@ def _schemas() -> dict[str, Any]:
         get_args(operation.answer)[0] if get_args(operation.answer) else operation.answer for operation in OPERATIONS
     ]
     kinds = {kind: None for kind in (*BODIES, *answers, ErrorBody) if isinstance(kind, type(ErrorBody))}
-    schemas = described(kinds, _REF, BODIES_BEYOND_FIELDS)
+    schemas = described(kinds, _REF, CROSS_FIELD_OF_BODIES)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas

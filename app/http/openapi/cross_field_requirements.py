@@ -1,4 +1,4 @@
-"""Requirements on whole bodies that no single field can express, as JSON Schema. The structs enforce them."""
+"""Cross-field requirements of whole bodies, as JSON Schema. The structs enforce them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from app.http.api.policies import CreatePolicy
 from app.http.api.policy_lint import LintPolicies
 from app.http.api.replay import ReplayBody
 from app.model.policies import PolicyKind
-from app.struct_schemas.beyond_fields import (
+from app.struct_schemas.cross_field_requirements import (
     AGENT_ENTRIES,
     BREAKERS_IN_GUARDRAILS,
     GROUP_ENTRIES,
@@ -23,7 +23,7 @@ _OWNED_ENTRIES = [
     {"properties": {"agent_id": _NONE, "group": _NONE, "policies": WORKSPACE_ENTRIES}},
 ]
 """Policies of the agent or the group named beside them; with neither, of the workspace."""
-BODIES_BEYOND_FIELDS: dict[str, dict[str, Any]] = {
+CROSS_FIELD_OF_BODIES: dict[str, dict[str, Any]] = {
     CreateApiKey.__name__: {
         "anyOf": [
             {"properties": {"agents": {"type": "null"}, "sessionFrom": {"type": "null"}}},

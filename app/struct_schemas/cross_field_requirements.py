@@ -1,4 +1,4 @@
-"""Requirements of the model's structs that no single field can express, as JSON Schema. The structs enforce them."""
+"""Cross-field requirements of the model's structs, as JSON Schema. The structs enforce them."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ guardrails.
 """
 
 _EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
-BEYOND_FIELDS: dict[str, dict[str, Any]] = {
+CROSS_FIELD: dict[str, dict[str, Any]] = {
     Constraint.__name__: {
         "minProperties": 1,
         "anyOf": [
