@@ -43,7 +43,8 @@ class Note(IntEnum):
 
     ASKS_READINESS = -1
     TELLS_READINESS = -2
-    KEY_HAS_WORKED = -3
+    KEYS_HAVE_WORKED = -3
+    ASKS_FOR_KEYS = -4
 
 
 class MoveResult(StrEnum):

@@ -173,9 +173,11 @@ def _services(
     reader = Agents(prompt, ids, pool=pool)
     cache = AgentCache(reader, compiled, settings.agent_cache_bytes, kept=freeze_heap, pool=pool, budget=budget)
     authenticator = Authenticator(
-        client, settings.caller_cache_size, prompt, tell=partial(lane.tell, Note.KEY_HAS_WORKED)
+        client, settings.caller_cache_size, prompt, tell=partial(lane.tell, Note.KEYS_HAVE_WORKED)
     )
-    lane.hear(Note.KEY_HAS_WORKED, authenticator.hear)
+    lane.hear(Note.KEYS_HAVE_WORKED, authenticator.hear)
+    lane.hear(Note.ASKS_FOR_KEYS, lambda _: authenticator.tell_all())
+    lane.tell(Note.ASKS_FOR_KEYS)  # this process may be the successor of a killed one
     metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
     metrics.watch("remit_agent_cache_entries", lambda: len(cache))
     metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))

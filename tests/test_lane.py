@@ -89,11 +89,11 @@ async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes,
         heard: list[tuple[Note, bytes]] = []
         for note in Note:
             other.hear(note, lambda text, note=note, heard=heard: heard.append((note, text)))
-        one.tell(Note.KEY_HAS_WORKED, b"digest")
+        one.tell(Note.KEYS_HAVE_WORKED, b"digest")
         one.tell(Note.ASKS_READINESS)
         assert one.send(connection[1].fileno(), b"request", 0) is MoveResult.MOVED
         moved = other._next()
-        assert heard == [(Note.KEY_HAS_WORKED, b"digest"), (Note.ASKS_READINESS, b"")]
+        assert heard == [(Note.KEYS_HAVE_WORKED, b"digest"), (Note.ASKS_READINESS, b"")]
         assert moved.request == b"request"
         moved.connection.close()
     let_in_all(lanes[1])

@@ -12,6 +12,8 @@ from app.redis_client.replies import check_reply
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
 
+_TOLD_MAX = 1_000
+
 
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
@@ -21,7 +23,7 @@ class Authenticator:
     endpoint uses `authenticate`. Unknown keys are never cached.
 
     prompt: a client with the shorter timeout of decisions; without it, `client` serves them too. tell: called with the
-    digest of each key that has worked here, so that the replica's other process can `hear` of it.
+    digests of keys that have worked here, separated by spaces, so that the replica's other process can `hear` of them.
     """
 
     def __init__(
@@ -59,10 +61,15 @@ class Authenticator:
         return digest in self._remembered or digest in self._heard_of
 
     def hear(self, told: bytes) -> None:
-        """A key with this digest has worked in the other process."""
-        self._heard_of[told.decode()] = None
+        """Keys with these digests have worked in the other process."""
+        self._heard_of.update(dict.fromkeys(told.decode().split()))
         while len(self._heard_of) > self._cache_size:
             self._heard_of.popitem(last=False)
+
+    def tell_all(self) -> None:
+        """Tell the other process which keys have worked on this replica: the latest, as many as one message takes."""
+        known = [*self._heard_of, *self._remembered][-_TOLD_MAX:]
+        self._tell(" ".join(known).encode())
 
     def forget(self, raw_key: str) -> None:
         """Remove a key from the cache because it has been revoked or has expired."""

@@ -163,6 +163,27 @@ def test_a_key_that_has_worked_in_one_lane_is_not_locked_out_in_the_other(servic
         assert reads.post("/v1/authorize", content=short).status_code == 200
 
 
+@pytest.mark.parametrize("lane", sorted(LANES))
+def test_a_lane_that_is_started_again_locks_out_no_key_that_has_worked(service, lane):
+    """Nor does it forget the failures of others: the other lane, and the shared memory, have outlived it."""
+    with service.client(ADMIN_KEY) as admin:
+        call = call_of(make_agent(admin))
+        raw_key = admin.post("/v1/api-keys", json={"name": "k", "scopes": ["read"]}).json()["key"]
+
+    def ask(client: httpx.Client) -> int:
+        answer = client.post("/v1/authorize", content=call) if lane == "remit-fast" else client.get("/v1/agents")
+        return answer.status_code
+
+    with service.client(raw_key) as known:
+        assert ask(known) == 200
+    kill(killed := lanes_of(service)[lane])
+    service.until(lambda: lanes_of(service).get(lane, killed) != killed and service.answers(), "another has started")
+    with service.client("svc_" + "0" * 32) as stranger, service.client(raw_key) as known:
+        answers = [ask(stranger) for _ in range(70)]
+        assert (answers[0], answers[-1]) == (401, 429)
+        assert ask(known) == 200
+
+
 COSTLY = {
     "to decide": ("(a|b)*a(a|b){300}c", {"text": "ab" * 1_500}),
     "to search for secrets": ("c", {"text": "ab", "notes": "password=a;" * 300}),
