@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from app.log_output import log_handler
 from app.model.agents import Agent
 from app.model.api_keys import without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision
@@ -30,7 +31,7 @@ _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"
 
 def configure_logging(level: str, style: str = "text") -> None:
     """Everything at `level` (debug, info, warning, error) and above goes to stderr; for libraries, from warning on."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = log_handler(sys.stderr)
     text = TerminalLines if sys.stderr.isatty() else TextLines
     handler.setFormatter(JsonLines() if style == "json" else text())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)

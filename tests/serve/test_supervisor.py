@@ -16,13 +16,14 @@ from pathlib import Path
 import httpx
 import pytest
 import redis
-from calls import Callers, entries, make_agent
+from calls import TOOL, Callers, entries, make_agent
 from servers import ADMIN_KEY
 from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
 
 from app.serve.supervisor import console_command
 
 pytestmark = pytest.mark.slow
+SMALL_PIPE = 4096
 
 
 @pytest.fixture
@@ -244,6 +245,24 @@ def refused_checks(service: Service) -> list[datetime]:
     # The last line may still be being written.
     lines = map(json.loads, service.complained.rpartition("\n")[0].splitlines())
     return [datetime.fromisoformat(line["time"]) for line in lines if line.get("status") == 503]
+
+
+def test_decisions_go_on_if_nobody_reads_the_log(service):
+    """Until somebody does again, who learns that lines are missing."""
+    service.env |= {"REMIT_LOG_DECISIONS": "always", "REMIT_LOG_LEVEL": "info"}
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, SMALL_PIPE)
+    service.launch(stderr=writing)
+    os.close(writing)
+    service.until(lambda: "\nserving " in "\n" + service.said, "it serves")
+    with service.client(ADMIN_KEY) as client, os.fdopen(reading, "rb", buffering=0) as log:
+        call = {"agent_id": make_agent(client), "tool_name": TOOL}
+        for _ in range(100):
+            assert client.post("/v1/authorize", json=call).status_code == 200
+        log.read(SMALL_PIPE)
+        assert client.post("/v1/authorize", json=call).status_code == 200
+        assert service.stop() == 0
+        assert b"nobody read the log in time: " in log.read(SMALL_PIPE)
 
 
 def test_a_wrong_setting_stops_the_start(service):

@@ -38,7 +38,7 @@ class Service:
     def launch(self, **options) -> "Service":
         """Start the process, which may not serve yet, and forget earlier output."""
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = self._start(self._command, env=self.env, stdout=out, stderr=err, **options)
+            self.process = self._start(self._command, env=self.env, **({"stdout": out, "stderr": err} | options))
         return self
 
     def start(self) -> "Service":
