@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from app.cli.numbers import WholeNumber
 from app.cli.session import read_settings
 from app.logs import configure_logging
-from app.serve.signals import Signals
 
 
 @click.command()
@@ -21,6 +20,8 @@ def serve(workers: int | None) -> None:
     Without REMIT_REDIS_URL it starts the embedded store. The very first start creates a workspace "default" and its
     admin key, and prints the key, once.
     """
+    from app.serve.signals import Signals
+
     signals = Signals()  # before the imports, which take most of a second
     from app.serve import supervisor
 
