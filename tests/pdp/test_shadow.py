@@ -50,8 +50,9 @@ def test_divergences_agree_with_the_mirror(bodies, modes, calls, start):
     for number, (tool, given_parameters, later_us, edit, filled, context) in enumerate(calls):
         now_us += later_us
         if edit is not None:
-            changed = edit_one(sides, bodies, *edit)
-            sides.patch(changed["id"], {"mode": modes[number % len(modes)]})
+            changed = edit_one(sides, bodies, *edit)["id"]
+            [edited] = in_modes([sides.bodies[changed]], [modes[number % len(modes)]])
+            sides.patch(changed, {"mode": edited["mode"]})
         fill(sides, filled, now_us)
 
         answer, _ = sides.judge(tool, given_parameters, now_us, context)
