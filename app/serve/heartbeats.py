@@ -23,13 +23,12 @@ class Heartbeats:
 
     def __init__(self, processes: int) -> None:
         self._beats = memoryview(mmap.mmap(-1, processes * _WORD)).cast("Q")
-        self._seen, self._missed = [0] * processes, [0.0] * processes
+        self._seen, self._missed = [0] * processes, [0] * processes
         self._waited_s = [0.0] * processes
 
     def begin(self, place: int) -> None:
         """A process is about to be forked."""
-        self._beats[place] = self._seen[place] = 0
-        self._missed[place] = self._waited_s[place] = 0.0
+        self._beats[place] = self._seen[place] = self._missed[place] = 0
 
     def is_starting(self, place: int) -> bool:
         """Whether it has not beaten yet."""
@@ -47,12 +46,12 @@ class Heartbeats:
     def stands_still(self, place: int, waited_s: float = 0.0) -> bool:
         """Look, once in BEAT_SECONDS: whether the process has beaten before, but not in the last MISSED_MAX looks.
 
-        waited_s: how long it has waited for a core since it was forked.
+        waited_s: how long it has waited for a core since it was forked. What it waited since its last beat counts as no
+        look at all.
         """
         beats = self._beats[place]
-        waited_s, self._waited_s[place] = waited_s - self._waited_s[place], waited_s
         if not beats or beats != self._seen[place]:
-            self._seen[place], self._missed[place] = beats, 0.0
+            self._seen[place], self._missed[place], self._waited_s[place] = beats, 0, waited_s
         else:
-            self._missed[place] += max(0.0, 1.0 - waited_s / BEAT_SECONDS)
-        return self._missed[place] >= MISSED_MAX
+            self._missed[place] += 1
+        return self._missed[place] - (waited_s - self._waited_s[place]) / BEAT_SECONDS >= MISSED_MAX

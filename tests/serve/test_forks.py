@@ -146,7 +146,7 @@ if not place:
         while os.getppid() != 1:
             pass
         os._exit(0)
-    os.nice(10)
+    os.nice(5)
     until = time.thread_time() + 4 * forks.BEAT_SECONDS
     while time.thread_time() < until:
         pass
@@ -157,7 +157,7 @@ if not place:
 
 
 def test_a_child_that_waits_for_a_core_does_not_stand_still(make_family):
-    """It needs four beats' time of the core, and gets a tenth of it beside a process that takes all it can."""
+    """It needs four beats' time of the core, and gets a quarter of it beside a process that takes all it can."""
     family = make_family(STARVED)
     assert family.next_child() == (0, family.pids[0])
     assert family.end() == 1
