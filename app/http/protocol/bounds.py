@@ -2,7 +2,7 @@
 
 from typing import Final
 
-READ_BYTES: Final = 32 * 1024
+READ_BYTES: Final = 16 * 1024
 """The most bytes read from a socket at a time; as many may wait while the request before them is answered."""
 
 HEAD_BYTES: Final = 32 * 1024

@@ -35,8 +35,9 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The client has connected; the application has its services by now."""
         shared, server, loop = self._shared, self._server, self._loop
+        moved, self._moved = self._moved, None  # its bytes belong to the connection now, which forgets them once read
         dispatch = Dispatch(self._config, server, self._app_state, loop, transport, shared.lane)
-        self.connection = Connection(cast("asyncio.Transport", transport), dispatch, server, shared, loop, self._moved)
+        self.connection = Connection(cast("asyncio.Transport", transport), dispatch, server, shared, loop, moved)
         server.connections.add(cast("Any", self))
         shared.open += 1
 
