@@ -107,8 +107,8 @@ def note_failure(services: Services, peer: str | None, headers: Iterable[Header]
 
 def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
     """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica."""
-    wait_s = services.auth_failures.wait_s(peer, _forwarded(headers))
-    if wait_s:
+    failures = services.auth_failures
+    if failures.locked_until[0] and (wait_s := failures.wait_s(peer, _forwarded(headers))):
         raw_key = _raw_key_in(headers)
         if raw_key is None or not services.authenticator.has_worked(raw_key):
             raise LockedOut(math.ceil(wait_s))
