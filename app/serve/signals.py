@@ -4,7 +4,8 @@ import signal
 import time
 from types import FrameType
 
-_TICK_SECONDS = 0.05
+TICK_SECONDS = 0.05
+"""How long `remit serve` waits before it looks at its children again."""
 
 
 class Told(Exception):
@@ -36,4 +37,4 @@ class Signals:
     def pause(self) -> None:
         """Wait for a moment. Raises Told if a signal has come."""
         self.check()
-        time.sleep(_TICK_SECONDS)
+        time.sleep(TICK_SECONDS)

@@ -20,14 +20,13 @@ from app.serve.children import Children
 from app.serve.data_lock import holder_of, in_use
 from app.serve.embedded_secret import embedded_secret
 from app.serve.embedded_store import EmbeddedStore
-from app.serve.signals import Signals, Told
+from app.serve.signals import TICK_SECONDS, Signals, Told
 from app.serve.tracing import require_tracing
 from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.doctor import Severity, check_up
 from app.store.workspaces import DEFAULT
 
 _BACKLOG = 2048
-_TICK_SECONDS = 0.05
 _STOPPING_SECONDS = 2.0
 _ASK_SECONDS = 1.0
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
@@ -65,7 +64,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
             if store is not None:
                 store.keep()
             children.keep()
-            time.sleep(_TICK_SECONDS)
+            time.sleep(TICK_SECONDS)
         all_answered = children.stop(hurry=lambda: signals.told > 1)
     how = (
         "every request that was accepted has been answered"
