@@ -1,13 +1,13 @@
 import pytest
 from approval_steps import ALLOW, ASK, SECRET, answering
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import Tenant
 
 
 @pytest.fixture(scope="session")
 def replicas(store):
     """Two replicas with one secret, without which nothing can be bound. No compactor ends approvals."""
-    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **PATIENT) for _ in range(2)]
+    running = [Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false") for _ in range(2)]
     yield running
     for each in running:
         each.stop()

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from approval_steps import ALLOW, ASK, approve, ask
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import Tenant
 
 
@@ -119,7 +119,7 @@ def test_a_call_that_needs_no_approval_is_allowed_and_uses_none(tenant, person):
 
 def test_without_a_secret_no_approval_belongs_to_a_call(tenant, agent_id, store):
     """Nothing can be bound, so a call that escalates is refused, while a denial stays a denial."""
-    bare = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
+    bare = Replica(store.url, REMIT_COMPACT="false")
     try:
         with bare.client(tenant.read_key) as client:
             call = {"agent_id": agent_id, "tool_name": "refund.create", "approval_id": str(uuid.uuid4())}

@@ -23,7 +23,7 @@ async def log(program, store, workspace_id):
     """A log of seven segments, if the page's programs are installed."""
     for name in NEEDED:
         program(name, "the commands of docs/audit.md")
-    client = open_client(store.url, 250)
+    client = open_client(store.url, 5_000)
     await Writer(client, workspace_id).append(7 * 16)
     sealer = Sealer(client, 16, 100)
     while await sealer.seal_next(workspace_id):

@@ -134,7 +134,7 @@ def test_any_query_gives_what_brute_force_gives_whatever_is_sealed_meanwhile(sma
 
 
 async def play(url, steps, names_max):
-    clients = [open_client(url, 250), open_client(url, 250)]
+    clients = [open_client(url, 5_000), open_client(url, 5_000)]
     workspace_id = Ids().new(0)
     writer = Writer(clients[0], workspace_id)
     logs = [AuditLog(client) for client in clients]
@@ -190,8 +190,8 @@ async def walk(logs, workspace_id, writer, query):
 @pytest.mark.parametrize("agent_id", [None, AGENTS[1]], ids=["unfiltered", "by agent"])
 async def test_a_query_neither_misses_nor_repeats_entries_sealed_meanwhile(small, store, workspace_id, agent_id):
     """After every reply to the query, another segment is sealed and another entry appended."""
-    other = open_client(store.url, 250)
-    client = InterruptedClient(open_client(store.url, 250)._redis)
+    other = open_client(store.url, 5_000)
+    client = InterruptedClient(open_client(store.url, 5_000)._redis)
     writer, sealer = Writer(other, workspace_id), Sealer(other, 4, 100)
     await writer.append_each({"agentId": AGENTS[number % 2]} for number in range(60))
     query = AuditQuery(agent_id=agent_id, limit=1000)
@@ -213,7 +213,7 @@ async def test_a_query_neither_misses_nor_repeats_entries_sealed_meanwhile(small
 
 async def test_an_offset_skips_whole_segments_unread(store, workspace_id):
     """If the index says how many entries match, segments that the offset skips are not fetched."""
-    client = InterruptedClient(open_client(store.url, 250)._redis)
+    client = InterruptedClient(open_client(store.url, 5_000)._redis)
     writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
     await writer.append_each({"agentId": AGENTS[number % 2]} for number in range(160))
     while await sealer.seal_next(workspace_id):

@@ -22,7 +22,7 @@ async def own_client(request, server, tmp_path):
         running = None
     else:
         running = Store(server(request.param), tmp_path)
-        opened = open_client(running.url, 250)
+        opened = open_client(running.url, 5_000)
     yield opened
     await opened.close()
     if running is not None:
@@ -104,7 +104,7 @@ def samples(service: Service) -> dict[str, str]:
 async def test_a_full_backlog_is_seen_by_balancer_and_monitor(tmp_path, valkey_store):
     """/readyz and the start say why, and /metrics shows how many entries wait and how old they are."""
     store = Store(valkey_store.binary, tmp_path / "store")
-    client = open_client(store.url, 250)
+    client = open_client(store.url, 5_000)
     await put_workspace(client, "default", *([60] * 1000))
     service = Service(
         tmp_path, REMIT_REDIS_URL=store.url, REMIT_COMPACT="false", REMIT_AUDIT_BACKLOG_MAX="1000"

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from approval_steps import ALLOW, ASK, SECRET, ask
-from servers import PATIENT, Replica, clean_env
+from servers import Replica, clean_env
 from tenants import tenant_on
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ QUESTION = "Allow this call? [y/n/note/s]"
 @pytest.fixture(scope="module")
 def asking_replica(store):
     """A replica that can bind approvals to calls."""
-    running = Replica(store.url, REMIT_SECRET=SECRET, **PATIENT)
+    running = Replica(store.url, REMIT_SECRET=SECRET)
     yield running
     running.stop()
 
@@ -177,7 +177,7 @@ def test_a_program_that_watches_gets_lines_of_json_and_is_asked_nothing(tenant, 
 
 def test_a_stream_that_the_service_ends_is_no_end_of_the_watch_without_a_word(tenant, store):
     """A person who thinks that nothing is waiting would leave."""
-    stopping = Replica(store.url, REMIT_SECRET=SECRET, **PATIENT)
+    stopping = Replica(store.url, REMIT_SECRET=SECRET)
     key = tenant.new_key(["approve", "read"], name="ann")["key"]
     watching = Terminal("approvals", "watch", REMIT_URL=stopping.base_url, REMIT_API_KEY=key)
     try:

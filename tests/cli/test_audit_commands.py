@@ -20,7 +20,7 @@ from app.store.keyspace import WORKSPACES
 @pytest.fixture
 async def writer(redis_store, workspace_id):
     """A workspace with two segments of 16 entries and eight in the stream."""
-    client = open_client(redis_store.url, 250)
+    client = open_client(redis_store.url, 5_000)
     await client.call("HSET", WORKSPACES, workspace_id, workspace_id)
     writer = Writer(client, workspace_id)
     await writer.append_each({"agentId": AGENTS[number % 4]} for number in range(40))

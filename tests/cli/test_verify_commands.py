@@ -17,7 +17,7 @@ from app.store.keyspace import WORKSPACES
 @pytest.fixture
 async def writer(redis_store, workspace_id):
     """Three segments of 16 entries, four entries in the stream, and two changes."""
-    client = open_client(redis_store.url, 250)
+    client = open_client(redis_store.url, 5_000)
     await client.call("HSET", WORKSPACES, workspace_id, workspace_id)
     writer = Writer(client, workspace_id)
     await writer.append_each({"agentId": AGENTS[number % 4]} for number in range(52))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commit_scene import names
-from servers import ADMIN_KEY, PATIENT, Replica, Store, clean_env
+from servers import ADMIN_KEY, Replica, Store, clean_env
 from sessions import commands, require_printed, run, shell_in
 
 from app.audit.sealer import Sealer
@@ -104,7 +104,7 @@ def deployment(tmp_path_factory, program):
     store = Store(program("redis-server", "the session of docs/keyspace.md"), tmp_path_factory.mktemp("keyspace"))
     with ExitStack() as stack:
         stack.callback(store.stop)
-        replica = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
+        replica = Replica(store.url, REMIT_COMPACT="false")
         stack.callback(replica.stop)
         client = stack.enter_context(replica.client())
         agent_id = client.post(
@@ -141,7 +141,7 @@ def deployment(tmp_path_factory, program):
 
 
 async def seal(url):
-    client = open_client(url, 250)
+    client = open_client(url, 5_000)
     for workspace_id in await client.call("HVALS", WORKSPACES):
         await Sealer(client, 512, 100).seal_next(workspace_id)
         await seal_changes(client, workspace_id)
@@ -150,7 +150,7 @@ async def seal(url):
 
 async def keys_of(url):
     """Every key of a store with its type and its remaining life in ms (-1 = for ever)."""
-    client = open_client(url, 250)
+    client = open_client(url, 5_000)
     found = {
         name: (await client.call("TYPE", name), await client.call("PTTL", name)) for name in await names(client, "*")
     }

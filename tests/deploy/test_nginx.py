@@ -10,14 +10,14 @@ import httpx
 import pytest
 from balancer import Balancer
 from calls import TOOL, Callers, decide, entries, make_agent
-from servers import ADMIN_KEY, PATIENT, Replica
+from servers import ADMIN_KEY, Replica
 from serving import REPLICA, children_of, kill
 
 
 @pytest.fixture(scope="module")
 def replicas(store):
     """Two replicas that tests may stop and start."""
-    running = [Replica(store.url, REMIT_COMPACT="false", **PATIENT) for _ in range(2)]
+    running = [Replica(store.url, REMIT_COMPACT="false") for _ in range(2)]
     yield running
     for each in running:
         if each.process.poll() is None:

@@ -12,7 +12,7 @@ import pytest
 import redis
 from calls import TOOL, decide, entries, make_agent
 from consoles import run_console
-from servers import PATIENT, Replica, Store, wait_for_port
+from servers import Replica, Store, wait_for_port
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def guarded(request, server, tmp_path_factory):
 @pytest.fixture(scope="module")
 def served(guarded):
     """A service with its compactor, logged in as the user `remit`."""
-    running = Replica(guarded.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1", REMIT_SECRET="s" * 32, **PATIENT)
+    running = Replica(guarded.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1", REMIT_SECRET="s" * 32)
     yield running
     running.stop()
 

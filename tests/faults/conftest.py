@@ -3,7 +3,7 @@
 import pytest
 import redis
 from proxy import Proxy
-from servers import PATIENT, Replica, Store
+from servers import HASTY, Replica, Store
 from tenants import Tenant
 from topologies import SEALING_FAST
 from witness import Witness
@@ -72,7 +72,7 @@ def proxy(store, own):
 @pytest.fixture
 def behind(proxy, own):
     """A replica whose connection to the store can be broken."""
-    return own(Replica(proxy.url, **SEALING_FAST))
+    return own(Replica(proxy.url, **SEALING_FAST, **HASTY))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def either_store(request):
 @pytest.fixture
 def replicas(either_store, own):
     """Two of a test's own. The second may be killed; the tenant's clients talk to the first."""
-    return [own(Replica(either_store.url, **PATIENT)) for _ in range(2)]
+    return [own(Replica(either_store.url)) for _ in range(2)]
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from collections import defaultdict
 import httpx
 from approval_steps import ALLOW, ASK, SECRET
 from forked import Forked
-from servers import PATIENT, Replica, Store, clean_env
+from servers import Replica, Store, clean_env
 from tenants import Tenant
 
 KILLS, WORKERS, USES = 6, 4, 2
-QUIET = {**PATIENT, "REMIT_LOG_LEVEL": "error"}
+QUIET = {"REMIT_LOG_LEVEL": "error"}
 """A generous timeout, because the machine may be busy; a killed store refuses at once."""
 
 MIGHT_HAVE_HAPPENED = (httpx.HTTPError,)

@@ -9,7 +9,7 @@ import pytest
 import redis
 from calls import entries
 from proxy import Fault, Proxy
-from servers import Replica, Store
+from servers import HASTY, Replica, Store
 from tenants import FREE, Tenant
 
 CALLERS = 6
@@ -65,7 +65,7 @@ def until_suspended(tenant, agent_id):
 def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(either_store, own, tenant, replicas):
     """With three replicas, one killed and one losing replies, and an edit of the maximum in each storm."""
     proxy = own(Proxy(either_store.port).start())
-    everywhere = [*replicas, own(Replica(proxy.url))]
+    everywhere = [*replicas, own(Replica(proxy.url, **HASTY))]
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE | {"tools": ["read"]})
     policy = tenant.new_policy(agent_id, breaker(400), kind="guardrail")
@@ -109,7 +109,7 @@ def test_the_maximum_holds_exactly_under_kill(either_store, own, tenant, replica
     proxy = own(Proxy(either_store.port).start())
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, breaker(60), kind="guardrail")
-    storm = own(Storm(tenant, [replicas[1], own(Replica(proxy.url))], agent_id))
+    storm = own(Storm(tenant, [replicas[1], own(Replica(proxy.url, **HASTY))], agent_id))
     for fault in (Fault.LOSE, Fault.CUT):
         proxy.break_(fault)
         replicas[1].kill()

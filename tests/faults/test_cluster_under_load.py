@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from load import Load
-from servers import Replica
+from servers import HASTY, Replica
 from topologies import SEALING_FAST, Cluster, until
 from witness import Witness
 
@@ -157,7 +157,7 @@ def test_a_change_in_a_cluster_is_acknowledged_when_a_replica_of_its_master_has_
     """A replica that hangs confirms nothing: the change is made, and 503 says that it may be lost."""
     witness = witnesses[0]
     agent_id = witness.new_agent()
-    waiting = own(Replica(cluster.url, REMIT_WAIT_REPLICAS="1"))
+    waiting = own(Replica(cluster.url, REMIT_WAIT_REPLICAS="1", **HASTY))
     with waiting.client(witness.tenant.admin_key) as admin:
         witness.forbid(agent_id, lambda: admin.patch(f"/v1/agents/{agent_id}", json={"status": "suspended"}))
         with freezing(cluster.replica_of(cluster.owner(slot_of(cluster, witness)))):

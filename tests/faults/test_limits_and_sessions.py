@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from proxy import Fault, Proxy
-from servers import PATIENT, Replica
+from servers import HASTY, Replica
 from tenants import FREE
 
 HOUR = 3600
@@ -68,7 +68,7 @@ class Callers:
 @pytest.fixture
 def three(replicas, either_store, own):
     """Replicas, of which the last may be killed."""
-    return [*replicas, own(Replica(either_store.url, **PATIENT))]
+    return [*replicas, own(Replica(either_store.url))]
 
 
 def log(tenant, **filters):
@@ -117,7 +117,7 @@ def test_a_call_not_executed_is_refunded_once_however_many_reports_are_lost(eith
     limits = [per_user(most, refundable=True) | {"tools": ["*"]}, budget(most, refundable=True) | {"tools": ["*"]}]
     tenant.new_policy(agent_id, *limits)
     proxy = own(Proxy(either_store.port).start())
-    everywhere = [*three, own(Replica(proxy.url))]
+    everywhere = [*three, own(Replica(proxy.url, **HASTY))]
     callers, call = own(Callers(tenant, everywhere, agent_id)), {"parameters": {"user": "ann", "amount": 1}}
     made = [callers.ask(0, "pay", **call) for _ in range(most)]
     assert {each["result"] for each in made} == {"allowed"}

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import redis
 from proxy import Fault, Proxy
-from servers import Replica
+from servers import HASTY, Replica
 from topologies import SEALING_FAST
 
 AFTER_IT_RAN = [Fault.HOLD, Fault.LOSE, Fault.CUT, Fault.CUT_MID_REPLY]
@@ -30,7 +30,7 @@ def proxy(store, shared):
 @pytest.fixture(scope="module")
 def replica(proxy, shared):
     """A replica, and its compactor, with the proxy between them and the store."""
-    return shared(Replica(proxy.url, **SEALING_FAST))
+    return shared(Replica(proxy.url, **SEALING_FAST, **HASTY))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import time
 import pytest
 import redis
 from background import Background
-from servers import Replica, Store
+from servers import HASTY, Replica, Store
 from topologies import SEALING_FAST, SERVICE, Guarded, until
 from witness import Witness
 
@@ -91,7 +91,7 @@ class Changes(Background):
 def test_a_planned_failover_loses_no_answer_and_no_change(server, own, tmp_path):
     """Entries, quotas and acknowledged changes survive any number of failovers; calls in between are 503."""
     trio = own(Trio(server("redis"), tmp_path))
-    replica = own(Replica(trio.url, REMIT_WAIT_REPLICAS="1", **SEALING_FAST))
+    replica = own(Replica(trio.url, REMIT_WAIT_REPLICAS="1", **SEALING_FAST, **HASTY))
     witness = own(Witness(redis.Redis(port=trio.master.port), trio.url, replica))
     agents = [witness.new_agent(max_calls=500), witness.new_agent()]
     with Changes(witness.tenant) as changes, witness.load(*agents, count=6) as load:

@@ -9,7 +9,7 @@ import pytest
 import redis
 from balancer import Balancer
 from proxy import Fault, Proxy
-from servers import PATIENT, Replica
+from servers import Replica
 from serving import children_of
 from topologies import SEALING_FAST, until
 
@@ -22,7 +22,7 @@ def proxy(store, shared):
 @pytest.fixture(scope="module")
 def replicas(store, proxy, shared):
     """The first has a proxy between itself and the store."""
-    return [shared(Replica(url, **SEALING_FAST, **PATIENT)) for url in (proxy.url, store.url)]
+    return [shared(Replica(url, **SEALING_FAST)) for url in (proxy.url, store.url)]
 
 
 @pytest.fixture(scope="module")

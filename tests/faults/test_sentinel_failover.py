@@ -2,7 +2,7 @@
 
 import pytest
 from oracle import gone
-from servers import Replica
+from servers import HASTY, Replica
 from topologies import SEALING_FAST, Guarded, until
 from witness import Witness
 
@@ -15,7 +15,7 @@ def guarded(own, server, tmp_path):
 @pytest.fixture
 def replica(guarded, own, request):
     """A replica that finds the master through the Sentinels; settings come from the test's parameter."""
-    return own(Replica(guarded.url, **SEALING_FAST, **getattr(request, "param", {})))
+    return own(Replica(guarded.url, **SEALING_FAST, **HASTY, **getattr(request, "param", {})))
 
 
 @pytest.fixture

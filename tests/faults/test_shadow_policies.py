@@ -6,7 +6,7 @@ from itertools import cycle
 
 import httpx
 from proxy import Fault, Proxy
-from servers import Replica
+from servers import HASTY, Replica
 from tenants import FREE
 
 CALLERS, CALLS, MOST = 6, 40, 25
@@ -38,7 +38,7 @@ def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(either_sto
     cap = tenant.new_policy(agent_id, CAP, **IN_SHADOW)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
     proxy = own(Proxy(either_store.port).start())
-    everywhere = [*replicas, own(Replica(proxy.url))]
+    everywhere = [*replicas, own(Replica(proxy.url, **HASTY))]
     clients = [replica.client(tenant.read_key) for replica in everywhere]
     answers = []
 
@@ -81,7 +81,7 @@ def test_a_retry_that_gets_the_first_answer_again_is_not_counted_again(either_st
     tenant.new_policy(agent_id, FREE)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
     proxy = own(Proxy(either_store.port).start())
-    client = own(Replica(proxy.url)).client(tenant.read_key)
+    client = own(Replica(proxy.url, **HASTY)).client(tenant.read_key)
     question = {"json": {"agent_id": agent_id, "tool_name": "mail"}, "headers": {"Idempotency-Key": "one"}}
     assert client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "look"}).status_code == 200
     proxy.break_(Fault.LOSE)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 import redis
-from servers import Replica, Store
+from servers import HASTY, Replica, Store
 from topologies import SEALING_FAST
 
 AWAY = 10
@@ -186,7 +186,7 @@ def store(new_store):
 
 @pytest.fixture(scope="module")
 def replica(store, shared):
-    return shared(Replica(store.url, **SEALING_FAST))
+    return shared(Replica(store.url, **SEALING_FAST, **HASTY))
 
 
 @pytest.fixture
@@ -211,8 +211,9 @@ def test_a_store_that_cannot_work_is_503_until_it_can_and_then_decisions_go_on(s
     assert replica.process.pid == pid
 
 
-def test_scripts_that_the_store_forgets_cost_nobody_an_answer(store, witness):
+def test_scripts_that_the_store_forgets_cost_nobody_an_answer(store, own, checked_witness):
     """SCRIPT FLUSH under load: a script that certainly did not run is sent again, and counts once."""
+    witness = checked_witness(store.redis, store.url, own(Replica(store.url, **SEALING_FAST)))
     agent_id = witness.new_agent(max_calls=50)
     with witness.load(agent_id, count=8) as load:
         for _ in range(20):

@@ -1,6 +1,6 @@
 import pytest
 from approval_steps import SECRET
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import tenant_on
 
 tenant = tenant_on(scope="module")
@@ -15,6 +15,6 @@ stranger = tenant_on(scope="module")
 def asking_replica(store):
     """A replica that can ask people and keeps three versions of a policy; nothing seals what it writes."""
     env = {"REMIT_SECRET": SECRET, "REMIT_POLICY_VERSIONS_MAX": "3", "REMIT_COMPACT": "false"}
-    running = Replica(store.url, **env, **PATIENT)
+    running = Replica(store.url, **env)
     yield running
     running.stop()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import Tenant
 
 from app.authorize.quota_part import MANY_SESSIONS
@@ -104,7 +104,7 @@ def test_an_agent_that_is_not_active_says_so(tenant, status):
 @pytest.mark.slow
 def test_with_too_many_open_approvals_a_call_can_be_tried_later(store):
     """Nobody can be asked now, so the next action is to retry."""
-    replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2, REMIT_APPROVALS_PER_AGENT_MAX="1", **PATIENT)
+    replica = Replica(store.url, REMIT_SECRET="0123456789abcdef" * 2, REMIT_APPROVALS_PER_AGENT_MAX="1")
     made = Tenant(store.url, replica)
     agent = made.new_agent()["id"]
     made.new_policy(agent, ASK)

@@ -9,7 +9,7 @@ import secrets
 import pytest
 from approval_steps import SECRET
 from redis import Redis
-from servers import PATIENT, Replica, Store
+from servers import Replica, Store
 from tenants import Tenant
 
 from app.store.keyspace import Keyspace
@@ -216,7 +216,7 @@ class World:
 def world(valkey_store, tmp_path_factory):
     """On a replica that can ask people, and a store of its own: all names in it are read again and again."""
     store = Store(valkey_store.binary, tmp_path_factory.mktemp("records"))
-    replica = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **PATIENT)
+    replica = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false")
     made = Tenant(store.url, replica)
     world = World(made)
     yield world

@@ -22,7 +22,7 @@ def own_store(request, server, tmp_path):
 
 @pytest.fixture
 async def own_client(own_store):
-    opened = open_client(own_store.url, 250)
+    opened = open_client(own_store.url, 5_000)
     yield opened
     await opened.close()
 
@@ -58,7 +58,7 @@ async def test_a_store_user_without_the_commands_of_a_decision_is_not_ready(own_
     await own_client.call("HSET", WORKSPACES, "default", "0")
     grants = ("on", "nopass", "~remit:*", "+@all")
     await own_client.call("ACL", "SETUSER", "remit", *grants, f"-{command}")
-    limited = open_client(own_store.url.replace("//", "//remit:any@"), 250)
+    limited = open_client(own_store.url.replace("//", "//remit:any@"), 5_000)
     try:
         with pytest.raises(StoreUnavailable, match=r"NOPERM|may not run|refused"):
             await require_ready(limited)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 from approval_steps import SECRET
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import Tenant
 
 from app.http.api import authorize as hot_path
@@ -80,7 +80,7 @@ def test_a_byte_more_is_413_however_it_is_sent(writer):
 @pytest.mark.slow
 def test_the_setting_bounds_the_body(store):
     """A smaller limit accepts less."""
-    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024), **PATIENT)
+    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024))
     tenant = Tenant(store.url, small)
     try:
         tenant.agent = tenant.new_agent()["id"]

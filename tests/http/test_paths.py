@@ -3,7 +3,7 @@
 from urllib.parse import unquote
 
 import pytest
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import Tenant
 from test_wire import Connection
 
@@ -42,7 +42,7 @@ SAME = [
 @pytest.fixture(scope="module")
 def slow(store):
     """A replica that answers a key twice a second."""
-    running = Replica(store.url, REMIT_REQUESTS_PER_SECOND="2", REMIT_AUTH_FAILURES_PER_MINUTE="3", **PATIENT)
+    running = Replica(store.url, REMIT_REQUESTS_PER_SECOND="2", REMIT_AUTH_FAILURES_PER_MINUTE="3")
     yield running
     running.stop()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from servers import PATIENT, Replica, Store
+from servers import Replica, Store
 from tenants import FREE, Tenant, tenant_on
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ ONCE = LIMIT | {"rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
 @pytest.fixture(scope="module")
 def narrow(store):
     """A replica on which a workspace may have one replay."""
-    running = Replica(store.url, REMIT_REPLAYS_PER_WORKSPACE="1", **PATIENT)
+    running = Replica(store.url, REMIT_REPLAYS_PER_WORKSPACE="1")
     yield running
     running.stop()
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import tenant_on
 
 from app.errors import Unauthorized
@@ -18,7 +18,7 @@ from app.store.shared_polling import Polled
 @pytest.fixture(scope="module")
 def narrow(store):
     """A replica that lets a key have two streams."""
-    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2", **PATIENT)
+    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2")
     yield running
     running.stop()
 

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 from monitor import watched
-from servers import PATIENT, Replica, Store
+from servers import Replica, Store
 from tenants import FREE, Tenant
 
 from app.http.api.policy_sets import PutPolicies
@@ -130,7 +130,7 @@ def test_every_operation_and_every_place_of_an_id_has_its_row():
 def quiet(valkey_store, tmp_path_factory):
     """A store on which nothing happens but what these tests ask for, and a replica on it without a compactor."""
     store = Store(valkey_store.binary, tmp_path_factory.mktemp("quiet"))
-    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2, **PATIENT)
+    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2)
     yield store, replica
     replica.stop()
     store.stop()

@@ -5,7 +5,7 @@ import re
 import socket
 
 import pytest
-from servers import PATIENT, Replica
+from servers import Replica
 from tenants import Tenant
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -198,7 +198,7 @@ def misbehaved(store, tmp_path_factory):
     """Raw keys wherever a client can put one, and truncated bodies: the answers, the log, and the keys."""
     path = tmp_path_factory.mktemp("logs") / "replica"
     with path.open("wb") as file:
-        replica = Replica(store.url, log=file, REMIT_LOG_LEVEL="debug", **PATIENT)
+        replica = Replica(store.url, log=file, REMIT_LOG_LEVEL="debug")
         tenant = Tenant(store.url, replica)
         answers = []
         for key in (tenant.admin_key, tenant.read_key):

@@ -24,7 +24,7 @@ async def path(request):
             return
         # A database of their own, emptied after each test: many look through all keys that there are.
         url = request.getfixturevalue(f"{store}_store").url.removesuffix("0") + "1"
-        client = open_client(url, 250)
+        client = open_client(url, 5_000)
         stack.push_async_callback(client.close)
         stack.push_async_callback(client.call, "FLUSHDB")
         if not over_link:

@@ -37,7 +37,7 @@ def cluster(request, tmp_path_factory):
 
 
 async def take_all_slots(url):
-    client = open_client(url, 250)
+    client = open_client(url, 5_000)
     await client.call("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
     async with asyncio.timeout(20):
         while "cluster_state:ok" not in await client.call("CLUSTER", "INFO"):  # noqa: ASYNC110 - it alone knows when
@@ -48,7 +48,7 @@ async def take_all_slots(url):
 @pytest.fixture(params=["redis-py's cluster client", "the link"])
 async def path(request, cluster):
     """Cold paths over redis-py's cluster client; decisions over it, or over the link to the node."""
-    client = open_client(cluster.url.replace("redis://", "redis+cluster://").removesuffix("/0"), 250)
+    client = open_client(cluster.url.replace("redis://", "redis+cluster://").removesuffix("/0"), 5_000)
     link = PipelinedClient(cluster.url, 2_000)
     await link.open()
     yield client, client if request.param != "the link" else link
@@ -97,7 +97,7 @@ async def test_workspaces_are_made_and_found_across_slots(path, ids):
 async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id):
     """As computed by the server."""
     client, runner = path
-    node = open_client(cluster.url, 250)
+    node = open_client(cluster.url, 5_000)
     scene = await Scene(client, runner, workspace_id).enter()
     await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=[LIMIT])
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)

@@ -45,7 +45,7 @@ def masters(server, tmp_path_factory):
 
 @pytest.fixture
 async def client(masters):
-    opened = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 250)
+    opened = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 5_000)
     yield opened
     await opened.close()
 
@@ -83,7 +83,7 @@ async def test_the_state_of_sealing_is_read_from_the_workspaces_master(client, m
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_cluster_without_one_of_its_masters_is_not_ready(masters):
     """Its slots are not served; by default, the whole cluster then stops."""
-    client = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 250)
+    client = open_client(f"redis+cluster://127.0.0.1:{masters[0].port}", 5_000)
     await require_ready(client)
     masters[2].kill()
     with pytest.raises(StoreUnavailable):

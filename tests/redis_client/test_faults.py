@@ -12,9 +12,9 @@ from app.store.readiness import require_ready
 async def limited(request):
     """A client whose user lacks SET, which scripts run as well."""
     store = request.getfixturevalue(f"{request.param}_store")
-    root = open_client(store.url, 250)
+    root = open_client(store.url, 5_000)
     await root.call("ACL", "SETUSER", "limited", "on", ">any", "~*", "+@all", "-set")
-    client = open_client(store.url.replace("//", "//limited:any@"), 250)
+    client = open_client(store.url.replace("//", "//limited:any@"), 5_000)
     yield client
     await client.close()
     await root.call("ACL", "DELUSER", "limited")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from forked import put_remit_in
-from servers import PATIENT, Replica, Store, clean_env
+from servers import Replica, Store, clean_env
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/replay.md").read_text()
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def service(valkey_store, tmp_path):
     """A store of its own whose workspace is `default`."""
     store = Store(valkey_store.binary, tmp_path / "store")
-    replica = Replica(store.url, REMIT_BOOTSTRAP_KEY=KEY, **PATIENT)
+    replica = Replica(store.url, REMIT_BOOTSTRAP_KEY=KEY)
     yield store, replica
     replica.stop()
     store.stop()

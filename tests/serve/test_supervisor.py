@@ -99,8 +99,9 @@ def test_a_second_signal_ends_the_service_despite_a_slow_client(service):
     replicas = service.children(REPLICA)
     with socket.create_connection(("127.0.0.1", service.port)) as slow:
         head = ("POST /v1/authorize HTTP/1.1", "Host: x", f"Authorization: Bearer {ADMIN_KEY}", "Content-Length: 9")
-        slow.sendall("\r\n".join((*head, "", "{")).encode())
-        service.until(lambda: httpx.get(f"{service.base_url}/livez").status_code == 200, "the head has been read")
+        slow.sendall("\r\n".join((*head, "Expect: 100-continue", "", "")).encode())
+        assert slow.recv(100).startswith(b"HTTP/1.1 100 ")  # so the head has been read
+        slow.sendall(b"{")
         service.process.send_signal(signal.SIGINT)
         service.until(lambda: not port_is_open(service.port), "it accepts nothing more")
         assert service.process.poll() is None

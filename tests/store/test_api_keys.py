@@ -64,7 +64,7 @@ async def test_no_raw_key_is_in_the_store(client, workspace_id):
 async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids):
     """I10: MONITOR, SLOWLOG and the AOF show arguments."""
     url = request.getfixturevalue(f"{name}_store").url
-    client, watcher = open_client(url, 250), Redis.from_url(url, decode_responses=True)
+    client, watcher = open_client(url, 5_000), Redis.from_url(url, decode_responses=True)
     async with watcher.monitor() as monitor:
         keys, callers = ApiKeys(client, ids), Authenticator(client, 10)
         made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))

@@ -25,7 +25,7 @@ def own_store(request, server, tmp_path_factory):
 @pytest.fixture
 async def set_up(own_store):
     """Changes settings of the store for as long as the test runs."""
-    client, before = open_client(own_store.url, 250), {}
+    client, before = open_client(own_store.url, 5_000), {}
 
     async def change(**settings: str) -> None:
         for name, value in settings.items():
@@ -115,7 +115,7 @@ async def test_a_master_with_replicas_and_no_minimum_is_a_risk(own_store, set_up
 async def test_a_user_who_may_not_read_the_settings_is_told_what_they_must_be(own_store, set_up):
     """Managed stores hide CONFIG; the other checks still run."""
     await set_up.client.call("ACL", "SETUSER", "curious", "on", ">secret", "~*", "+@all", "-config")
-    client = open_client(own_store.url.replace("://", "://curious:secret@"), 250)
+    client = open_client(own_store.url.replace("://", "://curious:secret@"), 5_000)
     findings = {finding.subject: finding for finding in await check_up(client, private=True)}
     await client.close()
     assert findings["eviction"].severity is findings["durability"].severity is Severity.RISK

@@ -54,7 +54,7 @@ class Deployment:
 @pytest.fixture
 async def deployment(store, replica, other_replica):
     async with AsyncExitStack() as stack:
-        client, ids = open_client(store.url, 250), Ids()
+        client, ids = open_client(store.url, 5_000), Ids()
         stack.push_async_callback(client.close)
         _, admin_key = await Workspaces(client, ids, ApiKeys(client, ids)).create(ids.new(0))
         yield await Deployment(admin_key, (replica, other_replica), stack).connect()

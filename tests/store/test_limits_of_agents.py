@@ -51,7 +51,7 @@ async def other_replica(request, client, ids):
         yield Policies(client, ids, LOW)
         return
     store = request.getfixturevalue(f"{request.node.callspec.params['client']}_store")
-    another = open_client(store.url, 250)
+    another = open_client(store.url, 5_000)
     yield Policies(another, ids, LOW)
     await another.close()
 

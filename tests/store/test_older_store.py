@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from servers import PATIENT, Replica, Store
+from servers import Replica, Store
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def replica(request, server, tmp_path):
     with redis.Redis.from_url(store.url) as client:
         for name, dumped in HELD["keys"].items():
             client.restore(name, 0, base64.b64decode(dumped))
-    running = Replica(store.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1", **PATIENT)
+    running = Replica(store.url, REMIT_AUDIT_SEAL_AFTER_SECONDS="1")
     yield running
     running.stop()
     store.stop()

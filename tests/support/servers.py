@@ -15,8 +15,10 @@ import httpx
 from forked import Forked
 
 ADMIN_KEY = "svc_" + "5eed" * 8
-PATIENT = {"REMIT_STORE_TIMEOUT_MS": "5000"}
-"""For replicas whose stores do not fail: on a shared machine, a store can be silent for 250 ms."""
+PATIENCE_MS = 5_000
+"""How long tests wait for a store that does not fail: on a shared machine it can be silent for 250 ms."""
+HASTY = {"REMIT_STORE_TIMEOUT_MS": "250"}
+"""For replicas whose stores fail: they refuse as soon as in production."""
 
 
 def free_port() -> int:
@@ -155,8 +157,9 @@ class Replica:
 
 
 def clean_env() -> dict[str, str]:
-    """This process's environment without Remit's settings."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
+    """This process's environment without Remit's settings, except for patience with a slow machine."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
+    return inherited | {"REMIT_STORE_TIMEOUT_MS": str(PATIENCE_MS)}
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes] | Forked, seconds: float = 20) -> None:

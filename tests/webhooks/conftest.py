@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from approval_steps import SECRET
 from receivers import Receiver, subscribe
-from servers import PATIENT, Replica, Store
+from servers import Replica, Store
 from tenants import tenant_on
 
 from app.model.signer import Signer
@@ -39,7 +39,7 @@ def store(valkey_store, tmp_path_factory):
 @pytest.fixture(scope="module")
 def silent(store):
     """A replica without a compactor: nothing is sent but by a test."""
-    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK, **PATIENT)
+    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK)
     yield running
     running.stop()
 

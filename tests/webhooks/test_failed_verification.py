@@ -6,7 +6,7 @@ import pytest
 import redis
 from approval_steps import SECRET
 from receivers import subscribe
-from servers import PATIENT, Replica, Store
+from servers import Replica, Store
 from tenants import Tenant
 
 pytestmark = pytest.mark.faults
@@ -24,7 +24,7 @@ SETTINGS = {
 def service(valkey_store, tmp_path):
     """A store of its own, and a service with its compactor."""
     store = Store(valkey_store.binary, tmp_path / "store")
-    replica = Replica(store.url, **SETTINGS, **PATIENT)
+    replica = Replica(store.url, **SETTINGS)
     tenant = Tenant(store.url, replica)
     yield store, tenant
     tenant.close()

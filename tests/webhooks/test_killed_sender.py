@@ -10,7 +10,7 @@ import redis
 from approval_steps import SECRET
 from forked import Forked
 from receivers import subscribe
-from servers import PATIENT, Replica, Store, clean_env
+from servers import Replica, Store, clean_env
 from tenants import Tenant
 
 pytestmark = pytest.mark.faults
@@ -21,7 +21,7 @@ KILLS, EVENTS_EACH = 8, 4
 def test_a_killed_sender_loses_no_event(valkey_store, tmp_path, receiver):
     """I16: it is killed while delivering an event; the receiver recognises repetitions by their id."""
     store = Store(valkey_store.binary, tmp_path / "store")
-    replica = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK, **PATIENT)
+    replica = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK)
     tenant = Tenant(store.url, replica)
     env = clean_env() | LOOPBACK | {"REMIT_REDIS_URL": store.url, "REMIT_SECRET": SECRET}
     sender = None

@@ -8,7 +8,7 @@ import pytest
 from approval_steps import SECRET
 from forked import put_remit_in
 from receivers import subscribe
-from servers import PATIENT, Replica, Store, clean_env
+from servers import Replica, Store, clean_env
 
 from app.model.webhooks import WebhookEvent
 
@@ -20,7 +20,7 @@ LOOPBACK = {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8
 def test_the_session_prints_what_the_page_shows(valkey_store, tmp_path, receiver):
     """On a separate store; `…` stands for what differs between runs."""
     store = Store(valkey_store.binary, tmp_path / "store")
-    replica = Replica(store.url, REMIT_COMPACT="false", **PATIENT)
+    replica = Replica(store.url, REMIT_COMPACT="false")
     try:
         [session] = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
         commands = re.findall(r"^\$ (.*)$", session, re.MULTILINE)

@@ -45,6 +45,7 @@ class Service:
             "REMIT_PORT": self.url.rpartition(":")[2],
             "REMIT_BOOTSTRAP_KEY": ADMIN_KEY,
             "REMIT_AUTH_FAILURES_PER_MINUTE": "0",
+            "REMIT_STORE_TIMEOUT_MS": "5000",  # its disk may be shared and slow
         }
 
     def _ready(self) -> bool:
