@@ -12,7 +12,9 @@ import jsonschema_rs
 import msgspec
 import pytest
 import schemathesis
+from approval_steps import answering, approve
 from litestar.handlers import HTTPRouteHandler
+from tenants import tenant_on
 
 from app import errors
 from app.http.api.audit_log import ALIASES
@@ -184,16 +186,34 @@ def test_an_example_of_an_answer_is_a_valid_answer(kind, value):
     assert list(value) == [field.encode_name for field in fields if field.required or field.encode_name in value]
 
 
-def test_examples_of_bodies_do_what_they_claim(tenant):
-    """When sent in the table's order, with existing ids."""
-    agent = tenant.admin.post("/v1/agents", json=BODIES[openapi_kind("CreateAgent")]["an agent"])
+asking_tenant = tenant_on("asking_replica")
+
+
+def test_examples_of_bodies_do_what_they_claim(asking_tenant):
+    """When sent in the table's order, at any hour, with existing ids; a person approves what needs approval."""
+    agent = asking_tenant.admin.post("/v1/agents", json=BODIES[openapi_kind("CreateAgent")]["an agent"])
     assert agent.status_code == 201
     for policy in BODIES[openapi_kind("CreatePolicy")].values():
-        assert tenant.admin.post("/v1/policies", json={**policy, "agent_id": agent.json()["id"]}).status_code == 201
-    for call in BODIES[AuthorizeBody].values():
-        answer = tenant.reader.post("/v1/authorize", json={**call, "agent_id": agent.json()["id"]})
-        validator("DecisionView").validate(answer.json())
-    for entry in tenant.log(agent_id=agent.json()["id"]):
+        at_any_hour = [rule for rule in policy["rules"] if rule["type"] != "time_based"]
+        body = {**policy, "rules": at_any_hour, "agent_id": agent.json()["id"]}
+        assert asking_tenant.admin.post("/v1/policies", json=body).status_code == 201
+    existing, results = {"agent_id": agent.json()["id"]}, {}
+    with answering(asking_tenant) as person:
+        for name, call in BODIES[AuthorizeBody].items():
+            ids = {field: value for field, value in existing.items() if field in call}
+            decision = asking_tenant.reader.post("/v1/authorize", json={**call, **ids}).json()
+            validator("DecisionView").validate(decision)
+            results[name] = decision["result"]
+            if decision["result"] == "escalated":
+                existing["approval_id"] = decision["approval"]["id"]
+                approve(person, existing["approval_id"])
+    assert results == {
+        "a refund": "escalated",
+        "the least there can be": "allowed",
+        "by the agent's alias": "allowed",
+        "once a person has approved it": "allowed",
+    }
+    for entry in asking_tenant.log(agent_id=agent.json()["id"]):
         validator("AuditEntry").validate(entry)
 
 

@@ -63,6 +63,12 @@ def lanes_of(service: Service) -> dict[str, int]:
     return lanes
 
 
+def kill_and_await_another(service: Service, lane: str) -> None:
+    """Kill the lane, and return once another runs in its place."""
+    kill(killed := lanes_of(service)[lane])
+    service.until(lambda: lanes_of(service).get(lane, killed) != killed, "another has started")
+
+
 def moves(client: httpx.Client) -> dict[str, int]:
     """How many connections have moved, by the lane to which they did."""
     lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(MOVES)]
@@ -176,8 +182,8 @@ def test_a_lane_that_is_started_again_locks_out_no_key_that_has_worked(service, 
 
     with service.client(raw_key) as known:
         assert ask(known) == 200
-    kill(killed := lanes_of(service)[lane])
-    service.until(lambda: lanes_of(service).get(lane, killed) != killed and service.answers(), "another has started")
+    kill_and_await_another(service, lane)
+    service.until(service.answers, "it serves")
     with service.client("svc_" + "0" * 32) as stranger, service.client(raw_key) as known:
         answers = [ask(stranger) for _ in range(70)]
         assert (answers[0], answers[-1]) == (401, 429)
@@ -506,8 +512,7 @@ def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(ser
         agent_id = make_agent(client)
         callers = mixed_load(agent_id)
         for lane in ("remit-fast", "remit-slow") * 3:
-            kill(lanes_of(service)[lane])
-            service.until(lambda: lanes_of(service).keys() == LANES, "there are two lanes again")
+            kill_and_await_another(service, lane)
         had = [len(caller.decided) for caller in callers]
         service.until(lambda: all(len(c.decided) > n for c, n in zip(callers, had, strict=True)), "all go on")
         stop_all(callers)
