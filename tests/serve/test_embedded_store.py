@@ -111,7 +111,7 @@ def test_a_killed_replica_is_replaced_and_no_answer_is_lost(service):
             callers.after(50)
             kill(replica)
             callers.after(50)
-        assert service.children(REPLICA) not in ([], [replica])
+        service.until(lambda: service.children(REPLICA) not in ([], [replica]), "another runs")
         assert f"replica 1 (pid {replica}) ended with -9; starting another" in service.complained
         kept = entries(client, agent_id)
     assert {decision_id: kept[decision_id]["result"] for decision_id in callers.answered} == {
