@@ -135,7 +135,7 @@ _MOVES = _Family(
     "to",
 )
 _GAUGES = (
-    ("remit_agent_cache_bytes", "Bytes of compiled policies in the cache."),
+    ("remit_agent_cache_bytes", "Estimated bytes of memory of the compiled policies in the cache."),
     ("remit_agent_cache_entries", "Agents whose compiled policies are cached."),
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are cached."),
 )

@@ -64,7 +64,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Replicas of the store that must confirm an admin's change before Remit acknowledges it; with fewer, 503."""
 
     agent_cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
-    """Compiled policies that each lane of a replica caches, in bytes of JSON. The least recently used go first."""
+    """Memory for the compiled policies that each lane of a replica caches, in bytes, estimated within a quarter. The
+    least recently used go first."""
 
     agents_max: Annotated[int, Meta(ge=1)] = 10_000
     """Maximum number of agents in a workspace; one more is 409."""

@@ -156,7 +156,7 @@ class CommitDecision:
         words = self._words(caller, request, tokens, plan, decision_id, held, approval)
         call = self._runner.prepare(words.complete(), words.keys, VARYING, words.settled)
         if may_recur and held is not None and held.compiled.recurs(plan, request.tool_name):
-            held.calls.keep(request.tool_name, caller.key_id, plan, call, words.bytes_held())
+            held.keep_call(request.tool_name, caller.key_id, plan, call, words.bytes_held())
         return call
 
     def _words(

@@ -7,7 +7,7 @@ from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH
 
 VARYING = COMMIT_DECISION.args.index("tool_name")
 """How many arguments differ from call to call; they come first."""
-_CALL_BYTES, _WORD_BYTES = 800, 8
+_CALL_BYTES, _WORD_BYTES = 1_600, 8
 """Estimated overhead in bytes: of a prepared call, and of each of its words."""
 
 

@@ -1,7 +1,5 @@
 """An agent's recurring commits, packed once."""
 
-from collections.abc import Callable
-
 from msgspec import Struct
 
 from app.model.decisions import Plan
@@ -25,11 +23,9 @@ class PreparedCalls:
     """Packed commits by tool, API key and deciding rule; the oldest are evicted when there are too many.
 
     They live as long as the agent's cache entry: any change to the agent drops them.
-    grown: called with the number of bytes by which this has grown.
     """
 
-    def __init__(self, grown: Callable[[int], None] = lambda _bytes: None, max_bytes: int = 256 * 1024) -> None:
-        self._grown = grown
+    def __init__(self, max_bytes: int = 256 * 1024) -> None:
         self._max_bytes = max_bytes
         self._kept: dict[_Name, _Kept] = {}
         self.bytes_held = 0
@@ -52,8 +48,11 @@ class PreparedCalls:
             return None
         return kept.call
 
-    def keep(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> None:
-        """Keep this call for this plan, in place of an earlier one for the same tool, key and rule."""
+    def keep(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> int:
+        """Keep this call for this plan, in place of an earlier one for the same tool, key and rule.
+
+        Returns the number of bytes by which this has grown, which is negative if larger calls were evicted.
+        """
         # The entry keeps the rule alive, so that no other object can have its id().
         before, name = self.bytes_held, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
         self._drop(name)
@@ -61,7 +60,7 @@ class PreparedCalls:
         self.bytes_held += size
         while self.bytes_held > self._max_bytes:
             self._drop(next(iter(self._kept)))
-        self._grown(self.bytes_held - before)
+        return self.bytes_held - before
 
     def _drop(self, name: _Name) -> None:
         kept = self._kept.pop(name, None)

@@ -1,14 +1,17 @@
 """The compiled agents that a replica keeps."""
 
 import asyncio
+import gc
 import threading
+import weakref
 
 import pytest
 
 from app.authorize.agent_cache import AgentCache
 from app.errors import AgentNotFound, StoreUnavailable
+from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
-from app.model.decisions import Tokens
+from app.model.decisions import Outcome, Plan, Result, Tokens
 from app.model.policies import Policy
 from app.model.rules import ToolAllowlist
 from app.store.governed_agents import GovernedAgent
@@ -184,7 +187,7 @@ async def test_only_what_is_stale_is_dropped(cache, shelf):
 
 async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(shelf):
     """Agents in use stay."""
-    cache = AgentCache(shelf, Compiled, 3 * 2_100)
+    cache = AgentCache(shelf, Compiled, 3 * 4_500)
     for name in "abc":
         shelf.put(name)
         await cache.load(W, name)
@@ -194,22 +197,22 @@ async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(s
     await cache.load(W, "d")
 
     assert [cache.recall(W, name) is not None for name in "abcd"] == [True, False, True, True]
-    assert cache.bytes_held <= 3 * 2_100
+    assert cache.bytes_held <= 3 * 4_500
     assert len(cache) == 3
 
 
 async def test_large_policies_take_the_place_of_many(shelf):
     """The JSON of the rules counts, so memory is bounded whatever the policies."""
-    cache = AgentCache(shelf, Compiled, 20_000)
-    for name in "abcde":
+    cache = AgentCache(shelf, Compiled, 80_000)
+    for name in "abcdefghijklmno":
         shelf.put(name)
         await cache.load(W, name)
-    shelf.put("large", tools=3_000)
+    shelf.put("large", tools=2_500)
 
     await cache.load(W, "large")
 
     assert [cache.recall(W, name) is not None for name in ("a", "b", "c", "large")] == [False, False, False, True]
-    assert cache.bytes_held <= 20_000
+    assert cache.bytes_held <= 80_000
 
 
 async def test_an_agent_larger_than_the_cache_is_not_kept_and_costs_nobody_a_place(shelf):
@@ -275,3 +278,30 @@ async def test_the_heap_is_told_which_agents_stay(shelf):
         shelf.put(agent_id, tools=tools)
         await cache.load(W, agent_id)
     assert kept == [1, 2]
+
+
+@pytest.mark.parametrize("how", ["replaced", "dropped", "evicted", "never kept"])
+async def test_what_leaves_the_cache_is_freed_at_once(shelf, how):
+    """Its reference count must free it: the heap is frozen after each load, so no collection would ever find it."""
+    cache = AgentCache(shelf, Compiled, 0 if how == "never kept" else 6_000, kept=freeze_heap)
+    shelf.put("a")
+    gc.disable()
+    try:
+        entry = await cache.load(W, "a")
+        entry.keep_call("t", "k", Plan(Outcome(Result.DENIED, None, None, "no")), Compiled(0, 0, 0), 100)
+        freeze_heap()
+        gone = weakref.ref(entry.compiled)
+        match how:
+            case "replaced":
+                await cache.load(W, "a")
+            case "dropped":
+                cache.drop(W, "a", entry)
+            case "evicted":
+                shelf.put("b", tools=50)
+                await cache.load(W, "b")
+        del entry
+        await asyncio.sleep(0)  # the finished load's callback lets go of its task
+
+        assert gone() is None
+    finally:
+        gc.enable()

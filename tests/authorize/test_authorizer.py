@@ -36,7 +36,7 @@ class Agent:
 
 def held(agent):
     record = model.Agent(id="a", name="n", created_ms=0, updated_ms=0, version="v")
-    return CachedAgent(record, agent, Tokens("v"), 0, lambda _more: None)
+    return CachedAgent(record, agent, Tokens("v"), 0, lambda _entry, _more: None)
 
 
 class Cache:

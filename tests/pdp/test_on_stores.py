@@ -92,7 +92,7 @@ class Workspace:
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
         plan = decide(compiled, request, now_us)
         decision_id = self.made.new(now_us // 1000)
-        held = CachedAgent(governed.agent, compiled, governed.tokens, 0, lambda _: None)
+        held = CachedAgent(governed.agent, compiled, governed.tokens, 0, lambda _entry, _more: None)
         decision = await self.commit(
             self.caller, request, governed.tokens, plan, decision_id, now_us, held=held, now_us=now_us
         )

@@ -87,9 +87,11 @@ class Committing:
     """Commits on a runner of its own, for an agent of which it keeps what can be kept."""
 
     def __init__(self, *plans):
-        self.runner = Runner()
+        self.runner, self.grown = Runner(), []
         self._commit = CommitDecision(self.runner, StoreClock(), 1_000)
-        self.held = CachedAgent(AGENT, Compiled(*(plans or [PLAN])), Tokens("v"), 0, lambda _more: None)
+        self.held = CachedAgent(
+            AGENT, Compiled(*(plans or [PLAN])), Tokens("v"), 0, lambda _, more: self.grown.append(more)
+        )
 
     async def __call__(self, plan=PLAN, caller=CALLER, request=ASKED):
         await self._commit(caller, request, self.held.tokens, plan, "id", 0, 0, self.held, now_us=1)
@@ -163,10 +165,9 @@ async def test_other_callers_tools_and_keys_are_packed_separately():
 
 async def test_the_cache_of_packed_calls_is_bounded():
     """In bytes per tool; the oldest are evicted, and the agent cache is told of every byte."""
-    grown = []
     plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes"))
     commit = Committing(plan)
-    commit.held.calls = PreparedCalls(grown.append, max_bytes=20_000)
+    commit.held.calls = PreparedCalls(max_bytes=20_000)
     for tool in "abcd":
         await commit(plan, request=replace(ASKED, tool_name=tool))
     await commit(plan, request=replace(ASKED, tool_name="d"))
@@ -175,4 +176,4 @@ async def test_the_cache_of_packed_calls_is_bounded():
     await commit(plan, request=replace(ASKED, tool_name="a"))
 
     assert commit.runner.prepared == 5
-    assert sum(grown) == commit.held.calls.bytes_held <= 20_000
+    assert sum(commit.grown) == commit.held.calls.bytes_held <= 20_000
