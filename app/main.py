@@ -4,13 +4,13 @@ import zoneinfo
 
 from litestar import Litestar
 
+from app.fairness.request_rates import SharedLimits
 from app.http.application import build_application
 from app.http.openapi.page import prepare_pages
-from app.lane import Lane
+from app.lanes.lane import Lane
 from app.metrics import Metrics
 from app.replica import open_services
 from app.settings import Settings
-from app.throttling.shared_limits import SharedLimits
 
 
 def create_app(

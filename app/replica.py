@@ -21,30 +21,32 @@ from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated_calls import Bounds, EscalatedCalls
-from app.authorize.explainer import Explainer
-from app.authorize.loop_budget import LoopBudget
-from app.authorize.readiness import Readiness
-from app.authorize.script_runner import ScriptRunner
 from app.authorize.store_clock import StoreClock
-from app.authorize.tool_listings import ToolListings
-from app.fair_thread_pool import FairThreadPool, Pool, SlowLanePool
+from app.explain.agent_history import AgentHistory
+from app.explain.explainer import Explainer
+from app.explain.past_decisions import PastDecisions
+from app.explain.tool_listings import ToolListings
+from app.fairness.auth_failures import AuthFailures
+from app.fairness.loop_budget import LoopBudget
+from app.fairness.request_rates import RequestRates, SharedLimits
+from app.fairness.shares import LargeCalls, OpenStreams
+from app.fairness.thread_pool import FairThreadPool, Pool, SlowLanePool
 from app.gc_freeze import freeze_heap
-from app.lane import Lane, Note
+from app.health.readiness import Readiness
+from app.lanes.lane import Lane, Note
 from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.ids import Ids
 from app.model.policies import Policy
-from app.model.redaction import Redactor
-from app.model.signer import Signer
-from app.model.workspace_limits import WorkspaceLimits
-from app.past_decisions.agent_history import AgentHistory
-from app.past_decisions.explainer import PastDecisions
 from app.pdp import CompiledAgent, compile_agent
+from app.redaction.redactor import Redactor
+from app.redaction.signer import Signer
 from app.redis_client.blocking import BlockingReader
 from app.redis_client.client import Client
 from app.redis_client.clients import Clients, open_clients
+from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.scripts import COMMITS
 from app.replay_jobs.processes import ReplayProcesses
 from app.replay_jobs.replayer import Replayer
@@ -54,17 +56,13 @@ from app.store.api_keys import ApiKeys
 from app.store.catalog import Catalog
 from app.store.changes import Changes
 from app.store.divergences import Divergences
+from app.store.limits import WorkspaceLimits
 from app.store.outcomes import Outcomes
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
 from app.store.shared_polling import SharedPolling
 from app.store.workspaces import Workspaces
-from app.throttling.auth_failures import AuthFailures
-from app.throttling.large_calls import LargeCalls
-from app.throttling.open_streams import OpenStreams
-from app.throttling.request_rate import RequestRates
-from app.throttling.shared_limits import SharedLimits
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks

@@ -12,7 +12,7 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
-from app.authorize.store_clock import monotonic_us
+from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest, Decision

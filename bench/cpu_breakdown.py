@@ -13,8 +13,8 @@ from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
 from app.model.api_keys import digest_of
 from app.model.decisions import Decision
-from app.model.redaction import Redactor
 from app.pdp import CompiledAgent, compile_agent, decide
+from app.redaction.redactor import Redactor
 from app.replica import Services
 from app.settings import Settings
 from app.views.decisions import DecisionView

@@ -18,13 +18,12 @@ from app.errors import (
 from app.model.approvals import OPEN, Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked, whole_record
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
-from app.model.versions import Versions
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record, check_reply
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import as_record, check_reply, number_of, reading
 from app.redis_client.scripts import DECIDE_APPROVAL
-from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
+from app.store.optimistic import Versions
 
 _CHUNK = 128
 _SHOWN_NOTE = 500

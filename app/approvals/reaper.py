@@ -7,16 +7,15 @@ from msgspec import Struct
 
 from app.approvals.records import KEEP_MS, open_keys
 from app.errors import AppError, StoreUnavailable
+from app.fairness.loop_turns import take_turn
 from app.fault_isolation import failures_logged
-from app.loop_turns import take_turn
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import reading
-from app.redis_client.replies import check_reply
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import check_reply, reading
 from app.redis_client.scripts import END_APPROVAL
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import own_records
 from app.store.keyspace import Keyspace
 

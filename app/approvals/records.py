@@ -6,7 +6,7 @@ from msgspec import Raw
 from app.model.approvals import Approval, ApprovalStatus, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
-from app.redis_client.foreign_data import number_of, reading
+from app.redis_client.replies import number_of, reading
 from app.store.keyspace import Keyspace
 
 KEEP_MS = 30 * 24 * 3600 * 1000

@@ -10,8 +10,8 @@ from app.audit.entry_format import time_ms_of
 from app.audit.stream import stream_entries
 from app.errors import StoreUnavailable
 from app.redis_client.client import Client
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import count_of
-from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import WORKSPACES, keyspace_of
 
 FRESH_SECONDS = 5.0

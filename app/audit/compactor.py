@@ -15,11 +15,11 @@ from app.audit.stream_repair import displaced, free_stream
 from app.audit.trail import seal_changes, unsealed_trails
 from app.errors import AppError
 from app.fault_isolation import failures_logged
+from app.health.readiness import is_nearly_full
 from app.redis_client.client import Client
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
-from app.store.readiness import is_nearly_full
 from app.store.spent_quotas import drop_spent_quotas
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,14 @@
-"""The state of the log: the chain's newest link, the floor, and the parts."""
+"""The state of the log: the chain's newest link, the floor, the parts. What another program wrote there is damage."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from app.errors import AuditLogDamaged
 from app.model.audit import Floor
 from app.redis_client.client import Client
-from app.redis_client.replies import as_record
+from app.redis_client.replies import ForeignData, as_record
 from app.store.keyspace import Keyspace
 
 _is_number = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
@@ -133,3 +134,12 @@ def _number(text: str) -> int:
     if not _is_number(text):
         raise ValueError
     return int(text)
+
+
+@contextmanager
+def foreign_is_damage() -> Iterator[None]:
+    """Raise AuditLogDamaged in place of ForeignData: asking again would not help, unlike when the store is down."""
+    try:
+        yield
+    except ForeignData as error:
+        raise AuditLogDamaged(f"The audit log cannot be read: {error.message}") from error

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from app.audit.head import Head, Span, head_of
 from app.audit.index_rows import Row, missing_from_index, rows_of
 from app.errors import AuditLogDamaged
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditQuery
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid

@@ -3,15 +3,14 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from app.audit.damage import foreign_is_damage
 from app.audit.entry_filter import EntryFilter
-from app.audit.head import Head, Span, head_of, read_head, read_newest
+from app.audit.head import Head, Span, foreign_is_damage, head_of, read_head, read_newest
 from app.audit.index import Candidate, Lookup, miscounted
 from app.audit.sealed_range import SealedRange
 from app.audit.segments import Stored, checked_bodies, frames_of, missing
 from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AppError, AuditLogDamaged, StoreUnavailable
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace

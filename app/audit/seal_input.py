@@ -1,17 +1,38 @@
-"""Collects the stream's oldest entries for a segment."""
+"""Collects the stream's oldest entries for a segment; what cannot be sealed unchanged is kept in `audit:poison`."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from app.audit.entry_format import Unreadable, placeholder, time_ms_of
-from app.audit.quarantine import Quarantined
 from app.audit.segment_builder import SEGMENT_BYTES, SegmentBuilder
 from app.audit.stream import fields_of, sequence_of
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import QUARANTINE_ENTRIES
 from app.store.keyspace import Keyspace
+
+
+class Quarantined(Struct, frozen=True):
+    """An entry in quarantine. foreign: no commit made it, so it is removed from the stream."""
+
+    entry_id: str
+    why: str
+    fields: Mapping[bytes, bytes]
+    foreign: bool = True
+
+    @property
+    def found(self) -> bytes:
+        """Why it was set aside and what it held, as JSON."""
+        shown = {_shown(name): _shown(value) for name, value in self.fields.items()}
+        return msgspec.json.encode({"why": self.why, "fields": shown})
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
 
 log = logging.getLogger(__name__)
 

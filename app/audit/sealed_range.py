@@ -1,13 +1,15 @@
-"""Selects the parts and segments of the sealed log that a reader must look into."""
+"""Selects the parts and segments of the sealed log for a span of sequences or of time."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from app.audit.head import Head, Span
-from app.audit.index import Candidate
+from app.audit.head import Head, Span, read_head, read_newest
+from app.audit.index import Candidate, Lookup
 from app.audit.segments import part_of
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery
+from app.redis_client.client import Client
+from app.store.keyspace import Keyspace
 
 
 class SealedRange(NamedTuple):
@@ -71,3 +73,24 @@ def kept_parts(head: Head, spans: Mapping[int, Span]) -> range:
             raise AuditLogDamaged(f"Part {part} of the index of the audit log is missing, or not in its place")
         before = spans[part].first_sequence
     return parts
+
+
+async def sequences_between(client: Client, keyspace: Keyspace, from_ms: int, to_ms: int) -> tuple[int, int]:
+    """(after, until): every current entry with a time in the span has after < sequence <= until.
+
+    The range may include others: segments are taken whole, and times do not follow sequences where clocks step back.
+    """
+    newest = await read_newest(client, keyspace)
+    head, spans = await read_head(client, keyspace)
+    parts = kept_parts(head, spans)
+    late = [part for part in parts if spans[part].last_ms >= from_ms]
+    after = head.sequence
+    if late:
+        (found,) = await Lookup(keyspace, AuditQuery()).read(client, head, spans, late[:1])
+        firsts = [each.row.first_sequence for each in found if each.row.last_ms >= from_ms]
+        after = min(firsts, default=spans[late[0]].first_sequence) - 1
+    early = max((part for part in parts if spans[part].first_ms <= to_ms), default=None)
+    until = newest
+    if early is not None and early + 1 in parts:
+        until = spans[early + 1].first_sequence - 1
+    return max(after, head.first_sequence - 1), until

@@ -8,7 +8,7 @@ from app.audit.index import Candidate, Lookup, miscounted
 from app.audit.sealed_range import SealedRange
 from app.audit.segments import Stored, checked_bodies, damaged, missing
 from app.audit.stream import gone
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from app.audit.quarantine import Quarantined
+from app.audit.seal_input import Quarantined
 from app.audit.sealer import Sealer
 from app.audit.stream import fields_of
 from app.redis_client.client import Client

@@ -13,8 +13,8 @@ from app.errors import AppError
 from app.fault_isolation import failures_logged
 from app.model.checkpoints import Checkpoint, Finding
 from app.redis_client.client import Client
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import count_of
-from app.redis_client.store_time import store_time_ms
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from app.audit.coverage import Coverage
-from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
 from app.audit.segments import Segment, genesis, part_of
 from app.audit.verify_index import IndexCheck, IndexFault
@@ -15,10 +14,10 @@ from app.audit.verify_segment import check_body, check_contents, read_whole
 from app.audit.verify_trail import Trail, TrailCheck
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
-from app.loop_turns import take_turn
-from app.model.checkpoints import Checkpoint, Fault, Finding, Part, Rest, Verification
+from app.fairness.loop_turns import take_turn
+from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding, Part, Rest, Verification
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import ForeignData
+from app.redis_client.replies import ForeignData
 from app.store.keyspace import Keyspace
 
 Progress = Callable[[int, int], None]

@@ -11,7 +11,7 @@ from app.audit.index import ACTION, CAPPED, OTHER, TOOL, name_of, values_of
 from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
 from app.audit.segments import Frame, part_of, read_segment
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace

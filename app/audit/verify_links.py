@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.audit.fault_found import FaultFound
 from app.audit.head import Head, head_of
 from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segments import Segment, chain, frames_of, genesis, part_of
 from app.audit.verify_segment import read_whole
 from app.errors import AuditLogDamaged
-from app.loop_turns import take_turn
-from app.model.checkpoints import Checkpoint, Fault, Finding
+from app.fairness.loop_turns import take_turn
+from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import ForeignData
-from app.redis_client.replies import as_record
+from app.redis_client.replies import ForeignData, as_record
 from app.store.keyspace import Keyspace
 
 BEYOND = 4

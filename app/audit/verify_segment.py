@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.audit.entry_format import Named, named
-from app.audit.fault_found import FaultFound
 from app.audit.index_rows import Row
 from app.audit.segments import CODEC, Frame, Segment, chain, frames_of, read_segment
 from app.errors import AuditLogDamaged
-from app.model.checkpoints import Fault
+from app.model.checkpoints import Fault, FaultFound
 from app.model.times import parse_time_ms
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import ForeignData
+from app.redis_client.replies import ForeignData
 from app.store.keyspace import Keyspace
 
 

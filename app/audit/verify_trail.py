@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from app.audit.fault_found import FaultFound
 from app.audit.segments import chain
 from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
-from app.model.checkpoints import Fault, Part, Rest
+from app.model.checkpoints import Fault, FaultFound, Part, Rest
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 

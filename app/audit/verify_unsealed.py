@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.audit.entry_format import Unreadable, line_of
-from app.audit.fault_found import FaultFound
 from app.audit.stream import sequence_of
-from app.loop_turns import take_turn
-from app.model.checkpoints import Fault, Part
+from app.fairness.loop_turns import take_turn
+from app.model.checkpoints import Fault, FaultFound, Part
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 

@@ -9,10 +9,10 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from app.authorize.loop_budget import LoopBudget
 from app.authorize.prepared_calls import PreparedCalls
-from app.fair_thread_pool import FairThreadPool
-from app.lane import Lane
+from app.fairness.loop_budget import LoopBudget
+from app.fairness.thread_pool import FairThreadPool
+from app.lanes.lane import Lane
 from app.model.agents import Agent
 from app.model.decisions import Plan, Tokens
 from app.model.policies import Policy

@@ -8,7 +8,7 @@ from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.decisions import AuthorizeRequest, Plan
 from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
-from app.redis_client.foreign_data import number_of, reading
+from app.redis_client.replies import number_of, reading
 
 
 class ApprovalRequest(Struct, frozen=True):

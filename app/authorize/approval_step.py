@@ -5,13 +5,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.api_keys import Caller
-from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
-from app.model.approvals import ApprovalStatus
+from app.model.approvals import DEFAULT_TERMS, ApprovalStatus, ApprovalTerms
 from app.model.decision_codes import NO_APPROVAL_ROOM
 from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Outcome, Result
 from app.model.times import rfc3339
 from app.redis_client.client import Value
-from app.redis_client.foreign_data import number_of, reading
+from app.redis_client.replies import number_of, reading
 from app.store.keyspace import Keyspace
 
 

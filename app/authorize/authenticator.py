@@ -7,8 +7,7 @@ from collections.abc import Callable
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.api_keys import Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import check_reply
+from app.redis_client.replies import check_reply, number_of, reading
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
 

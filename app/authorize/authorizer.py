@@ -8,11 +8,11 @@ from app.authorize.commit import CommitDecision
 from app.authorize.commit_answers import Answer, Stale, require_stale
 from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.key_sessions import in_its_session
-from app.authorize.loop_budget import LoopBudget
-from app.authorize.store_clock import StoreClock, monotonic_us
+from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
-from app.fair_thread_pool import FairThreadPool, Pool
-from app.lane import Lane
+from app.fairness.loop_budget import LoopBudget
+from app.fairness.thread_pool import FairThreadPool, Pool
+from app.lanes.lane import Lane, monotonic_us
 from app.metrics import Metrics
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result

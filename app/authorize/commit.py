@@ -11,14 +11,14 @@ from app.authorize.commit_answers import Answer, without_decision
 from app.authorize.commit_arguments import VARYING, CommitArguments
 from app.authorize.idempotency import first_decision
 from app.authorize.quota_part import add_quotas, final_outcome, outcome_args
-from app.authorize.script_runner import ScriptRunner
 from app.authorize.shadow_part import shadow_outcome
-from app.authorize.store_clock import StoreClock, monotonic_us
+from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
+from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller
 from app.model.decisions import FOREVER_US, AuthorizeRequest, Decision, Plan, ShadowPlan, Tokens
 from app.pdp import CompiledAgent
-from app.redis_client.packed_call import ScriptCall
+from app.redis_client.packed_call import ScriptCall, ScriptRunner
 from app.redis_client.replies import is_reply
 from app.redis_client.scripts import COMMIT_WITH_PARTS
 from app.store.keyspace import keyspace_of

@@ -14,17 +14,16 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
 from app.errors import ApprovalMismatch, StoreUnavailable
-from app.fair_thread_pool import FairThreadPool, Pool
+from app.fairness.thread_pool import FairThreadPool, Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
-from app.model.redaction import Redactor
-from app.model.signer import Purpose, Signer
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, distinct, escalations
-from app.redis_client.foreign_data import reading
-from app.redis_client.replies import as_record
+from app.redaction.redactor import Redactor
+from app.redaction.signer import Purpose, Signer
+from app.redis_client.replies import as_record, reading
 from app.store.keyspace import Keyspace
 
 ATTEMPTS = 16

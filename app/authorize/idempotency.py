@@ -2,14 +2,13 @@
 
 from msgspec.structs import replace
 
-from app.authorize.script_runner import ScriptRunner
 from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
 from app.model.times import rfc3339
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record
+from app.redis_client.packed_call import ScriptRunner
+from app.redis_client.replies import as_record, number_of, reading
 from app.store.keyspace import keyspace_of
 
 

@@ -4,11 +4,11 @@ import re
 
 import msgspec
 
-from app.model.credentials import REDACTED
 from app.model.decisions import AuthorizeRequest
-from app.model.recording import recorded
-from app.model.redaction import Redactor
-from app.model.signer import Signer
+from app.redaction.credentials import REDACTED
+from app.redaction.recording import recorded
+from app.redaction.redactor import Redactor
+from app.redaction.signer import Signer
 
 WHOLE_BYTES = 16 * 1024
 """Parameters of up to this many bytes of JSON are shown whole."""

@@ -2,6 +2,8 @@
 
 import time
 
+from app.lanes.lane import monotonic_us
+
 
 class StoreClock:
     """An estimate of the store's TIME, corrected by every round trip. Nothing relies on it being exact.
@@ -25,8 +27,3 @@ class StoreClock:
     def observe(self, sent_us: int, received_us: int, time_us: int) -> None:
         """Learn from a reply that carried TIME; `sent_us` and `received_us` are our monotonic times."""
         self._offset_us = min(max(self._offset_us, time_us - received_us), time_us - sent_us)
-
-
-def monotonic_us() -> int:
-    """Our monotonic clock in us: it never steps, and its values mean nothing in other processes."""
-    return time.monotonic_ns() // 1000

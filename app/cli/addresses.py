@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from app.cli.numbers import shortened
+from app.cli.output import shortened
 
 URL, KEY = "REMIT_URL", "REMIT_API_KEY"
 LOCAL = "http://127.0.0.1:8080"

@@ -7,8 +7,8 @@ from msgspec import UnsetType
 
 from app.cli.find import find_agent
 from app.cli.options import JSON, NAME, WORKSPACE
+from app.cli.output import print_record, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_record, print_table
 
 if TYPE_CHECKING:
     from app.model.tool_access import AgentTools, ToolAccess

@@ -9,8 +9,8 @@ from app.cli.agent_tools import list_tools
 from app.cli.find import find_agent
 from app.cli.groups import CommandGroup
 from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias, asks_first
+from app.cli.output import counted, print_record, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import counted, print_record, print_table
 from app.model.agents import Agent, AgentStatus
 from app.model.times import rfc3339
 

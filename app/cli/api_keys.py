@@ -9,8 +9,8 @@ import msgspec
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
+from app.cli.output import print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 from app.model.api_keys import ApiKey, Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 from app.views.api_keys import ApiKeyView, CreatedApiKey
@@ -193,7 +193,7 @@ def revoke_key(workspace: str, key: str, force: bool, as_json: bool, reason: str
 
 async def _require_future(services: "Services", expires_ms: int | None) -> None:
     """Raise click's error if a key that expires then would never be valid, by the store's clock."""
-    from app.redis_client.store_time import store_time_ms
+    from app.redis_client.clients import store_time_ms
 
     if expires_ms is not None and expires_ms <= (now_ms := await store_time_ms(services.client)):
         sentence = f"{rfc3339(expires_ms)} has passed, so the key would never be valid; it is {rfc3339(now_ms)} now"

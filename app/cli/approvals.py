@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 import click
 
 from app.cli.groups import CommandGroup
-from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, Uuid
+from app.cli.output import WholeNumber, print_record, print_table
 from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
-from app.cli.tables import print_record, print_table
 from app.model.approvals import ApprovalStatus
 from app.model.text import with_hidden_shown
 

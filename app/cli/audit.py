@@ -11,10 +11,9 @@ from app.cli.atomic_output import atomic_output
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
-from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, WORKSPACE, filters
+from app.cli.output import WholeNumber, counted
 from app.cli.session import print_json, progress_bar, with_services
-from app.cli.tables import counted
 from app.cli.verify import verify_log
 from app.errors import AgentNotFound
 from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry

@@ -7,8 +7,8 @@ import msgspec
 
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, WORKSPACE
+from app.cli.output import counted, print_record, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import counted, print_record, print_table
 from app.model.text import with_hidden_shown
 from app.views.catalog import CatalogToolView, ChangedCatalogView
 

@@ -6,10 +6,9 @@ import click
 import msgspec
 
 from app.cli.find import find_key
-from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, WORKSPACE, Time, Uuid
+from app.cli.output import WholeNumber, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 from app.model.ids import canonical_uuid
 
 if TYPE_CHECKING:

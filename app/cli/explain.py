@@ -8,8 +8,8 @@ import click
 from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl
 from app.cli.authorize import COLOURS, named_value, post_json
 from app.cli.options import JSON, WORKSPACE, Time, Uuid
+from app.cli.output import print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from app.cli.groups import LazyGroup
-from app.cli.numbers import shortened
+from app.cli.output import shortened
 from app.cli.session import read_settings
 from app.errors import AppError, StoreUnavailable
 from app.settings import SettingsError
@@ -21,9 +21,9 @@ COMMANDS = {
     "authorize": "app.cli.authorize:authorize",
     "catalog": "app.cli.catalog:catalog",
     "changes": "app.cli.changes:changes",
-    "compact": "app.cli.compact:compact",
+    "compact": "app.cli.serve:compact",
     "decisions": "app.cli.decisions:decisions",
-    "doctor": "app.cli.doctor:doctor",
+    "doctor": "app.cli.serve:doctor",
     "explain": "app.cli.explain:explain",
     "keys": "app.cli.api_keys:keys",
     "policies": "app.cli.policies:policies",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from app.cli.numbers import shortened
+from app.cli.output import shortened
 from app.model.agents import require_alias
 from app.model.audit import ANY_SHADOW, AuditQuery
 from app.model.decisions import Result

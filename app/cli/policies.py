@@ -8,11 +8,10 @@ import msgspec
 from app.cli.find import find_agent, find_policy
 from app.cli.groups import LazyGroup
 from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
-from app.cli.policy_divergence import show_divergence
-from app.cli.policy_versions import list_versions, roll_back
+from app.cli.output import counted, print_record, print_table
+from app.cli.policy_versions import list_versions, roll_back, show_divergence
 from app.cli.replay import replay_draft
 from app.cli.session import print_json, with_services
-from app.cli.tables import counted, print_record, print_table
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:

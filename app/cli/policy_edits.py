@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from app.cli.find import find_agent, find_policy
-from app.cli.numbers import WholeNumber
 from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE
+from app.cli.output import WholeNumber
 from app.cli.session import print_json, with_services
 
 if TYPE_CHECKING:

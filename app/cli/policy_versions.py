@@ -1,14 +1,13 @@
-"""`remit policies versions` and `remit policies rollback`."""
+"""`remit policies versions`, `rollback` and `divergence`."""
 
 from typing import TYPE_CHECKING
 
 import click
 
 from app.cli.find import find_policy
-from app.cli.numbers import WholeNumber
-from app.cli.options import JSON, REASON, WORKSPACE
+from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
+from app.cli.output import WholeNumber, counted, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 
 if TYPE_CHECKING:
     from app.model.changes import PolicyVersion
@@ -67,3 +66,36 @@ def roll_back(workspace: str, policy: str, version: int, reason: str, as_json: b
         print_json(PolicyView.of(changed))
     else:
         click.echo(f"policy {changed.id} is at version {changed.version}, as it was at {version}")
+
+
+if TYPE_CHECKING:
+    from app.model.policy_sets import PolicyDivergence
+    from app.replica import Services
+
+
+@click.command("divergence")
+@WORKSPACE
+@click.argument("policy")
+@OF_AGENT
+@OF_GROUP
+@JSON
+def show_divergence(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
+    """Print how often a shadow policy would have changed a result, since its last change."""
+    from app.views.divergences import DivergenceView
+
+    async def read(services: "Services") -> "PolicyDivergence":
+        workspace_id = await services.workspaces.find(workspace)
+        found = await find_policy(services, workspace_id, policy, agent, group)
+        return await services.divergences.get(workspace_id, found.id)
+
+    found = DivergenceView.of(with_services(read))
+    if as_json:
+        print_json(found)
+        return
+    state = found.mode.value if found.enabled else "off"
+    calls = counted(found.total, "call")
+    click.echo(f"{calls} would have had another result since {found.since} (version {found.version}, mode {state})")
+    rows = [(each.result.value, each.shadow_result.value, str(each.count)) for each in found.counts]
+    if rows:
+        print_table(("WAS", "WOULD BE", "CALLS"), rows, "")
+        click.echo(f"`remit audit query --shadow {found.policy_id}` prints them", err=True)

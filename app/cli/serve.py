@@ -1,4 +1,4 @@
-"""`remit serve`."""
+"""`remit serve`, `remit compact`, `remit doctor`: what runs the service on this machine, and checks its store."""
 
 import os
 import sys
@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from app.cli.numbers import WholeNumber
-from app.cli.session import read_settings
+from app.cli.options import JSON
+from app.cli.output import WholeNumber
+from app.cli.session import print_json, read_settings, with_services
 from app.logs import configure_logging
 
 
@@ -42,3 +43,35 @@ def serve(workers: int | None) -> None:
         supervisor.serve(settings, say, signals)
     except supervisor.StartFailed as error:
         raise click.ClickException(str(error)) from None
+
+
+@click.command()
+def compact() -> None:
+    """Seal audit streams into segments until Ctrl-C or SIGTERM.
+
+    `remit serve` already runs one. Further compactors, here or on other machines, do no harm and take over if it dies.
+    """
+    from app.serve import compactor
+
+    settings = read_settings()
+    configure_logging(settings.log_level, settings.log_format)
+    compactor.compact(settings)
+
+
+@click.command()
+@JSON
+def doctor(as_json: bool) -> None:
+    """Check the store and print the risks. Exit code 1 if it must not be used as it is."""
+    from app.health.doctor import Severity, check_up
+
+    settings = read_settings()
+    private = settings.redis_url is None
+    has_secret = private or settings.secret is not None
+    findings = with_services(lambda services: check_up(services.client, private=private, has_secret=has_secret))
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
+    if any(finding.severity is Severity.BROKEN for finding in findings):
+        raise SystemExit(1)

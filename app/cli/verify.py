@@ -68,7 +68,7 @@ def verify_log(
 
     async def verify(services: "Services") -> Verification:
         from app.audit.archive import Archive, ArchiveAltered
-        from app.webhooks.notices import note_finding
+        from app.webhooks.records import note_finding
 
         workspace_id = await services.workspaces.find(workspace)
         try:

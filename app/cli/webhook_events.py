@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import JSON, WORKSPACE, Uuid
+from app.cli.output import counted, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import counted, print_table
 
 if TYPE_CHECKING:
     from app.replica import Services

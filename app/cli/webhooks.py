@@ -6,10 +6,9 @@ import click
 from msgspec import UNSET
 
 from app.cli.groups import CommandGroup
-from app.cli.numbers import Share
 from app.cli.options import JSON, WORKSPACE, Duration
+from app.cli.output import Share, print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 from app.cli.webhook_events import WEBHOOK, list_events, retry_events
 from app.model.webhooks import DeniedFilter, WebhookEvent, WebhookFormat
 from app.views.webhooks import WebhookView

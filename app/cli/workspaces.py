@@ -6,8 +6,8 @@ import click
 
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME
+from app.cli.output import print_table
 from app.cli.session import print_json, with_services
-from app.cli.tables import print_table
 
 if TYPE_CHECKING:
     from app.replica import Services

@@ -6,7 +6,7 @@ from typing import Any
 from litestar import Request
 
 from app.errors import Invalid
-from app.model.versions import Versions
+from app.store.optimistic import Versions
 
 Tags = frozenset[str] | None
 """The contents of the tags in If-Match, without quotes; None = any."""

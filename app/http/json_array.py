@@ -7,7 +7,7 @@ import msgspec
 from litestar import MediaType, Response
 from litestar.response import Stream
 
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 
 _STEP_BYTES = 64 * 1024
 """How many bytes of an answer are encoded in one step of the loop, in less than a millisecond."""

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 from app.errors import TooManyRequests
+from app.fairness.request_rates import Allowance
 from app.http.answers import Header
 from app.http.authentication import known_caller, require_not_locked_out
 from app.replica import Services
-from app.throttling.request_rate import Allowance
 
 
 def has_bounds(services: Services) -> bool:

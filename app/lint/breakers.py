@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.lint.tool_patterns import first_not_within
 from app.lint.warnings import Code, PolicyWarning
-from app.model.breakers import BreakerAction
 from app.model.policies import Policy
+from app.model.quotas import BreakerAction
 from app.model.rules import DenialCounted
 
 _Placed = tuple[str, int, DenialCounted]

@@ -1,4 +1,4 @@
-"""Approvals: what people are asked, what they answer, and what their answer permits."""
+"""Approvals: what a rule demands of them, what people are asked and answer, and what their answer permits."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,6 +9,28 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
+
+DEFAULT_SECONDS = 900
+Seconds = Annotated[int, Meta(ge=60, le=604_800)]
+
+
+class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a rule that escalates demands of an approval, and what the approval permits.
+
+    expires_seconds: How long it waits for a decision, in seconds; 900 if left out.
+    approvals: How many people must approve, each with a key of their own; 1 if left out.
+    valid_seconds: How long an approval can be used, in seconds; 900 if left out.
+    max_uses: How many calls with exactly the same arguments an approval permits; 1 if left out.
+    """
+
+    expires_seconds: Seconds = DEFAULT_SECONDS
+    approvals: Annotated[int, Meta(ge=1, le=5)] = 1
+    valid_seconds: Seconds = DEFAULT_SECONDS
+    max_uses: Annotated[int, Meta(ge=1, le=1000)] = 1
+
+
+DEFAULT_TERMS = ApprovalTerms()
+
 
 _asked = msgspec.json.Decoder(dict[str, str])
 _BEGINS = {"version": "1", "requests": "1"}

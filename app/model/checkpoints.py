@@ -128,3 +128,11 @@ class Verification(Struct, frozen=True, kw_only=True):
     changes: int = 0
     checked: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+
+
+class FaultFound(Exception):
+    """Something in the log is not what was written; the finding says where and what is wrong."""
+
+    def __init__(self, fault: Fault, segment: int, message: str, part: Part = Part.SEGMENTS) -> None:
+        super().__init__(message)
+        self.finding = Finding(fault, segment, message, part)

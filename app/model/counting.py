@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import UNSET
 
-from app.model.breakers import DenialBreaker
-from app.model.quotas import Budget, RateLimit
+from app.model.quotas import Budget, DenialBreaker, RateLimit
 from app.model.rules import Budgeted, DenialCounted, PolicyRule, RateLimited, Sequenced
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from app.model.approval_terms import DEFAULT_TERMS, ApprovalTerms
+from app.model.approvals import DEFAULT_TERMS, ApprovalTerms
 from app.model.rules import PolicyRule
 
 _OF_CONTEXT = "context"

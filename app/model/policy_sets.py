@@ -1,4 +1,4 @@
-"""Policy sets: all of an agent's, a group's or the workspace's policies, and the effect of writing one."""
+"""Policy sets, the effect of writing one, and how often a shadow policy would have changed the result."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from app.model.agents import GroupName
-from app.model.fields import AgentId, CreatedAt, Id, UpdatedAt
+from app.model.decisions import Result
+from app.model.fields import AgentId, Count, CreatedAt, Id, UpdatedAt
 from app.model.ids import canonical_uuid
 from app.model.policies import Policy, PolicyKind, evaluation_order, require_kind, require_owner
 from app.model.text import FieldError
@@ -209,3 +210,23 @@ def _became(policy: Policy, entry: PolicyEntry) -> Policy:
 def _fields_of(entry: PolicyEntry) -> dict[str, Any]:
     """The entry's fields of its policy."""
     return {name: getattr(entry, name) for name in _SET} | {"rules": tuple(entry.rules)}
+
+
+class DivergenceCount(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How many calls with one result would have had another.
+
+    result: The actual result.
+    shadow_result: The result if the shadow policies had been enforced.
+    count: How many calls.
+    """
+
+    result: Result
+    shadow_result: Result
+    count: Count
+
+
+class PolicyDivergence(Struct, frozen=True):
+    """A policy, and the calls whose result it would have changed since its last change."""
+
+    policy: Policy
+    counts: tuple[DivergenceCount, ...]

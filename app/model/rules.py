@@ -11,14 +11,12 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.model.approval_terms import ApprovalTerms
-from app.model.breakers import BreakerAction, DenialBreaker
+from app.model.approvals import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
-from app.model.quotas import Budget, RateLimit
-from app.model.schemas import SchemaError, compile_schema
-from app.model.sequences import CallSequence
+from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
+from app.model.sequences import CallSequence, ToolPattern, require_patterns
 from app.model.text import FieldError
-from app.model.tool_patterns import ToolPattern, require_patterns
+from app.schemas.json_schema import SchemaError, compile_schema
 
 MAX_RULES = 50
 

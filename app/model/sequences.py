@@ -1,11 +1,34 @@
-"""Sequence conditions: calls that a session must have been allowed before, and calls that it must not."""
+"""Patterns of tools, and sequence conditions: calls that a session must have been allowed before, or must not."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.model.text import FieldError, require_tool_name
-from app.model.tool_patterns import ToolPattern, require_patterns
+from app.model.text import NOT_IN_TOOLS, FieldError, require_tool_name
+
+_CHARACTER = f"[^*{NOT_IN_TOOLS}]"
+ToolPattern = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=255,
+        extra_json_schema={"pattern": rf"^(\*|{_CHARACTER}( ?{_CHARACTER})*( ?\*)?)$", "not": {"const": ".*"}},
+    ),
+]
+
+
+def require_patterns(field: str, patterns: Sequence[str]) -> None:
+    """Raise FieldError at the first pattern with a star in the wrong place. field: the list that holds the patterns."""
+    if "*" not in "".join(patterns):
+        return  # plain names, of which there may be a thousand, need not be checked one by one
+    for index, pattern in enumerate(patterns):
+        if "*" in pattern[:-1]:
+            message = f'"{pattern}": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else'
+            raise FieldError(f"{field}[{index}]", message)
+        if pattern == ".*":
+            raise FieldError(f"{field}[{index}]", '".*" covers names that begin with a dot; write `*` for every tool')
+
 
 MARK_SECONDS = 2_678_400
 """31 days: how long an allowed call counts if the rule does not say."""

@@ -14,6 +14,7 @@ from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Pl
 from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.policies import Policy, PolicyKind, evaluation_order
+from app.pdp.clauses import covers
 from app.pdp.compiled_rules import CompiledRule, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import ANY_SIZE, quick_size
@@ -21,7 +22,6 @@ from app.pdp.policy_views import CompiledPolicy, PolicyView, Verdicts, policy_vi
 from app.pdp.quotas import OpenQuota, open_quotas, plan_of
 from app.pdp.relations import NOTHING
 from app.pdp.shadow import ShadowPolicies
-from app.pdp.tools import covers
 
 _MIN_VIEWS, _MAX_VIEWS = 4, 256
 _MAX_VIEW_PARTS = 100_000

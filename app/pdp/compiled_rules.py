@@ -4,13 +4,12 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from app.model.breakers import BreakerAction, DenialBreaker
 from app.model.constraints import named_constraints
 from app.model.counting import quota_fingerprints
 from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
 from app.model.marks import soft
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
-from app.model.quotas import Budget
+from app.model.quotas import BreakerAction, Budget, DenialBreaker
 from app.model.rules import (
     ApprovalRequired,
     Budgeted,
@@ -24,14 +23,14 @@ from app.model.rules import (
     TimeBased,
     ToolAllowlist,
 )
-from app.model.schemas import compile_schema
+from app.pdp.clauses import covers
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict, compile_circumstances, compile_constraint, schema_check
 from app.pdp.costs import Cost, cost_of, cost_of_schema
 from app.pdp.quotas import OpenQuota
 from app.pdp.sequences import no_session, session_checks
 from app.pdp.time_windows import TimeCheck, compile_time_window
-from app.pdp.tools import covers
 from app.pdp.varying_quotas import VaryingQuota, varying_quota
+from app.schemas.json_schema import compile_schema
 
 _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 

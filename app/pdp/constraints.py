@@ -9,11 +9,11 @@ from app.cancellation import raise_if_cancelled
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
-from app.model.credentials import REDACTED
-from app.model.schemas import Schema, TooMuchWork
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
+from app.redaction.credentials import REDACTED
+from app.schemas.json_schema import Schema, TooMuchWork
 
 Check = Callable[[Json, Json], str | None]
 """Takes parameters and context; None if they satisfy the constraint, else the reason why not."""

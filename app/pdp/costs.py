@@ -7,8 +7,8 @@ from msgspec import UNSET, Struct
 from app.canonical.value_paths import EACH, MAX_PARTS
 from app.model.constraints import Constraint
 from app.model.decisions import Result
-from app.model.patterns import compile_regex
-from app.model.schemas import Schema
+from app.schemas.json_schema import Schema
+from app.schemas.patterns import compile_regex
 
 ANY_SIZE = 1 << 62
 

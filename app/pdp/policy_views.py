@@ -7,10 +7,10 @@ from msgspec import Struct
 from app.model.decisions import Outcome, Result
 from app.model.policies import Policy
 from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
+from app.pdp.clauses import covers
 from app.pdp.compiled_rules import CompiledRule, Condition
 from app.pdp.constraints import Verdict
 from app.pdp.quotas import OpenQuota
-from app.pdp.tools import covers
 
 Verdicts = Mapping[int, Verdict]
 """The rules that have a `when` or `unless`, by their identity."""

@@ -13,12 +13,12 @@ from msgspec.structs import asdict, replace
 from app.model.decisions import AuthorizeRequest, Check, Plan
 from app.model.explanations import Part
 from app.model.policies import Policy, PolicyKind, evaluation_order
+from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent, ToolView
 from app.pdp.compiled_rules import CompiledRule, Condition
 from app.pdp.decide import decide
 from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import settled_quotas
-from app.pdp.tools import covering
 
 NOT_COVERED = "does not cover the tool"
 COUNTS_DENIALS = "counts the call if it is denied"

@@ -8,9 +8,9 @@ from msgspec import UNSET
 
 from app.cancellation import raise_if_cancelled
 from app.model.constraints import Constraint, JsonType, Scalar
-from app.model.patterns import compile_regex
 from app.pdp.canonical_tests import canonical_tests
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
+from app.schemas.patterns import compile_regex
 
 _encode = msgspec.json.encode
 

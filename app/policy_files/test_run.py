@@ -19,7 +19,7 @@ from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
 from app.replay.seen_call import SeenCall
 from app.replay.sides import Side
-from app.replay.timeline import Room, Timeline
+from app.replay.spans import Room, Timeline
 
 _AGENT = "the tested agent"
 _encode = msgspec.json.encode

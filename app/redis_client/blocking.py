@@ -6,7 +6,7 @@ from typing import Any
 from redis import exceptions
 
 from app.errors import StoreUnavailable
-from app.redis_client.faults import describe_fault
+from app.redis_client.replies import describe_fault
 from app.redis_client.urls import StoreUrl, open_cluster, open_redis
 
 BLOCK_MS = 20_000

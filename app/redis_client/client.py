@@ -11,9 +11,7 @@ from redis.client import NEVER_DECODE
 
 from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
-from app.redis_client.faults import describe_fault, is_foreign
-from app.redis_client.foreign_data import ForeignData
-from app.redis_client.replies import check_reply
+from app.redis_client.replies import ForeignData, check_reply, describe_fault, is_foreign
 from app.redis_client.scripts import READ_SNAPSHOT, Script
 
 log = logging.getLogger(__name__)

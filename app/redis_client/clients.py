@@ -72,3 +72,9 @@ def open_client(url: str, timeout_ms: int, *, prompt: bool = False, wait_replica
         at_once = _DECISIONS_AT_ONCE if prompt else AT_ONCE
         return kind(Cluster(open_cluster(where, timeout_s, at_once)), timeout_s, at_once, wait_replicas)
     return kind(open_redis(where, timeout_s, AT_ONCE), timeout_s, wait_replicas=wait_replicas)
+
+
+async def store_time_ms(client: Client) -> int:
+    """The store's clock, ms since the epoch."""
+    seconds, microseconds = await client.call("TIME")
+    return int(seconds) * 1000 + int(microseconds) // 1000

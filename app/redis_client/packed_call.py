@@ -1,13 +1,13 @@
-"""Script calls whose fixed arguments are packed only once."""
+"""Script calls whose fixed arguments are packed only once, and what runs them: a connection or a client."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import hiredis
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
-from app.redis_client.foreign_data import ForeignData
+from app.redis_client.replies import ForeignData
 from app.redis_client.scripts import Script
 
 Send = Callable[[bytes], Awaitable[Any]]
@@ -57,3 +57,17 @@ def pack(command: Sequence[Value]) -> bytes:
 def words(*values: Value) -> bytes:
     """The words of a command in the wire format, without the number of words that precedes them."""
     return pack(values).partition(b"\r\n")[2]
+
+
+class ScriptRunner(Protocol):
+    """Runs a script or a command and gives its reply. Raises StoreUnavailable if there is no reply.
+
+    prepare: returns a function that calls the script with `varying` arguments, followed by the `settled` ones.
+    distrust: replies no longer match commands; give up the connections and open new ones.
+    """
+
+    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> ScriptCall: ...
+
+    def call(self, *args: Value) -> Awaitable[Any]: ...
+
+    async def distrust(self) -> None: ...

@@ -1,9 +1,15 @@
-"""Replies of the store in the form that callers use."""
+"""Replies of the store in the form that callers use: records, failures, and data that Remit did not write."""
 
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+from redis import exceptions
+
 from app.errors import StoreUnavailable
-from app.redis_client.foreign_data import number_of
 from app.redis_client.scripts import Script
 
 _DIGITS = 18
@@ -42,3 +48,57 @@ def check_reply(script: Script, reply: Any) -> list[Any]:
 def is_reply(script: Script, reply: Any) -> bool:
     """Whether the script can give this reply."""
     return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
+
+
+_WRONG_TYPE = re.compile(r"(?:.* of pipeline caused error: [(']*)?WRONGTYPE ", re.DOTALL).match
+
+_denied_in_script = re.compile("The user executing the script can't run |ACL failure in script").search
+"""The words of Redis 7.0 and of Valkey; both give the code ERR."""
+
+
+def describe_fault(error: BaseException) -> str:
+    """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
+    if _denied_in_script(str(error)):
+        return "The store's user may not run a command of a script (NOPERM); what the script did before is not undone"
+    text = str(error).partition(" ")[0]
+    # redis-py removes the code if it has a class for it.
+    code = getattr(error, "status_code", None) or (text if text.isupper() else type(error).__name__)
+    if isinstance(error, exceptions.ResponseError) or code is text:
+        return f"The store refused the command ({code}); nothing was done"
+    return f"The store did not answer ({type(error).__name__}); whether it did what was asked is not known"
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Whether the store reports that a key has the wrong type for the command."""
+    return isinstance(error, exceptions.ResponseError) and _WRONG_TYPE(str(error)) is not None
+
+
+log = logging.getLogger(__name__)
+
+_is_number = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
+_LARGEST = 253_402_300_799_999
+"""The last ms of the year 9999, after which no time can be written; no count comes near it."""
+
+
+class ForeignData(StoreUnavailable):
+    """A key holds what Remit does not write: another type, bytes that are not UTF-8, or an unreadable record."""
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Raise ForeignData if what is read inside is not as Remit writes it, so that nothing is decided on it.
+
+    what: the record, for people.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, OverflowError, msgspec.MsgspecError) as error:
+        log.warning("%s cannot be read: %s: %s", what, type(error).__name__, error)
+        raise ForeignData(f"{what} in the store is not as Remit writes it; nothing was done") from error
+
+
+def number_of(text: str) -> int:
+    """A count, or a time in ms, as Remit stores it. Raises ValueError for anything else."""
+    if not _is_number(text) or int(text) > _LARGEST:
+        raise ValueError(f"{text[:20]!r} is no count and no time")
+    return int(text)

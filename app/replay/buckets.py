@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 from app.model.decisions import Quota
 from app.model.quotas import MAX_LIVE
-from app.replay.timeline import Room, Timeline
+from app.replay.spans import Room, Timeline
 
 _US_PER_MS = 1000
 _TOTALS = 1 << 60

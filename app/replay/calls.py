@@ -11,12 +11,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from app.canonical.value_paths import EACH
 from app.model.constraints import Constraint
 from app.model.counting import limit_of
-from app.model.credentials import REDACTED
 from app.model.decision_codes import AGENT_IS
 from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.quotas import Budget
 from app.model.rules import ParameterSchema, PolicyRule, Sequenced, constraints_of
 from app.model.times import parse_time_ms
+from app.redaction.credentials import REDACTED
 
 _TO_THE_MINUTE = 17
 _HOLDERS = ("parameters", "context")

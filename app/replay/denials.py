@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from itertools import islice, takewhile
 
-from app.model.breakers import MAX_DENIALS
 from app.model.decisions import DenialCount
-from app.replay.timeline import Room, Timeline
+from app.model.quotas import MAX_DENIALS
+from app.replay.spans import Room, Timeline
 
 _US_PER_MS = 1000
 _Breaker = tuple[str, str]

@@ -13,8 +13,7 @@ from app.model.changes import Change, ResourceType
 from app.model.marks import shared_marks
 from app.model.past_states import Past, PastState
 from app.model.policies import Policy, off_in_shadow
-from app.replay.counted import counting_rules
-from app.replay.spans import EVER, Place, Since, Span, order_of, since_of
+from app.replay.spans import EVER, Place, Since, Span, counting_rules, order_of, since_of
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", Agent, Policy)

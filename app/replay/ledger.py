@@ -6,11 +6,10 @@ from app.model.decision_codes import AGENT_IS
 from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Quota, Result
 from app.model.marks import MAX_SESSIONS
 from app.replay.buckets import Buckets
-from app.replay.counted import Limit
 from app.replay.denials import Denials
 from app.replay.seen_call import SeenCall
 from app.replay.sessions import Sessions
-from app.replay.timeline import Room, Timeline
+from app.replay.spans import Limit, Room, Timeline
 
 _TOO_MANY = Outcome(
     Result.DENIED, None, None, f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already"

@@ -15,14 +15,12 @@ from app.model.replays import ReplayReport, ReplayTask
 from app.model.times import rfc3339
 from app.pdp.constraints import IsSecret
 from app.replay.calls import LoggedCall, decode_call
-from app.replay.counted import Limit, breakers_of, limits_of, mark_names
 from app.replay.flips import Findings, Recorded
 from app.replay.history import History, owner_of
 from app.replay.ledger import Ledger
 from app.replay.seen_call import SeenCall
 from app.replay.sides import GovernedSpan, Side, Sides
-from app.replay.spans import Place
-from app.replay.timeline import Room, Timeline
+from app.replay.spans import Limit, Place, Room, Timeline, breakers_of, limits_of, mark_names
 
 
 class _Entry(NamedTuple):

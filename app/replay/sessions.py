@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from app.model.decisions import HistoryCheck, Mark
 from app.model.marks import MAX_SESSIONS
-from app.replay.timeline import Room, Timeline
+from app.replay.spans import Room, Timeline
 
 _US_PER_MS = 1000
 _NEVER = -(1 << 60)

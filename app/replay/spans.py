@@ -1,12 +1,71 @@
-"""Times of changes in the order of the log, and the spans between changes."""
+"""Times of changes in the order of the log, the spans between changes, and what policies count in them."""
 
+from collections.abc import Iterable
+from enum import Enum
 from typing import NamedTuple
 
 from msgspec import UNSET
 
 from app.model.changes import Change
+from app.model.counting import breaker_fingerprints, limit_fingerprints
+from app.model.marks import longest_shared, marks_of, own_marks, shared_marks
 from app.model.policies import Policy
 from app.model.times import parse_time_ms
+
+Limit = tuple[str, str]
+"""A policy's id and a rule's fingerprint."""
+
+
+def mark_names(policies: Iterable[Policy]) -> set[str]:
+    """The names of all marks that these policies need."""
+    policies = list(policies)
+    shared = longest_shared(frozenset[str]().union(*map(shared_marks, policies)))
+    return {mark.name for mark in marks_of(shared, own_marks(policies)).values()}
+
+
+def limits_of(policies: Iterable[Policy]) -> set[Limit]:
+    return {(policy.id, fingerprint) for policy in policies for fingerprint in counting_rules(policy)}
+
+
+def breakers_of(policies: Iterable[Policy]) -> set[Limit]:
+    return {(policy.id, fingerprint) for policy in policies for fingerprint in breaker_fingerprints(policy.rules)}
+
+
+def counting_rules(policy: Policy | None) -> set[str]:
+    """The fingerprints of the policy's limits."""
+    return set() if policy is None else set(limit_fingerprints(policy.rules))
+
+
+class Room(Enum):
+    """Whether a quota has room for a call."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+    CROWDED = "crowded"
+    """The rule has as many live buckets as one agent may have."""
+
+
+class Timeline:
+    """The time by which quotas count: it never runs backwards, even when the store's clock did.
+
+    now_ms: the current time. slack_ms: the possible error of a duration, beyond the millisecond to which the log
+    rounds: 1 ms for each time that the clock stepped back.
+    """
+
+    def __init__(self) -> None:
+        self._latest_ms = 0
+        self._skew_ms = 0
+        self.slack_ms = 0
+        self.now_ms = 0
+
+    def advance(self, time_ms: int) -> None:
+        """Move on to the next entry, which was made at this time by the store's clock."""
+        if time_ms < self._latest_ms:
+            self._skew_ms += self._latest_ms - time_ms
+            self.slack_ms += 1
+        self._latest_ms = time_ms
+        self.now_ms = time_ms + self._skew_ms
 
 
 class Since(NamedTuple):

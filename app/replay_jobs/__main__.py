@@ -10,8 +10,8 @@ import msgspec
 from app.audit.log import AuditLog
 from app.errors import AppError
 from app.model.ids import Ids
-from app.model.redaction import Redactor
 from app.model.replays import ReplayLine, ReplayTask
+from app.redaction.redactor import Redactor
 from app.redis_client.clients import open_client
 from app.replay_jobs.replayer import Replayer
 from app.settings import Settings

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from app.audit.log import AuditLog
 from app.errors import Invalid
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.changes import Change, ChangeQuery
 from app.model.counting import limit_of
 from app.model.policies import Policy

@@ -13,12 +13,12 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.compactor import Compactor
 from app.audit.verification_rounds import VerificationRounds
 from app.model.ids import Ids
-from app.model.signer import Signer
+from app.redaction.signer import Signer
 from app.redis_client.clients import open_client
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings
 from app.webhooks.delivery import Delivery
-from app.webhooks.notices import note_finding
+from app.webhooks.records import note_finding
 from app.webhooks.secrets import Secrets
 from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from app.health.doctor import OLDEST
 from app.settings import SettingsError
-from app.store.doctor import OLDEST
 
 _RECORD = "server"
 _NAMES = ("redis-server", "valkey-server")

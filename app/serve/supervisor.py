@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from app.health.doctor import Severity, check_up
 from app.replica import open_services
 from app.serve.children import Children
 from app.serve.data_lock import holder_of, in_use
@@ -23,7 +24,6 @@ from app.serve.embedded_store import EmbeddedStore
 from app.serve.signals import TICK_SECONDS, Signals, Told
 from app.serve.tracing import require_tracing
 from app.settings import LAST_PORT, Settings, SettingsError
-from app.store.doctor import Severity, check_up
 from app.store.workspaces import DEFAULT
 
 _BACKLOG = 2048

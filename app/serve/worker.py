@@ -1,4 +1,4 @@
-"""One replica: two processes, its fast and its slow lane (`app/lane.py`), that serve a socket passed to it.
+"""One replica: two processes, its fast and its slow lane (`app/lanes/lane.py`), that serve a socket passed to it.
 
 Called by the supervisor as `app.serve.worker <socket> <metrics> <rows> <row>`: descriptors of the listening socket and
 of the metrics' shared memory, the number of rows in that, and the first of this replica's two rows. What it loads is
@@ -20,16 +20,16 @@ import uvicorn
 from app.gc_freeze import freeze_heap
 from app.http.protocol.connections import Connections
 from app.http.protocol.http_protocol import HttpProtocol
-from app.lane import Lane, MovedConnection
+from app.lanes.forks import forked
+from app.lanes.heartbeats import Heartbeats
+from app.lanes.lane import Lane, MovedConnection
+from app.lanes.scheduling import let_others_go_first, take_short_turns
 from app.logs import configure_logging
 from app.main import create_app
 from app.metrics import Metrics
 from app.replica import shared_limits
 from app.serve.children import DRAIN_SECONDS
-from app.serve.forks import forked
-from app.serve.heartbeats import Heartbeats
 from app.serve.listeners import accept_again, drain_accept_queue
-from app.serve.scheduling import let_others_go_first, take_short_turns
 from app.serve.tracing import traced
 from app.settings import Settings
 

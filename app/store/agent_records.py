@@ -4,7 +4,7 @@ import msgspec
 
 from app.model.agents import Agent, AgentStatus, Trip
 from app.redis_client.client import Value
-from app.redis_client.foreign_data import number_of, reading
+from app.redis_client.replies import number_of, reading
 
 _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 

@@ -7,22 +7,21 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, AgentStatus
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids, canonical_uuid
 from app.model.marks import shared_marks
-from app.model.versions import Versions
-from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
-from app.redis_client.store_time import store_time_ms
 from app.store.agent_records import agent_of, fields_of
 from app.store.changes import change_keys, require_actor
 from app.store.governed_agents import GovernedAgent, read_governed_agent
 from app.store.keyspace import Keyspace
-from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room, require_version
+from app.store.limits import WorkspaceLimits
+from app.store.optimistic import ATTEMPTS, Versions, contended, overtaken, require_room, require_version
 from app.store.paging import read_page, read_records
 from app.store.policy_records import bucket_keys
 

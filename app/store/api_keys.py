@@ -8,14 +8,13 @@ from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
 from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
-from app.model.workspace_limits import NO_LIMIT, WorkspaceLimits
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record, check_reply, number_or_none
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import as_record, check_reply, number_of, number_or_none, reading
 from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace, key_pointer
+from app.store.limits import NO_LIMIT, WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_page, read_records
 

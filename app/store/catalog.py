@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from app.errors import LimitReached, ToolNotFound, VersionConflict
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.catalog import (
     CatalogChange,
     CatalogState,
@@ -20,15 +20,13 @@ from app.model.catalog import (
 )
 from app.model.changes import CONSOLE
 from app.model.text import FieldError, require_tool_name
-from app.model.versions import Versions
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import reading
-from app.redis_client.replies import as_record, check_reply
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import as_record, check_reply, reading
 from app.redis_client.scripts import PUT_CATALOG
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
-from app.store.optimistic import ATTEMPTS, contended, require_version
+from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
 
 MAX_SEEN = 1_000
 """How many names from the log are kept; beyond that, the oldest are dropped."""

@@ -13,8 +13,7 @@ from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import LAST_MS, rfc3339
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record
+from app.redis_client.replies import as_record, number_of, reading
 from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from app.errors import PolicyNotFound
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.decisions import Result
-from app.model.divergences import DivergenceCount, PolicyDivergence
+from app.model.policy_sets import DivergenceCount, PolicyDivergence
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record
+from app.redis_client.replies import as_record, number_of, reading
 from app.store.keyspace import Keyspace
 from app.store.policy_records import policies_of
 

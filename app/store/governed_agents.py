@@ -5,14 +5,13 @@ import time
 from msgspec import Struct
 
 from app.errors import AgentNotFound
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.decisions import Tokens
 from app.model.marks import longest_shared
 from app.model.policies import Policy
 from app.redis_client.client import Client
-from app.redis_client.foreign_data import ForeignData, reading
-from app.redis_client.replies import as_record
+from app.redis_client.replies import ForeignData, as_record, reading
 from app.store.agent_records import agent_of
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended

@@ -1,10 +1,13 @@
-"""Optimistic concurrency: version checks, limits, retries."""
+"""Optimistic concurrency: the versions that a change may replace, limits, retries."""
 
 import asyncio
 from typing import NoReturn
 
 from app.errors import LimitReached, StoreUnavailable, VersionConflict
-from app.model.versions import Versions
+
+Versions = frozenset[int] | None
+"""The versions that a change may replace; None = any."""
+
 
 ATTEMPTS = 8
 """How often a change is attempted if others keep changing the same record."""

@@ -7,10 +7,9 @@ from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import check_reply
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import check_reply, number_of, reading
 from app.redis_client.scripts import RECORD_OUTCOME
-from app.redis_client.store_time import store_time_ms
 from app.store.keyspace import Keyspace
 
 

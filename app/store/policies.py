@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid, PolicyNotFound
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import group_digest
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
@@ -15,15 +15,14 @@ from app.model.marks import shared_marks
 from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner, with_changes
 from app.model.rules import PolicyRule
 from app.model.text import FieldError
-from app.model.versions import Versions
-from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import DELETE_POLICY
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import require_actor
 from app.store.keyspace import Keyspace
-from app.store.optimistic import ATTEMPTS, contended, overtaken, require_version
+from app.store.limits import WorkspaceLimits
+from app.store.optimistic import ATTEMPTS, Versions, contended, overtaken, require_version
 from app.store.paging import read_page, read_records
 from app.store.policy_keys import policy_called
 from app.store.policy_owners import owner_called, owner_of

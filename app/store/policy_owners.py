@@ -6,8 +6,8 @@ from app.errors import AgentNotFound, LimitReached
 from app.model.agents import group_digest
 from app.model.marks import MAX_SHARED_MARKS
 from app.model.policies import Policy
-from app.model.workspace_limits import WorkspaceLimits
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.optimistic import require_room
 
 WORKSPACE_TOKEN = "workspace"  # noqa: S105 - a field of `commits`: the version token of the workspace's policies

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from app.fair_thread_pool import FairThreadPool
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
+from app.fairness.thread_pool import FairThreadPool
 from app.model.counting import limit_fingerprints
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule, compiles_much
-from app.redis_client.foreign_data import number_of, reading
+from app.redis_client.replies import number_of, reading
 from app.store.keyspace import Keyspace
 
 _STEP_BYTES = 64 * 1024

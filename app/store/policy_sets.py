@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.changes import CONSOLE, snapshots
 from app.model.counting import rate_limit_count
 from app.model.ids import Ids
@@ -26,13 +26,13 @@ from app.model.policy_sets import (
     UnknownPolicy,
     settle,
 )
-from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import PUT_POLICIES
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room
 from app.store.policy_owners import Owner, owner_called
 from app.store.policy_records import bucket_keys, mode_fields, policies_of, totals_of

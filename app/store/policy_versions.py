@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Sequence
 from msgspec.structs import replace
 
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.changes import CONSOLE, Change, ChangeKind, PolicyVersion
 from app.model.past_states import PastState, past_policy
 from app.model.policies import Policy
-from app.model.versions import Versions
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.store.changes import change_of, change_time_ms
 from app.store.keyspace import Keyspace
+from app.store.optimistic import Versions
 from app.store.policies import Policies
 from app.store.policy_records import policies_of
 

@@ -10,12 +10,12 @@ from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import Policy
-from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.client import Client, Value
 from app.redis_client.replies import check_reply
 from app.redis_client.scripts import PUT_POLICY
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.optimistic import overtaken, require_room
 from app.store.policy_keys import UNCHANGED, token_without
 from app.store.policy_owners import Owner, owner_of

@@ -7,7 +7,7 @@ from app.errors import Invalid
 from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
 from app.model.ids import Ids
 from app.redis_client.client import Client
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 

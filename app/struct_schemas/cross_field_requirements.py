@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from app.model.breakers import BreakerAction
 from app.model.constraints import Circumstances, Constraint, Operand
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.policy_sets import PolicyEntry
+from app.model.quotas import BreakerAction
 from app.model.rules import (
     ApprovalRequired,
     Budgeted,

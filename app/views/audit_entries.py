@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.decision_codes import code_from
 from app.model.decisions import Result, RuleRef
 

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from app.model.divergences import DivergenceCount, PolicyDivergence
 from app.model.fields import Count, Id, Timestamp, VersionNumber
 from app.model.policies import PolicyMode
+from app.model.policy_sets import DivergenceCount, PolicyDivergence
 from app.model.times import rfc3339
 
 

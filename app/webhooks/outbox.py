@@ -6,13 +6,12 @@ from typing import Any
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
-from app.loop_turns import take_turn
+from app.fairness.loop_turns import take_turn
 from app.model.webhooks import OF_LOG, Webhook
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record, check_reply
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import as_record, check_reply, number_of, reading
 from app.redis_client.scripts import ADVANCE_OUTBOX
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.webhooks.attempts import Attempts, attempts_of

@@ -1,10 +1,12 @@
-"""Converts between a webhook's record in the store and its struct, and names its keys."""
+"""A webhook's record in the store and its struct; keys; and events that come from neither an entry nor a change."""
 
 import msgspec
 
+from app.model.checkpoints import Finding
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret
-from app.redis_client.client import Value
-from app.redis_client.foreign_data import number_of, reading
+from app.redis_client.client import Client, Value
+from app.redis_client.replies import number_of, reading
+from app.redis_client.scripts import NOTE_FINDING
 from app.store.keyspace import Keyspace
 
 _secrets = msgspec.json.Decoder(tuple[WebhookSecret, ...])
@@ -43,3 +45,11 @@ def fields_of(webhook: Webhook) -> list[Value]:
     fields += ["format", webhook.format.value, "enabled", int(webhook.enabled)]
     fields += ["secrets", msgspec.json.encode(webhook.secrets)]
     return fields if webhook.denied is None else [*fields, "denied", msgspec.json.encode(webhook.denied)]
+
+
+_KEPT = 1_000
+
+
+async def note_finding(client: Client, workspace_id: str, finding: Finding) -> None:
+    """Notify webhooks that the log is not what was sealed; once, however often the same finding recurs."""
+    await client.run(NOTE_FINDING, [Keyspace(workspace_id).notices], [msgspec.json.encode(finding), _KEPT])

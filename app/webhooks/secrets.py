@@ -3,8 +3,8 @@
 import base64
 import secrets
 
-from app.model.signer import Purpose, Signer
 from app.model.webhooks import Webhook, WebhookSecret
+from app.redaction.signer import Purpose, Signer
 
 _BYTES = 32
 

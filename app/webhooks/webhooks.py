@@ -10,16 +10,14 @@ from app.errors import WebhookEventNotFound, WebhookNotFound
 from app.model.changes import CONSOLE, snapshots
 from app.model.ids import Ids
 from app.model.times import rfc3339
-from app.model.versions import Versions
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value
-from app.redis_client.foreign_data import number_of, reading
-from app.redis_client.replies import as_record, check_reply
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import as_record, check_reply, number_of, reading
 from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
-from app.redis_client.store_time import store_time_ms
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
-from app.store.optimistic import ATTEMPTS, contended, require_room, require_version
+from app.store.optimistic import ATTEMPTS, Versions, contended, require_room, require_version
 from app.webhooks.attempts import Unsent, attempts_of
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import TEST, Event

@@ -25,7 +25,7 @@ _RULES = [
         (r"app/redis_client/connection\.py", r"data_received|_refuse", "", REPLY),
         (r"app/redis_client/(pipelined|connection|packed_call)\.py", r"", "", PACK),
         (r"app/(authorize/commit|store/keyspace|redis_client/scripts)\.py|app/model/ids\.py", r"", "", COMMIT),
-        (r"app/(model/redaction|http/api/authorize_body|http/bodies|model/text)\.py", r"", "", DECODE),
+        (r"app/(redaction/redactor|http/api/authorize_body|http/bodies|model/text)\.py", r"", "", DECODE),
         (r"app/(pdp/|authorize/agent_cache|authorize/authorizer)", r"", "", DECIDE),
         (r"app/(http/authentication|authorize/authenticator|model/api_keys)\.py", r"", "", AUTHENTICATE),
         (r"app/http/api/authorize\.py", r"\bof\b|rfc3339", "", ENCODE),

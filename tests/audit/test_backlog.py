@@ -9,8 +9,7 @@ from serving import Service
 from app.audit.backlog import FRESH_SECONDS, SealingLag, SealingWatch
 from app.audit.log import AuditLog
 from app.errors import StoreUnavailable
-from app.redis_client.clients import open_client
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import open_client, store_time_ms
 from app.store.keyspace import WORKSPACES, keyspace_of
 
 

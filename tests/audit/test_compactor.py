@@ -7,7 +7,7 @@ from audit_entries import START_MS, Writer
 
 from app.audit.compactor import Compactor
 from app.audit.lease import LEASE_MS
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 

@@ -9,8 +9,7 @@ import pytest
 from audit_entries import AGENTS, START_MS, Writer, entry_of
 
 from app.audit import scan as audit_scan
-from app.audit.export import export
-from app.audit.log import AuditLog
+from app.audit.log import AuditLog, export
 from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditEntry, AuditQuery

@@ -10,7 +10,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.backlog import SealingWatch
 from app.audit.compactor import Compactor
 from app.audit.verification_rounds import VerificationRounds
-from app.model.signer import UNSIGNED
+from app.redaction.signer import UNSIGNED
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 from app.webhooks.delivery import Delivery

@@ -17,7 +17,7 @@ ANSWER = "answer (app/http/api/authorize.py:1)"
             [LOOP, ANSWER, "Authorizer.authorize (app/authorize/authorizer.py:38)", "decide (app/pdp/decide.py:22)"],
             stages.DECIDE,
         ),
-        ([LOOP, ANSWER, "Redactor._walk (app/model/redaction.py:51)"], stages.DECODE),
+        ([LOOP, ANSWER, "Redactor._walk (app/redaction/redactor.py:51)"], stages.DECODE),
         ([LOOP, ANSWER, "CommitDecision.__call__ (app/authorize/commit.py:66)"], stages.COMMIT),
         ([LOOP, "Connection._flush (app/redis_client/connection.py:71)"], stages.SEND),
         ([LOOP, "Connection.data_received (app/redis_client/connection.py:77)"], stages.REPLY),
@@ -52,7 +52,7 @@ def test_every_file_of_the_hot_path_that_a_rule_names_exists():
         "http/authentication",
         "authorize/authenticator",
         "authorize/agent_cache",
-        "model/redaction",
+        "redaction/redactor",
         "pdp/decide",
     ]
 

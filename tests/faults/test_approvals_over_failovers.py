@@ -19,8 +19,8 @@ from topologies import until
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.model.ids import Ids
-from app.model.signer import Signer
 from app.model.webhooks import WebhookEvent
+from app.redaction.signer import Signer
 from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
 from app.webhooks.delivery import Attempt

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import msgspec
 
 from app.errors import AppError, Detail
+from app.fairness.auth_failures import AuthFailures
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.audit_log import ALIASES, FILTERS, audit_query
@@ -28,14 +29,13 @@ from app.model.checkpoints import Checkpoint
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.ids import canonical_uuid
-from app.model.patterns import compile_regex
 from app.model.policies import Policy
-from app.model.redaction import Redactor
 from app.model.rules import PolicyRule
 from app.model.times import parse_time_ms, rfc3339
 from app.pdp import compile_agent, decide
+from app.redaction.redactor import Redactor
+from app.schemas.patterns import compile_regex
 from app.settings import Settings
-from app.throttling.auth_failures import AuthFailures
 
 _REDACTOR = Redactor(Settings().redact.split(","))
 _AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")

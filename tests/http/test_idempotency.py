@@ -3,8 +3,8 @@
 import pytest
 
 from app.http.api.authorize_body import decode_tool_call
-from app.model.redaction import Redactor
-from app.model.signer import Signer
+from app.redaction.redactor import Redactor
+from app.redaction.signer import Signer
 
 QUESTION = b'{"agent_id":"018bcfe5-6800-7000-8000-00000000000a","tool_name":"pay","parameters":{"pin":"%b"}}'
 

@@ -12,15 +12,15 @@ from approval_steps import SECRET
 from servers import Replica
 from tenants import Tenant
 
+from app.fairness.shares import LargeCalls
 from app.http.api import authorize as hot_path
 from app.http.api.authorize import IN_THE_LOOP_BYTES
 from app.http.api.authorize_body import MAX_CALL_BYTES, MAX_RECORDED_BYTES, decode_tool_call
 from app.http.bodies import MAX_BODY_BYTES
 from app.main import create_app
-from app.model.recording import QUICK_BYTES
-from app.model.signer import Purpose, Signer
+from app.redaction.recording import QUICK_BYTES
+from app.redaction.signer import Purpose, Signer
 from app.settings import Settings
-from app.throttling.large_calls import LargeCalls
 
 BEYOND = "413 PAYLOAD_TOO_LARGE"
 

@@ -29,8 +29,8 @@ from app.http.openapi.document import all_errors, document, sentence_of
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operation import errors_of
 from app.http.openapi.operations import OPERATIONS
-from app.model.redaction import Redactor
 from app.model.text import HIDDEN, FieldError, require_tool_name, require_visible
+from app.redaction.redactor import Redactor
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = document()

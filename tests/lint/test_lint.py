@@ -8,7 +8,7 @@ from app.lint import Code, KnownTools, lint_policies
 from app.lint.tool_patterns import pattern_within, patterns_meet
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
-from app.pdp.tools import covers
+from app.pdp.clauses import covers
 
 SCHEMAS = {
     "refund.create": {

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from app.model.agents import AgentStatus, Trip
-from app.model.breakers import MAX_DENIALS
 from app.model.changes import ChangeQuery
 from app.model.decisions import Decision, DenialCount, Idempotency, Outcome, Plan, Result, RuleRef
+from app.model.quotas import MAX_DENIALS
 from app.store.changes import Changes
 
 OTHER = "018bcfe5-6800-7000-8000-00000000beef"

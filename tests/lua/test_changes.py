@@ -15,8 +15,8 @@ from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.model.times import rfc3339
+from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
-from app.redis_client.store_time import store_time_ms
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes

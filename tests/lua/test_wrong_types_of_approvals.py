@@ -8,19 +8,18 @@ from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
 from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Overtaken
-from app.authorize.store_clock import monotonic_us
 from app.errors import StoreUnavailable
+from app.lanes.lane import monotonic_us
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Tokens
 from app.model.rules import ToolAllowlist
-from app.model.signer import Signer
 from app.model.webhooks import WebhookEvent
+from app.redaction.signer import Signer
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.policies import Policies
-from app.webhooks.notices import note_finding
-from app.webhooks.records import outbox_keys
+from app.webhooks.records import note_finding, outbox_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 

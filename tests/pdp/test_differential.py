@@ -16,10 +16,10 @@ from profiles import examples
 from app.model.constraints import Circumstances, Constraint
 from app.model.rules import TimeWindow
 from app.pdp import decide
+from app.pdp.clauses import covers
 from app.pdp.constraints import compile_circumstances, compile_constraint
 from app.pdp.time_windows import MINUTE_US as MINUTE
 from app.pdp.time_windows import compile_time_window
-from app.pdp.tools import covers
 
 PROFILE = settings(
     max_examples=examples(600),

@@ -19,13 +19,13 @@ from test_on_stores import Workspace
 
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated_calls import EscalatedCalls
-from app.authorize.explainer import Explainer
 from app.authorize.store_clock import StoreClock
+from app.explain.explainer import Explainer
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.explanations import Part
-from app.model.signer import UNSIGNED
 from app.pdp import compile_agent, decide
 from app.pdp.trace import trace
+from app.redaction.signer import UNSIGNED
 from app.redis_client.clients import open_client
 
 PHASES = [Phase.explicit, Phase.generate, Phase.shrink]

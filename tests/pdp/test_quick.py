@@ -8,9 +8,9 @@ from app.http.api.authorize_body import decode_tool_call
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Policy
-from app.model.redaction import Redactor
 from app.model.rules import PolicyRule
 from app.pdp import compile_agent, decide
+from app.redaction.redactor import Redactor
 
 AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")

@@ -9,8 +9,7 @@ from redis.asyncio import Redis
 from app.authorize.authenticator import Authenticator
 from app.errors import ApiKeyExpired, ApiKeyNotFound, Invalid, Unauthorized
 from app.model.api_keys import Scope, digest_of, new_raw_key
-from app.redis_client.clients import open_client
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import open_client, store_time_ms
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 from app.store.workspaces import DEFAULT, Workspaces

@@ -7,7 +7,7 @@ import pytest
 from app.authorize.authenticator import Authenticator
 from app.errors import LastAdminKey
 from app.model.api_keys import Scope
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.store.api_keys import ApiKeys
 
 ADMIN, READ = (Scope.ADMIN,), (Scope.READ,)

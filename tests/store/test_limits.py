@@ -7,10 +7,10 @@ import pytest
 from app.errors import LimitReached
 from app.model.api_keys import Scope, new_raw_key
 from app.model.rules import ToolAllowlist
-from app.model.workspace_limits import WorkspaceLimits
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 from app.store.workspaces import Workspaces
 

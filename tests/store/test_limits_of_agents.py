@@ -12,10 +12,10 @@ from app.model.agents import AgentStatus
 from app.model.counting import rate_limit_count
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
-from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.clients import open_client
 from app.store.agents import Agents
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))

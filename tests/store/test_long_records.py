@@ -3,7 +3,7 @@
 import json
 import threading
 
-from app.fair_thread_pool import FairThreadPool
+from app.fairness.thread_pool import FairThreadPool
 from app.model.catalog import ToolEntry
 from app.model.past_states import PastState
 from app.store import catalog, policy_records

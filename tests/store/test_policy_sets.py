@@ -14,11 +14,11 @@ from app.model.policies import PolicyKind, evaluation_order
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
-from app.model.workspace_limits import WorkspaceLimits
 from app.redis_client.replies import as_record
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 from app.store.policy_records import quota_keys
 from app.store.policy_sets import PolicySets

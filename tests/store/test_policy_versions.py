@@ -9,10 +9,10 @@ from app.model.changes import CONSOLE
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
-from app.model.workspace_limits import WorkspaceLimits
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 from app.store.policy_records import quota_keys
 from app.store.policy_versions import PolicyVersions

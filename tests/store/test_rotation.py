@@ -8,7 +8,7 @@ from app.authorize.authenticator import Authenticator
 from app.errors import ApiKeyExpired, ApiKeyNotFound, Unauthorized
 from app.model.api_keys import Scope
 from app.model.changes import ChangeQuery
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace

@@ -10,8 +10,8 @@ from app.model.decisions import Decision, Tokens
 from app.model.policies import PolicyKind
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist
-from app.model.workspace_limits import WorkspaceLimits
 from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 
 NEVER = [ToolDenylist(tools=["rm"])]

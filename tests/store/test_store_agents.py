@@ -14,7 +14,7 @@ from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.store.governed_agents import GovernedAgent
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies

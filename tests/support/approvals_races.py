@@ -13,8 +13,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.errors import AppError
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
-from app.model.approval_terms import ApprovalTerms
-from app.model.approvals import ApprovalStatus
+from app.model.approvals import ApprovalStatus, ApprovalTerms
 from app.model.ids import Ids
 from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.model.times import parse_time_ms

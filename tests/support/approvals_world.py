@@ -13,18 +13,18 @@ from app.authorize.agent_cache import AgentCache
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated_calls import Bounds, EscalatedCalls
-from app.authorize.store_clock import StoreClock, monotonic_us
+from app.authorize.store_clock import StoreClock
 from app.errors import AppError
+from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
-from app.model.approval_terms import ApprovalTerms
-from app.model.approvals import ApprovalQuery, ApprovalStatus
+from app.model.approvals import ApprovalQuery, ApprovalStatus, ApprovalTerms
 from app.model.decisions import AuthorizeRequest
 from app.model.ids import Ids
 from app.model.rules import ApprovalRequired, ToolAllowlist
-from app.model.signer import Signer
 from app.pdp import compile_agent
+from app.redaction.signer import Signer
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import COMMIT_DECISION
 from app.store.agents import Agents

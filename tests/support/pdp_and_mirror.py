@@ -24,9 +24,9 @@ from app.model.decisions import (
 )
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
-from app.model.redaction import Redactor
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
+from app.redaction.redactor import Redactor
 from app.settings import Settings
 
 REDACTOR = Redactor(Settings().redact.split(","))

@@ -6,7 +6,7 @@ from receivers import Receiver, subscribe
 from servers import Replica, Store
 from tenants import tenant_on
 
-from app.model.signer import Signer
+from app.redaction.signer import Signer
 from app.settings import Settings
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets

@@ -7,8 +7,8 @@ import socket
 import httpcore
 import pytest
 
-from app.model.signer import Signer
 from app.model.webhooks import Webhook, WebhookEvent, WebhookSecret
+from app.redaction.signer import Signer
 from app.settings import Settings
 from app.webhooks.delivery import Delivery
 from app.webhooks.destinations import CheckedBackend, Refused, destination_of, require_public

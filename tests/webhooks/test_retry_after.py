@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from receivers import subscribe
 
 from app.model.times import parse_time_ms
-from app.redis_client.store_time import store_time_ms
+from app.redis_client.clients import store_time_ms
 from app.store.keyspace import Keyspace
 from app.webhooks.attempts import FIRST_MS, LONGEST_MS, PARK_AFTER_MS, Attempts
-from app.webhooks.retry_after import MOST_S, wait_asked_for
+from app.webhooks.delivery import MOST_S, wait_asked_for
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 DENY = {"type": "tool_denylist", "tools": ["rm"]}

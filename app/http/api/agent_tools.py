@@ -8,8 +8,8 @@ from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath
 
 from app.authorize.authorizer import BOUND_ELSEWHERE
-from app.authorize.tool_listings import ToolListing
 from app.errors import AgentNotFound, InsufficientScope
+from app.explain.tool_listings import ToolListing
 from app.http.agent_references import agent_in_path
 from app.http.authentication import requires
 from app.http.queries import Query

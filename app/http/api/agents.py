@@ -18,8 +18,8 @@ from app.model.agents import MAX_ALIAS, Agent, AgentStatus, Alias, Groups, requi
 from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentDescription, DisplayName
 from app.model.text import require_visible
-from app.model.versions import Versions
 from app.replica import Services
+from app.store.optimistic import Versions
 from app.views.agents import AgentView
 
 

@@ -19,11 +19,10 @@ from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.http.queries import MAX_LIMIT, Query
 from app.model.api_keys import Caller, Scope
-from app.model.approval_terms import Seconds
-from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant
+from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, Seconds
 from app.model.text import VisibleLines, require_visible
-from app.model.versions import Versions
 from app.replica import Services
+from app.store.optimistic import Versions
 
 DEFAULT_LIMIT = 100
 WAIT_MAX_S = 60

@@ -20,7 +20,7 @@ from app.model.times import rfc3339
 from app.replica import Services
 from app.views.audit_entries import with_code, with_codes
 from app.views.verification import VerificationView
-from app.webhooks.notices import note_finding
+from app.webhooks.records import note_finding
 
 FILTERS = (
     "agent_id",

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl
 from litestar import asgi
 from litestar.types import HTTPScope, Receive, Scope, Send
 
-from app.authorize.store_clock import monotonic_us
 from app.errors import (
     AgentNotFound,
     AppError,
@@ -21,6 +20,7 @@ from app.errors import (
     PayloadTooLarge,
     Unauthorized,
 )
+from app.fairness.shares import LARGE_BYTES
 from app.http.answers import JSON, Answer, Header, send_answer
 from app.http.api.authorize_body import decode_tool_call
 from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
@@ -30,11 +30,11 @@ from app.http.methods import not_allowed
 from app.http.problems import error_answer, unexpected
 from app.http.request_ids import request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
+from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest
-from app.model.recording import QUICK_BYTES, takes_long
+from app.redaction.recording import QUICK_BYTES, takes_long
 from app.replica import Services
-from app.throttling.large_calls import LARGE_BYTES
 from app.validation_messages import visible
 from app.views.decisions import encode_decision
 

@@ -22,10 +22,10 @@ from app.model.agents import AgentRef
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
-from app.model.recording import recorded
-from app.model.redaction import Redactor
-from app.model.signer import UNSIGNED, Purpose, Signer
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
+from app.redaction.recording import recorded
+from app.redaction.redactor import Redactor
+from app.redaction.signer import UNSIGNED, Purpose, Signer
 from app.validation_messages import explain
 
 MAX_CALL_BYTES = (1024 + 16) * 1024

@@ -18,8 +18,8 @@ from app.http.queries import Query
 from app.model.api_keys import Caller, Scope
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
 from app.model.text import FieldError, ToolName, require_tool_name
-from app.model.versions import Versions
 from app.replica import Services
+from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
 from app.views.catalog import CatalogToolView, ChangedCatalogView
 

@@ -24,9 +24,9 @@ from app.model.fields import AgentMessage, DisplayName
 from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner, with_changes
 from app.model.policy_keys import MAX_KEY, PolicyKey
 from app.model.rules import Rules
-from app.model.versions import Versions
 from app.model.written_policies import require_written
 from app.replica import Services
+from app.store.optimistic import Versions
 from app.views.policies import PolicyView, WrittenPolicyView
 
 

@@ -16,8 +16,8 @@ from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
 from app.model.api_keys import Caller, Scope
-from app.model.versions import Versions
 from app.replica import Services
+from app.store.optimistic import Versions
 from app.views.policies import WrittenPolicyView
 from app.views.policy_versions import PolicyVersionView
 

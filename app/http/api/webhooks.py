@@ -15,9 +15,9 @@ from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Count
-from app.model.versions import Versions
 from app.model.webhooks import URL_MAX, DeniedFilter, Webhook, WebhookEvent, WebhookFormat, require_secret
 from app.replica import Services
+from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
 from app.webhooks.attempts import UnsentView
 from app.webhooks.delivery import Attempt

@@ -24,7 +24,7 @@ from app.http.protocol.incoming import Incoming
 from app.http.protocol.lane_moves import move_to_other_lane
 from app.http.protocol.outgoing import Outgoing
 from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, MOVING, UNREAD, State
-from app.lane import MovedConnection, MoveResult
+from app.lanes.lane import MovedConnection, MoveResult
 
 
 class Connection:

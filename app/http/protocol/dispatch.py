@@ -15,7 +15,7 @@ from app.http.protocol.exchange_owner import ExchangeOwner
 from app.http.protocol.head import CHUNKED, Head
 from app.http.protocol.incoming import Incoming
 from app.http.protocol.target import Ends, scope_of
-from app.lane import Lane, TakesLong
+from app.lanes.lane import Lane, TakesLong
 from app.replica import Services
 
 _PATH = PATH.encode()

@@ -9,7 +9,7 @@ from uvicorn.server import ServerState
 from app.http.protocol.connection import Connection
 from app.http.protocol.connections import Connections
 from app.http.protocol.dispatch import Dispatch
-from app.lane import MovedConnection
+from app.lanes.lane import MovedConnection
 
 
 class HttpProtocol(asyncio.BufferedProtocol):

@@ -3,7 +3,7 @@
 import asyncio
 
 from app.http.protocol.head import CHUNKED, Head
-from app.lane import Lane, MoveResult
+from app.lanes.lane import Lane, MoveResult
 
 
 def move_to_other_lane(transport: asyncio.Transport, lane: Lane, received: bytes, arrived_us: int) -> MoveResult:

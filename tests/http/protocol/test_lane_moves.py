@@ -14,7 +14,7 @@ from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 from app.http.protocol.head import read_head
 from app.http.protocol.lane_moves import rebuilt_request
-from app.lane import AGAIN_SECONDS, Lane
+from app.lanes.lane import AGAIN_SECONDS, Lane
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
 CALL = b"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"
@@ -254,7 +254,7 @@ async def test_waiting_connections_move_in_order_with_one_timer(make_pair):
 
 async def test_a_request_that_does_not_fit_into_a_message_is_503(make_pair, monkeypatch):
     """None is that large; if one were, it could neither move nor stay."""
-    monkeypatch.setattr("app.lane.MESSAGE_BYTES", 30)
+    monkeypatch.setattr("app.lanes.lane.MESSAGE_BYTES", 30)
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
     await far_end.send(GET)

@@ -23,7 +23,7 @@ from app.http.problems import error_answer
 from app.http.protocol import dispatch
 from app.http.protocol.connections import Connections
 from app.http.protocol.http_protocol import HttpProtocol
-from app.lane import Lane
+from app.lanes.lane import Lane
 
 CALL = b"POST /v1/authorize "
 _MOST = 1 << 20

@@ -1,0 +1,122 @@
+"""Reads how full a call's limits are and what its session was allowed, without taking anything."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from app.authorize.quota_part import counted_in
+from app.model.decisions import DenialCount, HistoryCheck, Quota
+from app.model.explanations import QuotaLevel, SeenMark
+from app.model.quotas import MICRO
+from app.model.rules import Sequenced
+from app.pdp.explained import Place, RuleState
+from app.pdp.trace import RuleTrace, Trace
+from app.redis_client.client import Client, Value
+from app.redis_client.replies import check_reply, reading
+from app.redis_client.scripts import READ_QUOTAS
+from app.store.keyspace import Keyspace, keyspace_of
+
+_US = 1_000_000
+_Counted = TypeVar("_Counted", bound=Quota | DenialCount)
+
+
+class Level(NamedTuple):
+    """Calls in the window, or millionths of a budget spent, and the us until the oldest leaves it (0 = it is empty)."""
+
+    taken: int
+    leaves_us: int
+
+
+async def read_rule_states(
+    client: Client, workspace_id: str, agent_id: str, traced: Trace, now_us: int | None
+) -> Mapping[Place, RuleState]:
+    """What the store holds for each rule that counts something, by policy and index of the rule.
+
+    now_us: None = the store's clock; a time before the last decision = the time of that decision.
+    """
+    rules = {
+        (each.policy.id, rule.rule.ref.index): rule for each in traced.policies for rule in each.rules if rule.checks
+    }
+    if not rules:
+        return {}
+    keyspace = keyspace_of(workspace_id)
+    quotas = [check for rule in rules.values() for check in rule.checks if not isinstance(check, HistoryCheck)]
+    quota_us, levels = await read_levels(client, keyspace, quotas, now_us, agent_id)
+    found: dict[Place, RuleState] = {}
+    for place, rule in rules.items():
+        if isinstance(rule.rule.rule, Sequenced):
+            found[place] = await _session_state(client, keyspace, agent_id, rule, quota_us)
+        for check in rule.checks:
+            if isinstance(check, DenialCount):
+                found[place] = _denial_state(check, levels[check])
+            elif isinstance(check, Quota):
+                found[place] = _quota_state(check, levels[check])
+    return found
+
+
+async def read_levels(
+    client: Client, keyspace: Keyspace, quotas: Sequence[_Counted], now_us: int | None = None, agent_id: str = ""
+) -> tuple[int, dict[_Counted, Level]]:
+    """The quota time in us, and how full each quota is. Takes nothing. agent_id: for breakers."""
+    keys, args = [keyspace.commits], list[Value](["" if now_us is None else now_us])
+    for quota in quotas:
+        keys.append(counted_in(keyspace, agent_id, quota))
+        args += (quota.window_us, "budget" if isinstance(quota, Quota) and quota.amount is not None else "calls")
+    _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
+    found = zip(quotas, levels[::2], levels[1::2], strict=True)
+    with reading("A quota"):
+        return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
+
+
+def level_shown(quota: Quota, level: Level) -> QuotaLevel:
+    """How full the quota is, in calls or in the budget's own unit."""
+    unit = 1 if quota.amount is None else MICRO
+    return QuotaLevel(
+        most=quota.max_calls / unit,
+        taken=level.taken / unit,
+        left=max(0, quota.max_calls - level.taken) / unit,
+        window_seconds=quota.window_us // _US,
+        frees_in_seconds=-(-level.leaves_us // 1000) / 1000 if level.leaves_us > 0 else None,
+    )
+
+
+def _quota_state(quota: Quota, level: Level) -> RuleState:
+    takes = 1 if quota.amount is None else quota.amount
+    is_full = level.taken + takes > quota.max_calls
+    return RuleState(level_shown(quota, level), (), quota.when_full.reason if is_full else None)
+
+
+def _denial_state(breaker: DenialCount, held: Level) -> RuleState:
+    level = QuotaLevel(
+        most=breaker.max_denials,
+        taken=held.taken,
+        left=max(0, breaker.max_denials - held.taken),
+        window_seconds=breaker.window_us // _US,
+        frees_in_seconds=-(-held.leaves_us // 1000) / 1000 if held.leaves_us > 0 else None,
+    )
+    return RuleState(level, (), breaker.when_full.reason if level.left == 0 else None)
+
+
+async def _session_state(
+    client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int
+) -> RuleState:
+    """The session's marks that a sequence rule looks up, and why the rule fails, if it does."""
+    marks: list[SeenMark] = []
+    failed = None
+    sequence = traced.rule.rule.sequence  # type: ignore[union-attr]
+    for check in traced.checks:
+        if not isinstance(check, HistoryCheck):
+            continue
+        patterns = list(dict.fromkeys(sequence.forbidden if check.forbids else sequence.required))
+        session, own = keyspace.session(check.session), keyspace.agent_session(agent_id, check.session)
+        times = await client.call("HMGET", session if check.forbids else own, *check.marks)
+        is_there = False
+        for pattern, time in zip(patterns, times, strict=True):
+            with reading("A session"):
+                ago_us = None if time is None else quota_us - int(time)
+            counts = ago_us is not None and ago_us < check.window_us
+            is_there |= counts
+            ago = None if ago_us is None or not counts else max(0, ago_us) / _US
+            marks.append(SeenMark(tool=pattern, forbids=check.forbids, allowed_seconds_ago=ago))
+        if is_there is check.forbids:
+            failed = failed or check.when_full.reason
+    return RuleState(None, tuple(marks), failed)

@@ -1,0 +1,117 @@
+"""How much of the fast lane's loop each workspace may take."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from app.lanes.lane import Lane, monotonic_us
+
+NOTICED_S = 0.00025
+"""Seconds; a step that takes longer delays the calls of others noticeably."""
+
+_NOTICED_US = NOTICED_S * 1e6
+
+_REFILL = 0.25
+"""The share of the time that a workspace may take."""
+
+_DELAYING = 0.001
+"""The share of the time by which its steps may exceed NOTICED_S; it stays well below the 1 % that others' p99 shows."""
+
+_MOST_S = 0.25
+"""What a workspace may take at once if it has taken nothing for a second, in seconds."""
+
+_ALONE_AFTER_S = 60.0
+"""Seconds; a workspace that has been the only one for this long delays nobody."""
+
+_WATCHED_S = 60.0
+"""Seconds; a workspace whose calls have been short for this long is no longer measured."""
+
+_MANY = 1_000
+"""The most workspaces remembered; those that have taken nothing lately are forgotten first."""
+
+Made = TypeVar("Made")
+
+
+class LoopBudget:
+    """What each workspace may still take of the loop: for loading agents, and for calls once one has taken long.
+
+    A step may overdraw it. Until the workspace has paid back, the slow lane answers such calls. So a workspace delays
+    no other, although its agents change all the time, do not fit into the cache, or have patterns that are just quick
+    enough, or its calls take long to read.
+    """
+
+    def __init__(self, lane: Lane, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lane = lane
+        self._clock = clock
+        self._full_at: dict[str, float] = {}
+        self._others_until = 0.0
+        self._latest = ""
+        self._watched_until: dict[str, float] = {}
+
+    def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
+        """What `step` returns, or raises, for `what`. Raises TakesLong if the slow lane must answer.
+
+        now_us: by our monotonic clock.
+        """
+        if workspace_id != self._latest:
+            self._switch(workspace_id)
+        watched_until = self._watched_until.get(workspace_id)
+        if watched_until is None:
+            try:
+                return step(*what)
+            finally:
+                if monotonic_us() - now_us > _NOTICED_US:
+                    self._watch(workspace_id)
+        now = self._clock()
+        self._require_share(workspace_id, now)
+        if now > watched_until:
+            del self._watched_until[workspace_id]
+        began = time.thread_time()
+        try:
+            return step(*what)
+        finally:
+            seconds = time.thread_time() - began
+            if seconds > NOTICED_S:
+                self._watch(workspace_id)
+                seconds += _extra(seconds)
+            self._take(workspace_id, now, seconds)
+
+    def begin(self, workspace_id: str) -> None:
+        """Reserve the time of a short step. Raises TakesLong if nothing is left and the slow lane can answer."""
+        now = self._clock()
+        self._require_share(workspace_id, now)
+        self._take(workspace_id, now, NOTICED_S)
+
+    def end(self, workspace_id: str, seconds: float, beside: float = 0.0) -> None:
+        """The step that began has taken this much CPU time of the loop, and `beside` of a thread, in seconds."""
+        self._take(workspace_id, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
+
+    def is_watched(self, workspace_id: str) -> bool:
+        """Whether the calls of this workspace are measured."""
+        return workspace_id in self._watched_until
+
+    def _switch(self, workspace_id: str) -> None:
+        """A call of another workspace than the latest has come."""
+        if self._latest:
+            self._others_until = self._clock() + _ALONE_AFTER_S
+        self._latest = workspace_id
+
+    def _watch(self, workspace_id: str) -> None:
+        """Measure the calls of this workspace until all of them have been short for a while."""
+        if len(self._watched_until) > _MANY:
+            self._watched_until.clear()
+        self._watched_until[workspace_id] = self._clock() + _WATCHED_S
+
+    def _require_share(self, workspace_id: str, now: float) -> None:
+        if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
+            self._lane.require_short()
+
+    def _take(self, workspace_id: str, now: float, seconds: float) -> None:
+        if len(self._full_at) > _MANY:
+            self._full_at = {each: at for each, at in self._full_at.items() if at > now}
+        self._full_at[workspace_id] = max(now, self._full_at.get(workspace_id, 0.0)) + seconds / _REFILL
+
+
+def _extra(seconds: float) -> float:
+    """What a step of this length takes beyond its own, in seconds."""
+    return max(0.0, seconds - NOTICED_S) * _REFILL / _DELAYING

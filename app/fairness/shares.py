@@ -1,0 +1,86 @@
+"""Shares of what one replica holds at once: large calls by workspace, and streamed answers by key.
+
+A large call counts from before its body is read until it is answered, with its announced size, whether or not all of it
+has arrived. So slow senders cannot fill the memory, and no workspace can take all the room. Each replica counts for
+itself, because the limits protect its own memory and sockets.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.errors import Overloaded
+
+
+class OpenStreams:
+    """Open streams, counted by key."""
+
+    def __init__(self, per_key: int) -> None:
+        self.per_key = per_key
+        self._open: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return self._open.total()
+
+    def enter(self, key_id: str) -> bool:
+        """Count one more until `leave`; False if there is no room."""
+        if self._open[key_id] >= self.per_key:
+            return False
+        self._open[key_id] += 1
+        return True
+
+    def leave(self, key_id: str) -> None:
+        """One of them has ended."""
+        self._open[key_id] -= 1
+        if not self._open[key_id]:
+            del self._open[key_id]
+
+
+LARGE_BYTES = 64 * 1024
+"""Larger calls are counted here."""
+
+_LARGEST = 1040 * 1024
+_IN_ALL, _PER_WORKSPACE = 64 * _LARGEST, 16 * _LARGEST
+
+
+class LargeCalls:
+    """Bytes of the bodies of large calls, by workspace."""
+
+    def __init__(self, in_all: int = _IN_ALL, per_workspace: int = _PER_WORKSPACE) -> None:
+        self._in_all, self._per_workspace = in_all, per_workspace
+        self._held: Counter[str] = Counter()
+
+    @property
+    def held(self) -> int:
+        """The announced bytes of all of them together."""
+        return self._held.total()
+
+    def enter(self, workspace_id: str, size: int) -> bool:
+        """Count a body of this size until `leave`; False if there is no room for it."""
+        if self._held[workspace_id] + size > self._per_workspace or self.held + size > self._in_all:
+            self._drop_empty(workspace_id)
+            return False
+        self._held[workspace_id] += size
+        return True
+
+    @contextmanager
+    def room_for(self, workspace_id: str, size: int) -> Iterator[None]:
+        """Count the body, if it is large, for as long as the block runs. Raises Overloaded if there is no room."""
+        if size <= LARGE_BYTES:
+            yield
+            return
+        if not self.enter(workspace_id, size):
+            raise Overloaded("This replica has too many large bodies of this workspace at once; nothing was done")
+        try:
+            yield
+        finally:
+            self.leave(workspace_id, size)
+
+    def leave(self, workspace_id: str, size: int) -> None:
+        """The call is answered: stop counting its body."""
+        self._held[workspace_id] -= size
+        self._drop_empty(workspace_id)
+
+    def _drop_empty(self, workspace_id: str) -> None:
+        if not self._held[workspace_id]:
+            del self._held[workspace_id]

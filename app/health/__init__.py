@@ -1,0 +1,1 @@
+"""Whether the store and the replica can do their work: readiness and `remit doctor`."""

@@ -1,0 +1,205 @@
+"""Findings about risks of this store; printed at start and by `remit doctor`."""
+
+import re
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from app.errors import StoreUnavailable
+from app.health.readiness import require_ready
+from app.redis_client.client import Client
+from app.redis_client.replies import as_record, info_of
+from app.redis_client.scripts import SCRIPTS
+
+OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
+"""The oldest server versions that Remit supports."""
+_CLOCK_TOLERANCE_S = 5
+_FULL_SHARE = 0.8
+_MIB = 1 << 20
+_SCRIPTING_FIXED = {
+    "redis": {(7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
+    "valkey": {(8, 0): 6, (8, 1): 4},
+}
+"""The first patch of each line without CVE-2025-49844 (a sandbox escape in scripting); later lines never had it."""
+
+
+class Severity(StrEnum):
+    """`ok`; `risk` = works, but data can be lost; `broken` = must not be used."""
+
+    OK = "ok"
+    RISK = "risk"
+    BROKEN = "broken"
+
+
+class Finding(Struct, frozen=True):
+    """One checked property, and a sentence that explains it."""
+
+    subject: str
+    severity: Severity
+    sentence: str
+
+
+class Node(Struct, frozen=True):
+    """What a writable node reports about itself.
+
+    config: None if reading it is not permitted (ACL, managed services).
+    """
+
+    info: dict[str, str]
+    config: dict[str, str] | None
+
+
+async def check_up(client: Client, *, private: bool = False, has_secret: bool = True) -> list[Finding]:
+    """Every finding that can be made without changing the store; in a cluster, the worst of any master.
+
+    private: only this service can reach the store, so the check of who could exploit its scripting is skipped.
+    has_secret: a secret is kept outside the store (REMIT_SECRET).
+    Raises StoreUnavailable.
+    """
+    infos = await client.call_each("INFO")
+    configs: Sequence[dict[str, str] | None] = await _configs(client) or [None] * len(infos)
+    nodes = [Node(info_of(info), config) for info, config in zip(infos, configs, strict=True)]
+    looks = (
+        lambda node: _version(node.info, private=private),
+        lambda node: _role(node.info),
+        _eviction,
+        lambda node: _memory(node.info),
+        _durability,
+        _replication,
+    )
+    worst = [
+        max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
+    ]
+    worst += [await _scripts(client), await _decisions(client), await _clock(client)]
+    return [*worst, _secret(has_secret=has_secret)]
+
+
+def _secret(*, has_secret: bool) -> Finding:
+    if has_secret:
+        return Finding(
+            "secret",
+            Severity.OK,
+            "REMIT_SECRET is set: approvals are bound to their calls, digests in the store cannot be guessed",
+        )
+    sentence = (
+        "REMIT_SECRET is not set: approvals cannot be bound to calls, so what escalates asks nobody, and digests in "
+        "the store can be guessed; set the same secret on every replica (`openssl rand -hex 32` makes one)"
+    )
+    return Finding("secret", Severity.RISK, sentence)
+
+
+def _version(info: dict[str, str], *, private: bool) -> Finding:
+    family = "valkey" if "valkey_version" in info else "redis"
+    text = info.get("valkey_version", info.get("redis_version", "0"))
+    line, patch = _numbers(text)
+    if line < OLDEST[family]:
+        oldest = ".".join(map(str, OLDEST[family]))
+        return Finding("version", Severity.BROKEN, f"{family} {text} is too old; Remit needs {oldest}")
+    fixed = _SCRIPTING_FIXED[family]
+    if not private and line <= max(fixed) and patch < fixed.get(line, patch + 1):
+        sentence = (
+            f"{family} {text} has a known vulnerability in its scripting (CVE-2025-49844) unless its packager "
+            "has fixed it; let nobody but Remit send it commands, and upgrade"
+        )
+        return Finding("version", Severity.RISK, sentence)
+    return Finding("version", Severity.OK, f"{family} {text}")
+
+
+def _role(info: dict[str, str]) -> Finding:
+    if info.get("role", "master") != "master":
+        return Finding("role", Severity.BROKEN, "this is a replica, which takes no writes; name the master")
+    return Finding("role", Severity.OK, "it takes writes")
+
+
+def _eviction(node: Node) -> Finding:
+    if node.config is None:
+        return Finding("eviction", Severity.RISK, "maxmemory-policy may not be read; it must be noeviction")
+    policy = node.config["maxmemory-policy"]
+    if policy != "noeviction":
+        sentence = (
+            f"maxmemory-policy is {policy}: when memory runs out, quotas and audit entries disappear; set noeviction"
+        )
+        return Finding("eviction", Severity.BROKEN, sentence)
+    return Finding("eviction", Severity.OK, "nothing is evicted")
+
+
+def _memory(info: dict[str, str]) -> Finding:
+    used = int(info.get("used_memory", 0))
+    limit = int(info.get("maxmemory", 0)) or int(info.get("total_system_memory", 0))
+    if limit and used > _FULL_SHARE * limit:
+        sentence = f"{used // _MIB} of {limit // _MIB} MiB are used; when it is full, every decision is refused"
+        return Finding("memory", Severity.RISK, sentence)
+    return Finding("memory", Severity.OK, f"{used // _MIB} MiB are used")
+
+
+def _durability(node: Node) -> Finding:
+    if node.config is None:
+        return Finding("durability", Severity.RISK, "appendonly may not be read; without it a crash loses answers")
+    if node.config["appendonly"] != "yes":
+        sentence = "appendonly is off: a crash of the store loses policies, revocations, quotas and audit entries"
+        return Finding("durability", Severity.RISK, sentence)
+    if node.info.get("aof_last_write_status", "ok") != "ok":
+        return Finding(
+            "durability", Severity.BROKEN, "the last write of the append-only file failed; is the disk full?"
+        )
+    syncing = node.config["appendfsync"]
+    if syncing != "always":
+        lost = "the last second" if syncing == "everysec" else "whatever the system had not written yet"
+        sentence = f"appendfsync is {syncing}: a crash of the store's machine loses {lost}; always loses nothing"
+        return Finding("durability", Severity.RISK, sentence)
+    return Finding("durability", Severity.OK, "every answer is on disk before it is given")
+
+
+def _replication(node: Node) -> Finding:
+    replicas = int(node.info.get("connected_slaves", 0))
+    if replicas and node.config is not None and node.config["min-replicas-to-write"] == "0":
+        sentence = (
+            "min-replicas-to-write is 0: a master cut off from its replicas goes on answering, and what it answered "
+            "is lost when another takes over; set 1"
+        )
+        return Finding("replication", Severity.RISK, sentence)
+    return Finding("replication", Severity.OK, f"{replicas or 'no'} replica{'' if replicas == 1 else 's'}")
+
+
+async def _scripts(client: Client) -> Finding:
+    for script in SCRIPTS:
+        await client.call_each("SCRIPT", "LOAD", script.text)
+    return Finding("scripts", Severity.OK, f"all {len(SCRIPTS)} scripts load")
+
+
+async def _decisions(client: Client) -> Finding:
+    """What /readyz would say: whatever else may be wrong with the store, does it take decisions now?"""
+    try:
+        await require_ready(client)
+    except StoreUnavailable as error:
+        return Finding("decisions", Severity.BROKEN, f"every decision is refused: {error}")
+    return Finding("decisions", Severity.OK, "the store takes what a decision writes")
+
+
+async def _clock(client: Client) -> Finding:
+    clocks = [int(seconds) - time.time() for seconds, _ in await client.call_each("TIME")]
+    ahead = max(clocks, key=abs)
+    if abs(ahead) > _CLOCK_TOLERANCE_S:
+        sentence = (
+            f"the store's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's; "
+            "the store's decides on time windows and expiry"
+        )
+        return Finding("clock", Severity.RISK, sentence)
+    return Finding("clock", Severity.OK, "the store's clock agrees with this machine's")
+
+
+async def _configs(client: Client) -> list[dict[str, str]] | None:
+    """The settings that matter, from each node; None where reading them is not permitted."""
+    names = ("maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write")
+    try:
+        return [as_record(reply) for reply in await client.call_each("CONFIG", "GET", *names)]
+    except StoreUnavailable:
+        return None
+
+
+def _numbers(version: str) -> tuple[tuple[int, int], int]:
+    """Major and minor, and the patch, of a version such as 7.0.15."""
+    major, minor, patch, *_ = [*map(int, re.findall(r"\d+", version)), 0, 0, 0]
+    return (major, minor), patch

@@ -1,0 +1,124 @@
+"""Whether decisions can be made now: the store accepts them, and both lanes of the replica reach it."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, Final, Protocol
+
+from app.errors import AppError, StoreUnavailable
+from app.lanes.lane import Lane, Note
+from app.redis_client.client import Client
+from app.redis_client.packed_call import ScriptRunner
+from app.redis_client.replies import info_of
+from app.redis_client.scripts import PROBE_COMMIT, SCRIPTS
+from app.store.keyspace import READINESS_PROBE, WORKSPACES
+
+_NEARLY_FULL = 0.9
+
+
+class Caller(Protocol):
+    """Whatever has connections to the store."""
+
+    def call(self, *args: str | int | bytes) -> Awaitable[Any]: ...
+
+
+async def require_writable(*callers: Caller) -> None:
+    """Return if the store accepts writes from each of them. Raises StoreUnavailable, as `require_ready` does."""
+    for caller in callers:
+        # A write command that writes nothing, because the key never exists. The store refuses it whenever it would
+        # refuse a commit, and it takes neither memory nor disk.
+        await caller.call("SET", READINESS_PROBE, "", "XX")
+
+
+async def require_ready(client: Client) -> None:
+    """Return if the store accepts writes, permits the commands of a decision, and has every script loaded.
+
+    Scripts that it has lost are loaded again.
+    Raises StoreUnavailable with the code of the store's refusal: READONLY, OOM, MISCONF, NOREPLICAS, LOADING, NOPERM.
+    """
+    await require_writable(client)
+    replies = await client.call_each("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
+    for script, *known in zip(SCRIPTS, *replies, strict=True):
+        if not all(known):
+            await client.call_each("SCRIPT", "LOAD", script.text)
+    status, command = await client.run(PROBE_COMMIT, [WORKSPACES], [])
+    if status == "refused":
+        raise StoreUnavailable(f"The store's user may not run {command} (NOPERM), which every decision does")
+
+
+async def is_nearly_full(client: Client) -> bool:
+    """Whether nine tenths of the store's memory limit are used; in a cluster, on any master.
+
+    False if the store does not report it.
+    """
+    try:
+        replies = await client.call_each("INFO", "memory")
+    except StoreUnavailable:
+        return False
+    for reply in replies:
+        memory = info_of(reply)
+        if int(memory["used_memory"]) > _NEARLY_FULL * int(memory["maxmemory"]) > 0:
+            return True
+    return False
+
+
+OTHER_SECONDS: Final = 1.0
+"""How long the other lane may take to say whether it can reach the store."""
+
+
+class Readiness:
+    """Checks, when asked, whether both lanes can make decisions.
+
+    client: the one with which everything is checked. runners: what decisions of this lane use, each with connections of
+    its own.
+    """
+
+    def __init__(self, lane: Lane, client: Client, runners: Sequence[ScriptRunner]) -> None:
+        self._lane, self._client, self._runners = lane, client, runners
+        self._trying: asyncio.Task[None] | None = None
+        self._told: asyncio.Future[str] | None = None
+        lane.hear(Note.ASKS_READINESS, lambda _: self._answer())
+        lane.hear(Note.TELLS_READINESS, self._hear)
+
+    async def require(self) -> None:
+        """Return if the store is ready and both lanes reach it. Raises StoreUnavailable with the reason otherwise."""
+        other = asyncio.ensure_future(self._ask())
+        try:
+            await require_ready(self._client)
+            await require_writable(*self._runners)
+            obstacle = await other
+        finally:
+            other.cancel()
+        if obstacle:
+            raise StoreUnavailable(
+                f"The replica's {'slow' if self._lane.is_fast else 'fast'} lane is not ready: {obstacle}"
+            )
+
+    async def _ask(self) -> str:
+        """The other lane's obstacle; "" = none. Concurrent callers share its answer."""
+        if self._lane.is_alone:
+            return ""
+        if self._told is None or self._told.done():
+            self._told = asyncio.get_running_loop().create_future()
+            self._lane.tell(Note.ASKS_READINESS)
+        told = self._told
+        done, _ = await asyncio.wait({told}, timeout=OTHER_SECONDS)
+        if not done and self._told is told:
+            self._told = None  # the question may be lost, so the next one is sent again
+        return told.result() if done else f"it has not answered within {OTHER_SECONDS:g} s"
+
+    def _hear(self, obstacle: bytes) -> None:
+        if self._told is not None and not self._told.done():
+            self._told.set_result(obstacle.decode())
+
+    def _answer(self) -> None:
+        """Tell the other lane this one's obstacle, once it is known."""
+        if self._trying is None or self._trying.done():
+            self._trying = asyncio.get_running_loop().create_task(self._try())
+
+    async def _try(self) -> None:
+        obstacle = ""
+        try:
+            await require_writable(*self._runners, self._client)
+        except AppError as error:
+            obstacle = str(error)
+        self._lane.tell(Note.TELLS_READINESS, obstacle.encode())

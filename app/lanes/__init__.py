@@ -1,0 +1,1 @@
+"""The two lanes of a replica: the processes, their channel, and who watches them."""

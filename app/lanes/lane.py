@@ -1,0 +1,212 @@
+"""The two processes of a replica: the fast lane answers calls that take no time, the slow lane everything else.
+
+The fast lane accepts all connections. A connection whose next request belongs in the other lane moves there: its socket
+is sent over a Unix socket (SCM_RIGHTS, unix(7)), with the bytes already read. No request is answered on
+behalf of the other lane, and nothing that the slow lane does takes the interpreter's lock or the loop from a call.
+
+Either lane can answer any request. A lane whose other lane is missing or about to end keeps all connections.
+"""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+from typing import Final, NamedTuple
+
+log = logging.getLogger(__name__)
+MESSAGE_BYTES: Final = 192 * 1024
+"""The most bytes that move with a connection; a socket's default send buffer takes a little more."""
+
+AGAIN_SECONDS: Final = 0.002
+"""Seconds between attempts while the other lane is busy."""
+
+_AT_ONCE = 16
+_header = struct.Struct("<q")
+_DESCRIPTORS = socket.CMSG_SPACE(struct.calcsize("i"))
+
+
+class TakesLong(BaseException):
+    """The call belongs in the slow lane. Nothing has been decided, so it can be answered there from the beginning.
+
+    It is not an Exception, because it is not a failure, and handlers of failures must not answer it.
+    """
+
+
+class Note(IntEnum):
+    """What a note to the other lane is about. In a message, it takes the place of a request's time of arrival."""
+
+    ASKS_READINESS = -1
+    TELLS_READINESS = -2
+    KEYS_HAVE_WORKED = -3
+    ASKS_FOR_KEYS = -4
+
+
+class MoveResult(StrEnum):
+    """The result of trying to move a connection."""
+
+    MOVED = "moved"
+    BUSY = "busy"
+    """The other lane has not taken the earlier ones yet."""
+    ALONE = "alone"
+    """The other lane takes no more connections."""
+    TOO_LARGE = "too large"
+    """The bytes already read do not fit into a message."""
+
+
+class MovedConnection(NamedTuple):
+    """A connection from the other lane.
+
+    request: its next request, or the first bytes of it. arrived_us: when the request arrived, by the machine's
+    monotonic clock; 0 if that was not noted.
+    """
+
+    connection: socket.socket
+    request: bytes
+    arrived_us: int
+
+
+class Lane:
+    """This process's end of the channel between the lanes. Without a channel it is alone and keeps everything."""
+
+    def __init__(self, count: Callable[[bool], None] = lambda _to_fast: None) -> None:
+        """count: called for each connection that has been sent, with whether it was to the fast lane."""
+        self._count = count
+        self.is_fast = True
+        self.is_alone = True
+        self.hands_over_long = False
+        self._channel: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._buffer = bytearray()
+        self._hear: dict[int, Callable[[bytes], None]] = {}
+        self._lost, self._says_lost_at = 0, 0.0
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._is_waiting = False
+
+    def take(self, channel: socket.socket, *, is_fast: bool, hands_over_long: bool = True) -> None:
+        """Be one of two lanes from now on.
+
+        channel: one end of a pair of SOCK_SEQPACKET. hands_over_long: whether a call that turns out to take long may
+        still move.
+        """
+        channel.setblocking(False)
+        self._channel, self.is_fast, self.is_alone = channel, is_fast, False
+        self.hands_over_long = hands_over_long and is_fast
+        self._buffer = bytearray(MESSAGE_BYTES)
+
+    def require_short(self) -> None:
+        """In the fast lane, raise TakesLong: what follows is for the slow lane, as long as there is one."""
+        if self.hands_over_long and not self.is_alone:
+            raise TakesLong
+
+    def send(self, connection: int, request: bytes, arrived_us: int) -> MoveResult:
+        """Send the socket to the other lane. If it has MOVED, close it here: it stays open there."""
+        if self._channel is None or self.is_alone:
+            return MoveResult.ALONE
+        if len(request) + _header.size > MESSAGE_BYTES:
+            return MoveResult.TOO_LARGE
+        try:
+            socket.send_fds(self._channel, [_header.pack(arrived_us), request], [connection])
+        except BlockingIOError:
+            return MoveResult.BUSY
+        except OSError as error:
+            if error.errno in {errno.ENOBUFS, errno.ENOMEM, errno.ETOOMANYREFS}:
+                return MoveResult.BUSY
+            if error.errno not in {errno.EPIPE, errno.ECONNRESET}:
+                log.warning("no connection can be sent to the other lane (%s); this one answers them", error)
+            self.is_alone = True
+            return MoveResult.ALONE
+        self._count(not self.is_fast)
+        return MoveResult.MOVED
+
+    def tell(self, note: Note, text: bytes = b"") -> None:
+        """Send the other lane a note, which is lost if that lane is busy or gone."""
+        if self._channel is not None and not self.is_alone:
+            with contextlib.suppress(OSError):
+                self._channel.send(_header.pack(note) + text)
+
+    def hear(self, note: Note, told: Callable[[bytes], None]) -> None:
+        """Call `told` with the text of each such note from the other lane."""
+        self._hear[note] = told
+
+    def wait(self, loop: asyncio.AbstractEventLoop, send_again: Callable[[], None]) -> None:
+        """Call `send_again` when it is this connection's turn, in the order in which they began to wait."""
+        self._waiting.append(send_again)
+        if not self._is_waiting:
+            self._is_waiting = True
+            loop.call_later(AGAIN_SECONDS, self._send_waiting, loop)
+
+    def _send_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Send until the other lane is busy again; one timer for all, however many wait."""
+        self._is_waiting = False
+        waiting, self._waiting = self._waiting, deque()
+        for _ in range(_AT_ONCE):
+            if not waiting or self._waiting:
+                break
+            waiting.popleft()()
+        if waiting:
+            self.wait(loop, waiting.popleft())
+            self._waiting.extend(waiting)
+
+    def listen(self, loop: asyncio.AbstractEventLoop, let_in: Callable[[MovedConnection], None]) -> None:
+        """Call `let_in` with each connection that the other lane sends."""
+        if self._channel is not None:
+            self._loop = loop
+            loop.add_reader(self._channel, self._receive, let_in)
+
+    def close(self, let_in: Callable[[MovedConnection], None]) -> None:
+        """Let in the connections on their way; from then on, each lane keeps its own."""
+        self.is_alone = True
+        if self._channel is not None and self._loop is not None:
+            self._loop.remove_reader(self._channel)
+            self._loop = None
+            self._channel.shutdown(socket.SHUT_RD)
+            while (moved := self._next()) is not None:
+                let_in(moved)
+
+    def _receive(self, let_in: Callable[[MovedConnection], None]) -> None:
+        for _ in range(_AT_ONCE):
+            moved = self._next()
+            if moved is None:
+                return
+            let_in(moved)
+
+    def _next(self) -> MovedConnection | None:
+        """The next connection; None if there is none now."""
+        channel = self._channel
+        while channel is not None:
+            try:
+                size, ancillary, _, _ = channel.recvmsg_into([self._buffer], _DESCRIPTORS)
+            except OSError:
+                return None
+            if not size:
+                return None
+            data = bytes(memoryview(self._buffer)[:size])
+            (arrived_us,) = _header.unpack_from(data)
+            if arrived_us < 0:
+                self._hear[arrived_us](data[_header.size :])
+                continue
+            for level, kind, descriptors in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    (descriptor,) = struct.unpack_from("i", descriptors)
+                    return MovedConnection(socket.socket(fileno=descriptor), data[_header.size :], arrived_us)
+            self._count_lost()
+        return None
+
+    def _count_lost(self) -> None:
+        """A connection was closed because this process may open no more files; say so at most once a second."""
+        self._lost += 1
+        now = time.monotonic()
+        if now >= self._says_lost_at:
+            log.warning("connections from the other lane were closed, %d in all: no more files may be open", self._lost)
+            self._says_lost_at = now + 1.0
+
+
+def monotonic_us() -> int:
+    """This machine's monotonic clock in us: it never steps, and both lanes of a replica read the same."""
+    return time.monotonic_ns() // 1000

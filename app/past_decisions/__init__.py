@@ -1,1 +1,0 @@
-"""Explains logged decisions: judges each again by the policies that governed its agent then."""

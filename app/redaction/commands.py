@@ -1,0 +1,108 @@
+"""Secrets passed to a command by a short option, whose name does not show it: `curl -u ann:…`, `mysql -p…`."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from app.redaction.credentials import REDACTED
+
+
+class _Command(NamedTuple):
+    """Commands that take a secret in the same way.
+
+    names, option: patterns. attached, apart: whether the secret can be in the option's own word, or in the next. after:
+    a word that must come before, as in `docker login -p`.
+    """
+
+    names: str
+    option: str
+    attached: bool = True
+    apart: bool = True
+    after: str = ""
+
+
+_COMMANDS = (
+    # Other flags of curl may precede the letter.
+    _Command("curl", r"-[#0346afgGiIjJklLnNOpqRsSvZ]*+[uUb]|--(?:proxy-)?user"),
+    _Command(r"mysql\w*+|mariadb[\w-]*+|7z[ar]?|rar|unrar", "-h?p", apart=False),
+    _Command(r"sshpass|mongo\w*+|psexec\w*+", "-p"),
+    _Command(r"docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf", "-p", after="login"),
+    _Command(r"redis-cli|valkey-cli|https?|xh", "-a"),
+    _Command(r"zip|unzip|sqlcmd|bcp|osql|ipmitool|mosquitto_\w++", "-P"),
+    _Command(r"lftp", "-u"),
+    _Command(r"ldap\w++", "-w"),
+    _Command(r"smbclient|rpcclient", "-U"),
+    _Command("openssl", "-(?:pass(?:in|out)?|[kK])", attached=False),
+)
+_NAME = "|".join(f"(?P<c{at}>{each.names})" for at, each in enumerate(_COMMANDS))
+_name = re.compile(rf"(?<![\w.-])(?:{_NAME})(?:\.exe)?+(?![\w.:-])")
+_FIRST_WORDS = 64
+"""The words among which the command's name is looked for: `sudo`, `env` and the like may come before it."""
+
+_VALUE = r"""(?P<value>(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^\s;&|"']++)++)"""
+_command = re.compile(r"""(?:[\\^`]\r?+\n|[^;&|\n"']|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)++""", re.DOTALL)
+_passes = re.compile(r"\s-").search
+_may_pass = re.compile(rb"(?: |\\[tnr])-").search
+_may_name = re.compile("|".join(each.names for each in _COMMANDS).encode()).search
+
+
+def _gap(command: _Command) -> str:
+    apart, attached = r"(?:[ \t=]|[\\^`]\r?+\n)++", r"(?=[^\s=\\^`])"
+    return "|".join(gap for gap, wanted in ((apart, command.apart), (attached, command.attached)) if wanted)
+
+
+_options = tuple(re.compile(rf"(?<=\s)(?:{each.option})(?:{_gap(each)}){_VALUE}", re.DOTALL) for each in _COMMANDS)
+_words = tuple(re.compile(rf"({each.option})(.*)", re.DOTALL).fullmatch for each in _COMMANDS)
+
+
+def may_run_commands(made: bytes) -> bool:
+    """Whether a string in this JSON may be a command that receives a secret."""
+    return _may_pass(made) is not None and _may_name(made) is not None
+
+
+def without_option_values(text: str) -> str:
+    """`text` without the values of short options that pass a secret to a known command."""
+    if _passes(text) is None:
+        return text
+    kept: list[str] = []
+    at = 0
+    for command in _command.finditer(text):
+        name = _name.search(text, command.start(), command.end())
+        if name is None or name.lastgroup is None:
+            continue
+        kind = int(name.lastgroup[1:])
+        begin = text.find(_COMMANDS[kind].after, name.end(), command.end())
+        if begin < 0:
+            continue
+        for option in _options[kind].finditer(text, begin, command.end()):
+            kept += text[at : option.start("value")], REDACTED
+            at = option.end()
+    return "".join(kept) + text[at:]
+
+
+def hidden_words(words: Sequence[str], options: Iterable[int]) -> dict[int, str]:
+    """What the log keeps in place of a command's words that hold a secret, by their places in the list.
+
+    options: the places of the words that begin with a hyphen.
+    """
+    hidden: dict[int, str] = {}
+    named = ((at, kind) for at, word in enumerate(words[:_FIRST_WORDS]) if (kind := _kind_of(word)) is not None)
+    name_at, kind = next(named, (0, None))
+    if kind is None:
+        return hidden
+    command, option_in = _COMMANDS[kind], _words[kind]
+    begins_at = words.index(command.after, name_at) if command.after in words[name_at:] else name_at
+    if command.after and begins_at == name_at:
+        return hidden
+    for at in options:
+        option = option_in(words[at]) if at > begins_at and at not in hidden else None
+        if option is not None and option[2] and command.attached:
+            hidden[at] = option[1] + REDACTED
+        elif option is not None and not option[2] and command.apart and at + 1 < len(words):
+            hidden[at + 1] = REDACTED
+    return hidden
+
+
+def _kind_of(word: str) -> int | None:
+    found = _name.fullmatch(word.rpartition("/")[2])
+    return None if found is None or found.lastgroup is None else int(found.lastgroup[1:])

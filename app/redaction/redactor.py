@@ -1,0 +1,186 @@
+"""Decides which parameter names denote secrets, and makes the copy of the parameters that may be logged."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from operator import is_not
+from typing import Any
+
+import re2
+
+from app.redaction.commands import hidden_words
+from app.redaction.credentials import REDACTED
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_REMEMBERED = 10_000
+_REMEMBERED_LENGTH = 64
+_LONGEST_NAME = 512
+"""Longer names are treated as secret without being examined: that would take longer than the rest of the call."""
+
+_words = re.compile(r"""[\w ./#\[\]="'-]{1,64}""").fullmatch
+"""The form of a string that is a name, possibly with a path, or that selects a form field, such as `#password`."""
+
+_PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _KEY_KIND = range(6)
+"""What a name in an object says: nothing; that its value is secret; that its value is a name; that its value belongs to
+that name; that its value is secret if it is a string; that the object is a JSON Web Key."""
+
+_PASSED = frozenset({"", "true", "false", "yes", "no", "ok"})
+_OF_PRIVATE_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_HEADERS = frozenset(
+    spelled
+    for name in ("Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "X-Auth-Token")
+    for spelled in (name, name.lower(), name.upper())
+)
+_IN_TEXTS = ("pass", "identified", "kty")
+"""What may name a secret in a string, besides the configured words."""
+
+_NAMING_WORDS = frozenset(
+    {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
+    | {"label", "element", "selector", "locator", "placeholder", "type", "id"}
+)
+_VALUE_WORDS = frozenset({"value", "values", "val", "v", "default", "text", "content", "input"})
+_SPECIAL = {"pass": _PASS, "kty": _KEY_KIND}
+_NESTED = frozenset({dict, list})
+Texts = Callable[[str], Any]
+
+
+class Redactor:
+    """Recognises secrets by whole words of a name: `accessToken` and `access_token` hold `token`, but not `max_tokens`.
+
+    words: such as `password` or `api_key`. It does not matter how a name joins its words: `api_key` is found in
+    `apiKey`, `x-api-key`, `APIKEY` and `apikey`, and `password` in `passWord`.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        secrets = {"".join(_parts(word)) for word in words} - {""}
+        self.letters = _search(_any_of((*map(re.escape, secrets), *(_IN_TEXTS if secrets else ()))))
+        # Hyphens join the name's words. A secret word may have one between any two letters, and must end at one.
+        marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
+        self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
+        self._roles: dict[str, int] = {}
+        self._plain: set[str] = set()
+
+    def is_secret(self, name: str) -> bool:
+        """Whether values under this name must not be stored. A dotted name is secret if any part of it is."""
+        return self._role(name) == _SECRET
+
+    def _role(self, name: str) -> int:
+        role = self._roles.get(name)
+        if role is None:
+            role = self._role_of(name)
+            # Callers choose the names, so the cache is bounded.
+            if len(self._roles) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
+                self._roles[name] = role
+                if role == _PLAIN:
+                    self._plain.add(name)
+        return role
+
+    def _role_of(self, name: str) -> int:
+        if len(name) > _LONGEST_NAME:
+            return _SECRET
+        if not name.isascii():
+            name = unicodedata.normalize("NFKC", name)  # homoglyphs are replaced by the letters they look like
+        if self._holds_secret(name):
+            return _SECRET
+        if (special := _SPECIAL.get(name.lower())) is not None:
+            return special
+        last = (_parts(name) or [""])[-1]
+        return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
+
+    def _holds_secret(self, name: str) -> bool:
+        """Whether some consecutive words, joined, are a secret. Linear time, since callers choose names."""
+        # Most names are settled here. For other characters, lower case may depend on their neighbours.
+        if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
+            return False
+        return self._whole_words("-".join(_parts(name))) is not None
+
+    def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
+        """`value` with every value under a secret name replaced; `value` itself if it holds none.
+
+        The same applies to an object that names the value in another field, `{"name": "Authorization", "value": …}`,
+        and to a list of two, name and value. texts: applied to every remaining string.
+        """
+        # Most calls hold only plain names and values; one search settles those.
+        if texts is None and self._plain.issuperset(value) and _NESTED.isdisjoint(map(type, value.values())):
+            return value
+        result: dict[str, Any] = self.walk(value, texts)
+        return result
+
+    def walk(self, value: Any, texts: Texts | None) -> Any:
+        """`redacted` for any value."""
+        if type(value) is dict:
+            return self._walk_object(value, texts)
+        if type(value) is list:
+            return self._walk_list(value, texts)
+        return texts(value) if texts is not None and type(value) is str else value
+
+    def _walk_object(self, value: dict[str, Any], texts: Texts | None) -> dict[str, Any]:
+        changed, names_secret, is_key, recall = None, False, False, self._roles.get
+        for name, inner in value.items():
+            role = recall(name)
+            if role is None:
+                role = self._role(name)
+            if role == _SECRET or (role == _PASS and type(inner) is str and inner.lower() not in _PASSED):
+                kept: Any = REDACTED
+            elif type(inner) in _NESTED:
+                kept = self.walk(inner, texts)
+            elif type(inner) is str and (role or texts is not None):
+                names_secret = names_secret or (role == _NAMING and self._is_named_secret(inner))
+                is_key = is_key or role == _KEY_KIND
+                kept = inner if texts is None else texts(inner)
+            else:
+                continue
+            if kept is not inner:
+                changed = dict(value) if changed is None else changed
+                changed[name] = kept
+        if names_secret:
+            changed = dict(value) if changed is None else changed
+            changed.update((name, REDACTED) for name in value if self._role(name) == _VALUE)
+        if is_key:
+            changed = dict(value) if changed is None else changed
+            changed.update((name, REDACTED) for name in value if name in _OF_PRIVATE_KEYS)
+        return value if changed is None else changed
+
+    def _walk_list(self, value: list[Any], texts: Texts | None) -> list[Any]:
+        kinds = set(map(type, value))
+        if str not in kinds and _NESTED.isdisjoint(kinds):
+            return value
+        kept = value if texts is None and _NESTED.isdisjoint(kinds) else [self.walk(inner, texts) for inner in value]
+        if str in kinds and (hidden := self._hidden(value)):
+            kept = [hidden.get(at, inner) for at, inner in enumerate(kept)]
+        return kept if kept is not value and any(map(is_not, kept, value)) else value
+
+    def _hidden(self, values: list[Any]) -> dict[int, str]:
+        """What replaces list elements that follow their name: in a pair, a header, an option (`--password`, `-p`)."""
+        if len(values) == 2 and type(values[0]) is str and self._is_one_word(values[0]):  # noqa: PLR2004 - a pair
+            return {1: REDACTED}
+        words = [word if type(word) is str else "" for word in values]
+        named = [] if _HEADERS.isdisjoint(words) else [at for at, word in enumerate(words) if word in _HEADERS]
+        options = [at for at, word in enumerate(words) if word[:1] == "-"]
+        named += [at for at in options if self._is_one_word(words[at])]
+        hidden = {at + 1: REDACTED for at in named if at + 1 < len(words)}
+        return hidden | hidden_words(words, options) if options and self.is_secret("password") else hidden
+
+    def _is_named_secret(self, text: str) -> bool:
+        if REDACTED in text:  # its secret is gone, and what remains names nothing
+            return False
+        return _words(text) is not None and self._role(text) == _SECRET
+
+    def _is_one_word(self, text: str) -> bool:
+        return " " not in text and self._is_named_secret(text)
+
+
+def _any_of(patterns: Iterable[str]) -> str:
+    return "|".join(sorted(patterns)) or r"[^\x00-\x{10FFFF}]"
+
+
+def _search(pattern: str) -> Callable[[str | bytes], Any]:
+    options = re2.Options()
+    options.log_errors = False
+    search: Callable[[str | bytes], Any] = re2.compile(pattern, options).search
+    return search
+
+
+def _parts(name: str) -> list[str]:
+    return [part.lower() for part in _WORDS.findall(name)]

@@ -1,0 +1,1 @@
+"""JSON Schema and regular expressions, compiled once, with bounded work for each call."""

@@ -1,1 +1,0 @@
-"""Refusals before a request is processed: rates and failed authentications."""

@@ -1,0 +1,164 @@
+"""What a workspace may take of the fast lane's loop, and when the slow lane answers instead."""
+
+import contextlib
+import socket
+import time
+
+import pytest
+
+from app.fairness.loop_budget import NOTICED_S, LoopBudget
+from app.lanes.lane import Lane, TakesLong, monotonic_us
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def lane():
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made = Lane()
+    made.take(ends[0], is_fast=True)
+    yield made
+    for end in ends:
+        end.close()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def budget(lane, clock):
+    """The budget of a replica with calls of several workspaces."""
+    made = LoopBudget(lane, clock)
+    call(made, "a")
+    call(made, "b")
+    return made
+
+
+def call(budget, workspace_id) -> None:
+    """A short call of the workspace."""
+    budget.run(workspace_id, monotonic_us(), lambda: None)
+
+
+def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
+    """How many steps of this length run here before the slow lane must answer."""
+    for number in range(10_000):
+        try:
+            budget.begin(workspace_id)
+        except TakesLong:
+            return number
+        budget.end(workspace_id, seconds, beside)
+    return 10_000
+
+
+def test_short_steps_take_a_quarter_of_the_time_at_most(budget, clock):
+    """A second's worth of a quarter is there at the beginning, and comes back in a second."""
+    assert steps(budget, 0.0002) in range(1_249, 1_254)
+    clock.now += 1.0
+    assert steps(budget, 0.0002) in range(1_249, 1_254)
+
+
+def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
+    """Whatever their length, over ten minutes of asking as often as possible."""
+    for seconds in (0.002, 0.004, 0.02):
+        spent, end = 0.0, clock.now + 600.0
+        while clock.now < end:
+            call(budget, "a")  # others are there, too
+            call(budget, "b")
+            spent += steps(budget, seconds, f"w{seconds}") * (seconds - NOTICED_S)
+            clock.now += 0.01
+        assert 0.5 < spent <= 0.001 * 600.0 + 0.02
+
+
+def spin(seconds, error=None):
+    """Use this much CPU time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+    if error is not None:
+        raise error
+
+
+def long_steps(budget, workspace_id, error) -> int:
+    """How many long steps run here, and fail if there is an error, before the slow lane has to answer."""
+    for number in range(100):
+        try:
+            budget.run(workspace_id, monotonic_us(), spin, 0.004, error)
+        except ValueError:
+            pass
+        except TakesLong:
+            return number
+    return 100
+
+
+def test_a_workspace_is_measured_from_its_first_long_step_on_even_if_that_fails(budget):
+    """A call that is refused has been read as well."""
+    for error in (None, ValueError):
+        workspace_id = f"w{error}"
+        assert budget.run(workspace_id, monotonic_us(), lambda made: made, 5) == 5
+        assert not budget.is_watched(workspace_id)
+        assert long_steps(budget, workspace_id, error) in {2, 3}
+
+
+def test_a_workspace_whose_calls_are_short_for_a_minute_is_no_longer_measured(budget, clock):
+    """One that was interrupted once pays nothing for it from then on; a long step begins the minute anew."""
+    assert long_steps(budget, "w", None) in {2, 3}
+    clock.now += 59.0
+    assert long_steps(budget, "w", None) == 1
+    for seconds, is_watched in ((59.0, True), (2.0, False)):
+        clock.now += seconds
+        call(budget, "w")
+        assert budget.is_watched("w") == is_watched
+
+
+def test_work_in_a_thread_counts_no_more_than_its_time(budget):
+    assert steps(budget, 0.0, beside=0.01) in range(24, 28)
+
+
+def test_steps_count_from_when_they_begin(budget):
+    """Otherwise all that begin at once would be let in, however many they are."""
+    began = 0
+    for _ in range(5_000):
+        with contextlib.suppress(TakesLong):
+            budget.begin("w")
+            began += 1
+    assert began in range(999, 1_004)
+
+
+def test_each_workspace_has_a_budget_of_its_own(budget):
+    assert steps(budget, 0.1, "a") == 1
+    assert steps(budget, NOTICED_S, "b") in range(999, 1_004)
+
+
+def test_without_a_slow_lane_nothing_moves(clock):
+    alone = LoopBudget(Lane(), clock)
+    call(alone, "a")
+    call(alone, "b")
+    assert steps(alone, 1.0) == 10_000
+
+
+def test_a_workspace_that_is_the_only_one_delays_nobody(budget, lane, clock):
+    """From the beginning, and again a minute after the last call of another one."""
+    only = LoopBudget(lane, clock)
+    call(only, "w")
+    assert steps(only, 0.004) == 10_000
+    clock.now += 59.0
+    assert steps(budget, 0.004) == 1
+    clock.now += 2.0
+    assert steps(budget, 0.004) == 10_000
+
+
+def test_workspaces_that_have_taken_nothing_lately_are_forgotten(budget, clock):
+    for number in range(5_000):
+        budget.begin(f"w{number}")
+        budget.end(f"w{number}", 0.0001)
+        budget.run(f"w{number}", monotonic_us() - 1_000, lambda: None)
+        clock.now += 0.001
+    assert len(budget._full_at) < 2_000
+    assert sum(budget.is_watched(f"w{number}") for number in range(5_000)) < 2_000

@@ -1,0 +1,73 @@
+"""Turns on the loop: long work takes one per pass, and a workspace has a limited number at once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from app.errors import Overloaded
+from app.fairness.loop_turns import WorkspaceSlots, take_turn
+
+
+async def in_steps(steps, said, name):
+    """Work of some steps, each of which says its name."""
+    for _ in range(steps):
+        said.append(name)
+        await take_turn()
+
+
+async def test_one_of_all_long_tasks_gets_a_turn_in_each_pass():
+    """So short work waits for one step of one of them, however many there are."""
+    said = []
+    works = [asyncio.create_task(in_steps(5, said, name)) for name in "abcdefgh"]
+    await asyncio.sleep(0)
+    said.clear()
+    passes = 0
+    while said.count("h") < 2:
+        before = len(said)
+        await asyncio.sleep(0)
+        passes += 1
+        assert len(said) - before <= 1
+    assert said[:16] == list("abcdefgh") * 2
+    assert passes >= 16
+    await asyncio.gather(*works)
+
+
+async def test_a_cancelled_task_keeps_nobody_from_a_turn():
+    """If it is cancelled while waiting, those behind it still get their turns."""
+    said = []
+    works = [asyncio.create_task(in_steps(3, said, name)) for name in "abc"]
+    await asyncio.sleep(0)
+    works[0].cancel()
+    await asyncio.gather(*works, return_exceptions=True)
+    assert (said.count("a"), said.count("b"), said.count("c")) == (1, 3, 3)
+    await take_turn()
+
+
+async def test_a_workspace_runs_a_limited_number_at_once_and_others_do_not_wait():
+    """The rest waits in order, up to a bound; beyond it, 503."""
+    slots, opened, inside = WorkspaceSlots(most=2, waiting_max=1), asyncio.Event(), []
+
+    async def read(workspace_id, name):
+        async with slots.slot(workspace_id):
+            inside.append(name)
+            await opened.wait()
+
+    hostile = [asyncio.create_task(read("hostile", f"h{number}")) for number in range(3)]
+    other = asyncio.create_task(read("other", "o"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert inside == ["h0", "h1", "o"]
+    with pytest.raises(Overloaded):
+        await read("hostile", "one too many")
+    opened.set()
+    await asyncio.gather(*hostile, other)
+    assert inside == ["h0", "h1", "o", "h2"]
+    await read("hostile", "again")
+
+
+def test_long_work_pauses_only_by_taking_turns():
+    """With `sleep(0)`, all of them would continue in every pass."""
+    app = Path(__file__).parents[2] / "app"
+    named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
+    assert named == {"http/protocol/exchange.py", "fairness/loop_turns.py"}

@@ -1,0 +1,98 @@
+"""Whether both lanes are ready: what each finds out for itself, what it is told, and what it concludes from silence."""
+
+import asyncio
+import socket
+
+import pytest
+
+from app.errors import StoreUnavailable
+from app.health import readiness
+from app.health.readiness import Readiness
+from app.lanes.lane import Lane
+from app.redis_client.clients import open_client
+
+AWAY = "The store is out of reach"
+
+
+class Connections:
+    """The connections of decisions; they can be broken and blocked."""
+
+    def __init__(self):
+        self.asked, self.is_broken = 0, False
+        self.was_asked, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.goes_on.set()
+
+    async def call(self, *_):
+        self.asked += 1
+        self.was_asked.set()
+        await self.goes_on.wait()
+        if self.is_broken:
+            raise StoreUnavailable(AWAY)
+
+
+@pytest.fixture
+async def client(redis_store):
+    opened = open_client(redis_store.url, 5_000)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def lanes(client):
+    """Each lane with its connections, the fast one first."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made = []
+    for place, end in enumerate(ends):
+        lane, connections = Lane(), Connections()
+        lane.take(end, is_fast=not place)
+        made.append((lane, connections, Readiness(lane, client, [connections])))
+        lane.listen(asyncio.get_running_loop(), lambda _: None)
+    yield made
+    for end in ends:
+        asyncio.get_running_loop().remove_reader(end)
+        end.close()
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+async def test_both_lanes_must_reach_the_store(lanes, asked):
+    """Whichever is asked. It says which one does not."""
+    (_, mine, readiness), (_, others, _) = lanes[asked], lanes[not asked]
+    await readiness.require()
+    others.is_broken = True
+    with pytest.raises(StoreUnavailable, match=rf"^The replica's {('slow', 'fast')[asked]} lane is not ready: {AWAY}$"):
+        await readiness.require()
+    mine.is_broken, others.is_broken = True, False
+    with pytest.raises(StoreUnavailable, match=f"^{AWAY}$"):
+        await readiness.require()
+    mine.is_broken = False
+    await readiness.require()
+
+
+async def test_a_lane_that_does_not_answer_is_not_ready(lanes, monkeypatch):
+    monkeypatch.setattr(readiness, "OTHER_SECONDS", 0.05)
+    others = lanes[0][1]
+    others.goes_on.clear()
+    with pytest.raises(StoreUnavailable, match=r"fast lane is not ready: it has not answered within 0.05 s$"):
+        await lanes[1][2].require()
+    others.goes_on.set()
+    monkeypatch.setattr(readiness, "OTHER_SECONDS", 20)
+    await lanes[1][2].require()
+
+
+async def test_a_lane_that_is_alone_answers_for_itself(lanes):
+    lanes[0][0].close(lambda _: None)
+    lanes[0][1].is_broken = True
+    with pytest.raises(StoreUnavailable, match=f"^{AWAY}$"):
+        await lanes[0][2].require()
+    lanes[1][0].is_alone = True
+    await lanes[1][2].require()
+
+
+async def test_many_who_ask_at_once_cost_the_other_lane_one_attempt(lanes):
+    others = lanes[0][1]
+    others.goes_on.clear()
+    asking = [asyncio.create_task(lanes[1][2].require()) for _ in range(50)]
+    await others.was_asked.wait()
+    others.goes_on.set()
+    await asyncio.gather(*asking)
+    assert others.asked == 1
