@@ -1,4 +1,4 @@
-"""Fault isolation: work for each workspace in turn, where a failure for one does not stop the others."""
+"""Fault isolation: work done in turn or repeatedly, where one failure does not stop the rest."""
 
 import logging
 from collections.abc import Iterator
@@ -8,11 +8,14 @@ from app.errors import AppError
 
 
 @contextmanager
-def failures_logged(log: logging.Logger, what: str, workspace_id: str) -> Iterator[None]:
-    """Log a failure of this workspace's part instead of raising it. what: a verb, as in `cannot seal workspace …`."""
+def failures_logged(log: logging.Logger, what: str, *, level: int = logging.ERROR) -> Iterator[None]:
+    """Log a failure inside instead of raising it. what: completes the sentence "cannot …", as in `seal workspace …`.
+
+    level: of an expected failure; any other is an error.
+    """
     try:
         yield
     except AppError as error:
-        log.error("cannot %s workspace %s: %s", what, workspace_id, error)  # noqa: TRY400 - a sentence says it
+        log.log(level, "cannot %s: %s", what, error)
     except Exception:
-        log.exception("cannot %s workspace %s", what, workspace_id)
+        log.exception("cannot %s", what)

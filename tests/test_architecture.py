@@ -124,9 +124,8 @@ def test_a_long_module_says_why(path):
 
 
 READERS = {"http", "cli", "authorize", "replay_jobs", "explain", "webhooks"}
-OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "ArchiveAltered", "take_lease"}
-"""What readers may know of `audit`: the facade, what it yields, an archive in a folder and what is wrong with it, whose
-turn it is to send."""
+OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "ArchiveAltered"}
+"""What readers may know of `audit`: the facade, what it yields, an archive in a folder and what is wrong with it."""
 
 
 def test_every_reader_of_the_log_uses_the_facade():

@@ -50,12 +50,9 @@ class ApprovalReaper:
         self._backlog_max = backlog_max
 
     async def end_approvals(self, workspaces: Sequence[str]) -> None:
-        """End every open approval that has expired or lost its basis. Never raises: sealing must go on."""
-        try:
-            await self.end_expired(workspaces)
-            await self.end_after_changes(workspaces)
-        except AppError as error:
-            log.warning("%s; approvals are checked again in a second", error)
+        """End every open approval that has expired or lost its basis."""
+        await self.end_expired(workspaces)
+        await self.end_after_changes(workspaces)
 
     async def end_expired(self, workspaces: Sequence[str]) -> None:
         """Expire and log the approvals that nobody decided or used in time, a few per workspace at a time."""
@@ -65,7 +62,7 @@ class ApprovalReaper:
             ("ZRANGE", name, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _CHUNK) for name in names
         )
         for workspace_id, ids in zip(workspaces, due, strict=True):
-            with failures_logged(log, "end approvals of", workspace_id):
+            with failures_logged(log, f"end approvals of workspace {workspace_id}"):
                 for each in await self._read(Keyspace(workspace_id), [_text(raw) for raw in ids or ()]):
                     await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
 
@@ -76,7 +73,7 @@ class ApprovalReaper:
         some = [each for each, count in zip(workspaces, held, strict=True) if count]
         seen = await self._client.read_each(("GET", Keyspace(each).approvals_trail) for each in some)
         for workspace_id, mark in zip(some, seen, strict=True):
-            with failures_logged(log, "end approvals of", workspace_id):
+            with failures_logged(log, f"end approvals of workspace {workspace_id}"):
                 await self._end_after(workspace_id, _text(mark or b"0-0"))
 
     async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:

@@ -14,6 +14,11 @@ from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 DEFAULT = "default"
 
 
+async def workspace_ids(client: Client) -> list[str]:
+    """The ids of all workspaces, sorted."""
+    return sorted(await client.call("HVALS", WORKSPACES))
+
+
 class Workspaces:
     """Workspaces have unique names; `remit:workspaces` is the only place that maps names to ids."""
 

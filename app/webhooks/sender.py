@@ -7,20 +7,20 @@ from contextlib import suppress
 from functools import partial
 
 from app.approvals.approvals import Approvals
-from app.audit.lease import take_lease
 from app.audit.log import AuditLog
 from app.errors import AppError
 from app.model.ids import Ids
 from app.model.webhooks import Webhook
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
-from app.store.keyspace import WORKSPACES, Keyspace
+from app.store.keyspace import Keyspace
+from app.store.leases import take_lease
+from app.store.workspaces import workspace_ids
 from app.webhooks.delivery import Delivery
 from app.webhooks.outbox import Outbox
 from app.webhooks.records import webhook_of
 
 log = logging.getLogger(__name__)
-LOOK_S = 1.0
 _LEASE_MS = 60_000
 """The lease's time: longer than any attempt. It is renewed for each round, and a round ends with the first failure."""
 _RENEWED_S = 20.0
@@ -29,7 +29,7 @@ _WORKSPACES_AT_ONCE = 256
 
 
 class Sender:
-    """Checks for webhooks once a second and serves each in a task of its own, so none waits for a slow receiver."""
+    """Serves each webhook in a task of its own, so none waits for a slow receiver."""
 
     def __init__(self, client: Client, delivery: Delivery, backlog_max: int) -> None:
         self._client = client
@@ -40,22 +40,9 @@ class Sender:
         self._served: dict[str, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def run(self, stopped: asyncio.Event) -> None:
-        """Send until `stopped` is set. The next sender may repeat events that are on their way at that moment."""
-        while not stopped.is_set():
-            try:
-                await self.look(stopped)
-            except AppError as error:
-                log.warning("%s; checking the webhooks again in a second", error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), LOOK_S)
-        for task in self._served.values():
-            task.cancel()
-        await asyncio.gather(*self._served.values(), return_exceptions=True)
-
     async def look(self, stopped: asyncio.Event) -> None:
-        """Serve every webhook that is enabled."""
-        workspaces = sorted(await self._client.call("HVALS", WORKSPACES))
+        """Begin to serve every webhook that is enabled and not being served."""
+        workspaces = await workspace_ids(self._client)
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             some = workspaces[start : start + _WORKSPACES_AT_ONCE]
             found = await self._client.read_each(("ZRANGE", Keyspace(each).webhooks, 0, -1) for each in some)
@@ -68,6 +55,12 @@ class Sender:
 
     def _forget(self, webhook_id: str, _: asyncio.Task[None]) -> None:
         self._served.pop(webhook_id, None)
+
+    async def stop(self) -> None:
+        """Abandon the rounds. The next sender may repeat events that are on their way at this moment."""
+        for task in self._served.values():
+            task.cancel()
+        await asyncio.gather(*self._served.values(), return_exceptions=True)
 
     async def settle(self) -> None:
         """Return once every round that `look` has started is over; for tests."""

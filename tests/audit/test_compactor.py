@@ -6,10 +6,11 @@ import pytest
 from audit_entries import START_MS, Writer
 
 from app.audit.compactor import Compactor
-from app.audit.lease import LEASE_MS
+from app.background.schedule import Job, run_jobs
 from app.redis_client.clients import store_time_ms
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
+from app.store.leases import LEASE_MS
 
 
 @pytest.fixture
@@ -101,10 +102,17 @@ async def test_damage_in_one_workspace_does_not_stop_sealing_in_others(
         await client.call("HDEL", WORKSPACES, "! sorts first")
 
 
-async def test_stopping_finishes_the_segment_and_no_more(writer, client):
+async def test_stopping_finishes_the_segment_and_no_more(writer, client, monkeypatch):
     """Stopping waits for one segment at most."""
     await writer.append(64, timeMs=START_MS)
     stopped = asyncio.Event()
-    compactor = Compactor(client, Settings(audit_segment_entries=16), on_sealed=lambda _, __: stopped.set())
-    await compactor.run(stopped)
+    compactor = Compactor(client, Settings(audit_segment_entries=16))
+    seal_next = compactor._sealer.seal_next
+
+    async def told_to_stop(workspace_id):
+        stopped.set()
+        return await seal_next(workspace_id)
+
+    monkeypatch.setattr(compactor._sealer, "seal_next", told_to_stop)
+    await run_jobs([Job("seal logs", 1.0, compactor.sweep)], stopped)
     assert await sealed_sequence(writer) == 16

@@ -1,9 +1,8 @@
 """Entries that something other than a commit writes to the stream are quarantined, and decisions go on."""
 
 import pytest
-from audit_entries import Writer, decoded, fields_of
+from audit_entries import Writer, decoded, fields_of, repair_and_seal
 
-from app.audit.compactor import Compactor
 from app.audit.entry_format import FIELDS
 from app.audit.log import AuditLog
 from app.audit.scan import Scan
@@ -48,7 +47,7 @@ async def test_an_entry_that_blocks_commits_is_quarantined_and_commits_go_on(
         await writer.append_fields(fields_of(13))
     writer.written.pop()
 
-    await Compactor(client, Settings()).sweep()
+    await repair_and_seal(client, Settings())
 
     await writer.append(3)
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())

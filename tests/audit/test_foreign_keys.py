@@ -6,16 +6,10 @@ import time
 import pytest
 from audit_entries import Writer
 
-from app.approvals.reaper import ApprovalReaper
 from app.audit.backlog import SealingWatch
-from app.audit.compactor import Compactor
-from app.audit.verification_rounds import VerificationRounds
-from app.redaction.signer import UNSIGNED
+from app.background.jobs import background_jobs
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
-from app.webhooks.delivery import Delivery
-from app.webhooks.secrets import Secrets
-from app.webhooks.sender import Sender
 
 CHANGE = "actorId", "console", "kind", "created", "resourceType", "policy", "after", "{}"
 TEXT = b"\xff not text"
@@ -53,7 +47,7 @@ async def both(client, ids):
 
 
 @pytest.mark.parametrize(("name", "command"), ROWS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(ROWS)])
-async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, ids, both, name, command):
+async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, both, name, command):
     """The other's log is sealed, its changes are chained, its log is verified, and monitors get their numbers."""
     one, other = both
     key = getattr(Keyspace(one), name)
@@ -61,21 +55,14 @@ async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, 
     if verb == "SET" or rest[0] == "a":
         await client.call("DEL", key)
     await client.call(verb, key, *rest)
-    settings = Settings(audit_segment_entries=2)
-    reaper = ApprovalReaper(client, ids, 1000)
-    compactor = Compactor(client, settings, end_approvals=reaper.end_approvals)
-    await compactor.sweep()
-    await compactor.drop_what_is_too_old()
-    await compactor.drop_spent_quotas()
-    await VerificationRounds(client, settings, _ignore).verify_due(asyncio.Event())
-    await Sender(client, Delivery(settings, Secrets(UNSIGNED)), 1000).look(asyncio.Event())
+    settings = Settings(audit_segment_entries=2, audit_retention_days=1, audit_drop_unarchived=True)
+    stopped = asyncio.Event()
+    async with background_jobs(client, settings) as jobs:
+        for job in jobs:
+            await job.run(stopped)
     seen = await SealingWatch(client, time.monotonic).look()
     kept = Keyspace(other)
     assert await client.call("HGET", kept.audit_head, "segment") == "1"
     assert await client.call("XLEN", kept.changes_chain) == 1
     assert int(await client.call("HGET", kept.workspace, "intact_ms")) > 1
     assert seen.segments >= 1
-
-
-async def _ignore(_workspace_id, _finding):
-    pass

@@ -1,9 +1,8 @@
 """One key of the log is lost: the rest is neither overwritten nor taken for foreign."""
 
 import pytest
-from audit_entries import Writer, decoded
+from audit_entries import Writer, decoded, repair_and_seal
 
-from app.audit.compactor import Compactor
 from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
@@ -54,7 +53,7 @@ async def test_without_its_head_no_segment_is_written_over(client, writer, works
         await client.call("HSET", keyspace.audit_head, "segment", 1, "sequence", 5, "sha256", sha256)
     with pytest.raises(AuditLogDamaged, match="nothing is sealed over it"):
         await sealer.seal_next(workspace_id)
-    await Compactor(client, SETTINGS).sweep()
+    await repair_and_seal(client, SETTINGS)
     assert workspace_id in caplog.text
     assert await segments(client, keyspace) == before
     assert await client.call("HLEN", keyspace.audit_poison) == 0
@@ -62,7 +61,7 @@ async def test_without_its_head_no_segment_is_written_over(client, writer, works
 
     await client.call("HSET", keyspace.audit_head, *(part for pair in head.items() for part in pair))
     await writer.append(3)
-    await Compactor(client, SETTINGS).sweep()
+    await repair_and_seal(client, SETTINGS)
     assert (await Verifier(client, workspace_id).verify()).finding is None
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
 
@@ -88,12 +87,12 @@ async def test_commits_go_on_after_the_last_entry_if_their_number_is_lost(
     await writer.append(unsealed - 2)
     await client.call("DEL", keyspace.commits)
 
-    await Compactor(client, SETTINGS).sweep()
+    await repair_and_seal(client, SETTINGS)
 
     assert await client.call("HGET", keyspace.commits, "sequence") == str(10 + unsealed)
     assert "lost" in caplog.text
     await writer.append(3)
-    await Compactor(client, SETTINGS).sweep()
+    await repair_and_seal(client, SETTINGS)
     assert await client.call("HLEN", keyspace.audit_poison) == 0
     assert decoded(await AuditLog(client).query(workspace_id, AuditQuery(limit=1000))) == writer.expected(
         AuditQuery(limit=1000)

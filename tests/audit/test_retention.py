@@ -8,12 +8,12 @@ from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
 
 from app.audit import segments as audit_segments
 from app.audit.archive import MANIFEST, Archive
-from app.audit.compactor import Compactor
 from app.audit.follow import follow, resumed
 from app.audit.log import AuditLog, export
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
+from app.background.jobs import background_jobs
 from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
 from app.model.audit import AuditQuery, Floor
 from app.model.checkpoints import Fault
@@ -305,15 +305,22 @@ async def test_a_follower_is_told_when_retention_overtakes_it(client, writer, wo
     assert rest == list(range(113, 134))
 
 
+async def drop_old(client, settings):
+    """What the background process drops, in one run of its job."""
+    async with background_jobs(client, settings) as jobs:
+        [retention] = [job for job in jobs if job.name == "apply retention"]
+        return await retention.run(asyncio.Event())
+
+
 async def test_the_compactor_drops_what_is_older_than_the_setting(client, writer, workspace_id):
     """By the store's clock, and only if a retention is set. These entries are from the future, so none is old."""
     name = f"name of {workspace_id}"
     await client.call("HSET", WORKSPACES, name, workspace_id)
     settings = Settings(audit_retention_days=1, audit_drop_unarchived=True)
-    assert await Compactor(client, settings).drop_what_is_too_old() == 0
+    assert await drop_old(client, settings) == 0
     for number in range(1, 5):
         await client.call("HSET", writer.keyspace.audit_segment(number), "last_ms", 1_000)
     try:
-        assert await Compactor(client, settings).drop_what_is_too_old() == 4
+        assert await drop_old(client, settings) == 4
     finally:
         await client.call("HDEL", WORKSPACES, name)

@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from audit_entries import AGENTS, Writer
+from audit_entries import AGENTS, Writer, repair_and_seal
 
-from app.audit.compactor import Compactor
 from app.audit.index import name_of
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
@@ -512,15 +511,15 @@ async def test_the_highest_id_in_the_trail_can_be_removed_as_the_page_says(log):
     assert (await log.verify()).finding is None
 
 
-async def test_the_compactor_chains_changes_within_a_sweep(log):
+async def test_the_background_process_chains_changes_within_two_runs(log):
     """Trails without changes are not touched, and a deleted one does not stop the others."""
     await log.call("HSET", WORKSPACES, log.workspace_id, log.workspace_id)
     for _ in range(2):
-        await Compactor(log.client, Settings()).sweep()
+        await repair_and_seal(log.client, Settings())
     assert await unsealed_trails(log.client, [log.workspace_id]) == []
     assert [each[0] for each in await log.call("XRANGE", log.keys.changes_chain, "-", "+")] == ["4-0", "6-0"]
     await log.call("XDEL", log.keys.changes, "1003-0")
     await log.call("XADD", log.keys.changes, "1008-0", *CHANGE, "after", "8")
-    await Compactor(log.client, Settings()).sweep()
+    await repair_and_seal(log.client, Settings())
     assert (await log.call("XREVRANGE", log.keys.changes_chain, "+", "-", "COUNT", 1))[0][0] == "7-0"
     await log.call("HDEL", WORKSPACES, log.workspace_id)

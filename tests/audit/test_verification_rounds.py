@@ -6,11 +6,11 @@ import pytest
 from audit_entries import START_MS, Writer
 from fake_store import FakeClient
 
-from app.audit import verification_rounds
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
-from app.audit.verification_rounds import VerificationRounds
 from app.audit.verifier import Verifier
+from app.background import verification_rounds
+from app.background.verification_rounds import VerificationRounds
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 

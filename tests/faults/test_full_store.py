@@ -1,5 +1,6 @@
 """A store at its `maxmemory`: whatever frees memory, revokes, deletes or reads still works."""
 
+import asyncio
 import contextlib
 import sys
 
@@ -14,10 +15,12 @@ from witness import Witness
 
 from app.audit.archive import Archive
 from app.audit.compactor import Compactor
-from app.audit.lease import take_lease
+from app.audit.retention import Retention
 from app.audit.sealer import Sealer
+from app.background.housekeeping import drop_old_segments
 from app.settings import Settings
 from app.store.keyspace import Keyspace
+from app.store.leases import take_lease
 
 SETTINGS = Settings(audit_segment_entries=64, audit_seal_after_seconds=300, audit_retention_days=1)
 ENOUGH = 8
@@ -83,9 +86,9 @@ def test_a_full_store_still_seals_archives_and_drops(store, connection, witness,
 
     async def archive_and_drop(client):
         written = await Archive(tmp_path, witness.tenant.id).write(client)
-        compactor = Compactor(client, SETTINGS)
-        compactor._retention_ms = -60_000  # everything is older than that
-        return written, await compactor.drop_what_is_too_old()
+        retention = Retention(client, unarchived=SETTINGS.audit_drop_unarchived)
+        before_all_ms = -60_000  # everything is older than that
+        return written, await drop_old_segments(client, retention, before_all_ms, asyncio.Event())
 
     written, dropped = in_store(store.url, archive_and_drop)
     assert (written, dropped) == (3, 2)  # the head's own segment stays

@@ -1,11 +1,13 @@
 """Shared by audit tests: entries as the commit writes them, and the answers of a brute-force filter."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TypeVar
 
 import msgspec
 
+from app.background.jobs import background_jobs
 from app.model.audit import AuditQuery
 from app.model.times import rfc3339
 from app.store.keyspace import Keyspace
@@ -128,3 +130,12 @@ class Writer:
 def decoded(page) -> list[dict[str, object]]:
     """A page's lines as plain values."""
     return [msgspec.json.decode(line) for line in page.lines]
+
+
+async def repair_and_seal(client, settings):
+    """What the background process does for the log in a second."""
+    stopped = asyncio.Event()
+    async with background_jobs(client, settings) as jobs:
+        for name in ("repair streams and chain changes", "seal logs"):
+            [job] = [job for job in jobs if job.name == name]
+            await job.run(stopped)

@@ -27,7 +27,7 @@ from importlib import import_module
 from pathlib import Path
 
 _REQUEST_BYTES = 1 << 20
-_LOADED = ("app.serve.supervisor", "app.serve.compactor", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
+_LOADED = ("app.serve.supervisor", "app.serve.background", "uvicorn.lifespan.on", "uvicorn.loops.uvloop")
 _RUN = ("app.serve.worker",)
 """What these import stays loaded; they themselves are loaded by whoever runs them."""
 _new_interpreter = subprocess.Popen

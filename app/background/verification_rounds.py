@@ -7,16 +7,17 @@ import time
 from collections.abc import Awaitable, Callable
 
 from app.audit.head import head_of
-from app.audit.lease import take_lease
 from app.audit.verifier import Verifier
-from app.errors import AppError
+from app.background.schedule import wait
 from app.fault_isolation import failures_logged
 from app.model.checkpoints import Checkpoint, Finding
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import count_of
 from app.settings import Settings
-from app.store.keyspace import WORKSPACES, Keyspace
+from app.store.keyspace import Keyspace
+from app.store.leases import take_lease
+from app.store.workspaces import workspace_ids
 
 log = logging.getLogger(__name__)
 SHARE = 0.1
@@ -25,7 +26,6 @@ SHARE = 0.1
 _STEP_SEGMENTS = 16
 """Read between two pauses: some 8,000 entries, about 40 milliseconds."""
 
-_LOOKED_S = 30.0
 _LEASE_MS = 120_000
 """Longer than a step and its pause; if the holder dies, another process verifies the log from the beginning."""
 
@@ -46,21 +46,12 @@ class VerificationRounds:
         self._on_finding = on_finding
         self._name = secrets.token_hex(8)
 
-    async def run(self, stopped: asyncio.Event) -> None:
-        """Verify what is due until `stopped` is set."""
-        while self._every_ms and not stopped.is_set():
-            try:
-                await self.verify_due(stopped)
-            except AppError as error:
-                log.warning("logs are not verified: %s; trying again", error)
-            await _wait(stopped, min(_LOOKED_S, self._every_ms / 2000))
-
     async def verify_due(self, stopped: asyncio.Event) -> None:
         """Verify every log that is due, except those another process is verifying."""
-        for workspace_id in sorted(await self._client.call("HVALS", WORKSPACES)):
+        for workspace_id in await workspace_ids(self._client):
             if stopped.is_set():
                 return
-            with failures_logged(log, "verify the log of", workspace_id):
+            with failures_logged(log, f"verify the log of workspace {workspace_id}"):
                 await self._verify_if_due(workspace_id, stopped)
 
     async def _verify_if_due(self, workspace_id: str, stopped: asyncio.Event) -> None:
@@ -86,7 +77,7 @@ class VerificationRounds:
             if found.finding is not None or found.complete:
                 break
             since = found.checkpoint
-            await _wait(stopped, (time.thread_time() - spent_s) * (1 / SHARE - 1))
+            await wait(stopped, (time.thread_time() - spent_s) * (1 / SHARE - 1))
             if stopped.is_set() or not await self._has_lease(keyspace):
                 return
         if found.finding is not None:
@@ -102,11 +93,3 @@ class VerificationRounds:
 
     async def _has_lease(self, keyspace: Keyspace) -> bool:
         return await take_lease(self._client, keyspace.verification_lease, self._name, _LEASE_MS)
-
-
-async def _wait(stopped: asyncio.Event, seconds: float) -> None:
-    """Wait this long, or until told to stop."""
-    try:
-        await asyncio.wait_for(stopped.wait(), seconds)
-    except TimeoutError:
-        return

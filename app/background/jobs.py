@@ -1,0 +1,59 @@
+"""The list of jobs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from app.approvals.reaper import ApprovalReaper
+from app.audit.compactor import Compactor
+from app.audit.retention import Retention
+from app.audit.sealer import Sealer
+from app.background.housekeeping import Repairs, drop_all_spent_quotas, drop_old_segments, end_approvals
+from app.background.schedule import Job
+from app.background.verification_rounds import VerificationRounds
+from app.model.ids import Ids
+from app.redaction.signer import Signer
+from app.redis_client.client import Client
+from app.settings import Settings
+from app.webhooks.delivery import Delivery
+from app.webhooks.records import note_finding
+from app.webhooks.secrets import Secrets
+from app.webhooks.sender import Sender
+from app.webhooks.webhooks import Webhooks
+
+_DAY_MS = 24 * 3600 * 1000
+_VERIFY_S = 30.0
+_SPENT_QUOTAS_S = 3600.0
+"""Reading all policies costs the store a millisecond for every few hundred."""
+
+
+@asynccontextmanager
+async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[list[Job]]:
+    """The jobs for these settings. On leaving, events that are on their way to receivers are abandoned."""
+    secrets = Secrets(Signer(settings.secrets))
+    webhooks = Webhooks(client, Ids(), secrets, settings.webhooks_max)
+    sender = Sender(client, Delivery(settings, secrets), settings.audit_backlog_max)
+    reaper = ApprovalReaper(client, Ids(), settings.audit_backlog_max)
+    repairs = Repairs(client, Sealer(client, settings.audit_segment_entries, settings.audit_names_max))
+    jobs = [
+        Job("seal logs", 1.0, Compactor(client, settings).sweep),
+        Job("end approvals", 1.0, lambda _stopped: end_approvals(client, reaper)),
+        Job("repair streams and chain changes", 1.0, repairs.run),
+        Job("send to webhooks", 1.0, sender.look),
+        Job("drop spent quotas", _SPENT_QUOTAS_S, partial(drop_all_spent_quotas, client), waits_first=True),
+    ]
+    if days := settings.audit_retention_days:
+        retention = Retention(
+            client,
+            webhooks.read_up_to,
+            settings.webhook_hold_days * _DAY_MS,
+            unarchived=settings.audit_drop_unarchived,
+        )
+        jobs.append(Job("apply retention", 60.0, partial(drop_old_segments, client, retention, days * _DAY_MS)))
+    if every_s := settings.audit_verify_every_seconds:
+        rounds = VerificationRounds(client, settings, partial(note_finding, client))
+        jobs.append(Job("verify logs", min(_VERIFY_S, every_s / 2), rounds.verify_due))
+    try:
+        yield jobs
+    finally:
+        await sender.stop()
