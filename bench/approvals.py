@@ -13,6 +13,7 @@ import uvloop
 from msgspec import Struct
 
 from app.lanes.lane import monotonic_us
+from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest, Decision
@@ -103,8 +104,8 @@ async def with_services(store: Store, act: Callable[[Services, Scene], Awaitable
     )
     async with open_services(settings) as services:
         workspace_id, _ = await services.workspaces.create(f"approvals {time.monotonic_ns()}")
-        key, _ = await services.api_keys.create(workspace_id, "pep", (Scope.READ,))
-        person, _ = await services.api_keys.create(workspace_id, "ann", (Scope.ADMIN,))
+        key, _ = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
+        person, _ = await services.api_keys.create(workspace_id, "ann", (Scope.ADMIN,), by=ChangedBy(COMMAND_LINE))
         rule = {"tools": [TOOL], "type": "approval_required", "approval": {"expiresSeconds": 604_800, "maxUses": 1000}}
         allowing = {"type": "tool_allowlist", "tools": ["*"]}
         denied_id, _ = await add_agent(services, workspace_id, [PolicySketch([{**allowing, "type": "tool_denylist"}])])
@@ -150,7 +151,7 @@ def _decide(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]
                 scene.workspace_id,
                 await _asked(services, scene, number),
                 ApprovalStatus.APPROVED,
-                key_id=scene.person_id,
+                by=Actor(scene.person_id, "ann", ActorKind.KEY),
             )
         samples.append(await timed(scene.asked_id, lambda each: each % AT_ONCE))
         return samples
@@ -182,7 +183,9 @@ def _wait(store: Store, replica: Replica) -> Sample:
     """The replica's CPU time for waiting requests, beyond what it spends without them."""
 
     async def asked(services: Services, scene: Scene) -> tuple[str, str]:
-        _, raw_key = await services.api_keys.create(scene.workspace_id, "waits", (Scope.READ,))
+        _, raw_key = await services.api_keys.create(
+            scene.workspace_id, "waits", (Scope.READ,), by=ChangedBy(COMMAND_LINE)
+        )
         return f"/v1/approvals/{await _asked(services, scene, 0)}?wait=60", raw_key
 
     path, raw_key = uvloop.run(with_services(store, asked))

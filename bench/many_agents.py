@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.api_keys import Scope
 from app.replica import Services
 from bench.harness.arrivals import Phase
@@ -97,7 +98,7 @@ async def make_places(services: Services) -> list[Place]:
     places: list[Place] = []
     for number in range(WORKSPACES):
         workspace_id, admin_key = await services.workspaces.create(f"workspace {number}")
-        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,))
+        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
         places += await asyncio.gather(*(agent(workspace_id, raw_key, admin_key) for _ in range(AGENTS_EACH)))
     return places
 

@@ -5,6 +5,7 @@ import json
 import time
 from typing import Any
 
+from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.catalog import ToolEntry
 from app.replica import Services
 from bench.harness.bench import Bench
@@ -80,7 +81,7 @@ def _place(store_url: str, label: str) -> Place:
     tools = [ToolEntry(name=f"server{each // per_server}.tool{each % per_server}") for each in range(TOOLS)]
 
     async def fill(services: Services) -> None:
-        await services.catalog.put(place.workspace_id, tools)
+        await services.catalog.put(place.workspace_id, tools, by=ChangedBy(COMMAND_LINE))
 
     populate(store_url, fill)
     return place

@@ -15,6 +15,7 @@ from app.errors import (
     OwnApproval,
     Unauthorized,
 )
+from app.model.actors import Actor
 from app.model.approvals import OPEN, Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked, whole_record
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
@@ -86,7 +87,7 @@ class Approvals:
         approval_id: str,
         verdict: ApprovalStatus,
         *,
-        key_id: str,
+        by: Actor,
         note: str = "",
         grant: Grant | None = None,
         if_match: Versions = None,
@@ -113,7 +114,7 @@ class Approvals:
             "",
             self._ids.new(await store_time_ms(self._client)),
             approval_id,
-            key_id,
+            by.id,
             verdict,
             msgspec.json.encode(note),
             f": {_shown(note)}" if note else "",
@@ -124,7 +125,7 @@ class Approvals:
             self._backlog_max,
             *(record[name] for name in _ASKED),
         ]
-        found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(key_id), *keys.values(), *basis], args)
+        found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
         reply = check_reply(DECIDE_APPROVAL, found)
         require_backlog(reply[0])
         _raise_for(reply[0], reply[1])

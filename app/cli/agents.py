@@ -11,6 +11,7 @@ from app.cli.groups import CommandGroup
 from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias, asks_first
 from app.cli.output import counted, print_record, print_table
 from app.cli.session import print_json, with_services
+from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus
 from app.model.times import rfc3339
 
@@ -89,15 +90,13 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @REASON
 def create_agent(
     workspace: str, name: str, alias: str | None, description: str | None, groups: tuple[str, ...], quiet: bool,
-    as_json: bool, reason: str,
+    as_json: bool, by: ChangedBy,
 ) -> None:  # fmt: skip
     """Create an active agent. Until it has a policy, all its calls are denied."""
 
     async def create(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
-        return await services.agents.create(
-            workspace_id, name, _text(description), _once(groups), alias=alias, reason=reason
-        )
+        return await services.agents.create(workspace_id, name, _text(description), _once(groups), alias=alias, by=by)
 
     made = with_services(create)
     if as_json:
@@ -127,7 +126,7 @@ def update_agent(
     no_groups: bool,
     status: str | None,
     as_json: bool,
-    reason: str,
+    by: ChangedBy,
 ) -> None:
     """Change an agent; every later decision applies the change. An empty description removes it.
 
@@ -148,17 +147,17 @@ def update_agent(
             description=UNSET if description is None else _text(description),
             groups=_once(groups) if groups or no_groups else UNSET,
             status=UNSET if status is None else AgentStatus(status),
-            reason=reason,
+            by=by,
         )
 
     _print_changed(with_services(update), as_json=as_json)
 
 
-def _set_status(workspace: str, agent: str, status: AgentStatus, reason: str, *, as_json: bool) -> None:
+def _set_status(workspace: str, agent: str, status: AgentStatus, by: ChangedBy, *, as_json: bool) -> None:
     async def update(services: "Services") -> Agent:
         workspace_id = await services.workspaces.find(workspace)
         return await services.agents.update(
-            workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status, reason=reason
+            workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status, by=by
         )
 
     _print_changed(with_services(update), as_json=as_json)
@@ -169,9 +168,9 @@ def _set_status(workspace: str, agent: str, status: AgentStatus, reason: str, *,
 @click.argument("agent")
 @JSON
 @REASON
-def suspend_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
+def suspend_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Deny every call of an agent from now on, until `remit agents activate`."""
-    _set_status(workspace, agent, AgentStatus.SUSPENDED, reason, as_json=as_json)
+    _set_status(workspace, agent, AgentStatus.SUSPENDED, by, as_json=as_json)
 
 
 @agents.command("activate")
@@ -179,9 +178,9 @@ def suspend_agent(workspace: str, agent: str, as_json: bool, reason: str) -> Non
 @click.argument("agent")
 @JSON
 @REASON
-def activate_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
+def activate_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Activate a suspended agent: its policies decide again."""
-    _set_status(workspace, agent, AgentStatus.ACTIVE, reason, as_json=as_json)
+    _set_status(workspace, agent, AgentStatus.ACTIVE, by, as_json=as_json)
 
 
 @agents.command("revoke")
@@ -190,9 +189,9 @@ def activate_agent(workspace: str, agent: str, as_json: bool, reason: str) -> No
 @asks_first("A revoked agent stays revoked. Go on?")
 @JSON
 @REASON
-def revoke_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
+def revoke_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Deny every call of an agent for good."""
-    _set_status(workspace, agent, AgentStatus.REVOKED, reason, as_json=as_json)
+    _set_status(workspace, agent, AgentStatus.REVOKED, by, as_json=as_json)
 
 
 @agents.command("delete")
@@ -201,14 +200,14 @@ def revoke_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None
 @asks_first("Its policies and quotas are deleted, too. Go on?")
 @JSON
 @REASON
-def delete_agent(workspace: str, agent: str, as_json: bool, reason: str) -> None:
+def delete_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Delete an agent with its policies and quotas; its audit entries stay."""
 
     async def delete(services: "Services") -> tuple[str, int]:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_agent(services, workspace_id, agent)
         policies = await services.policies.list_page(workspace_id, found.id)
-        await services.agents.delete(workspace_id, found.id, reason=reason)
+        await services.agents.delete(workspace_id, found.id, by=by)
         return found.id, len(policies)
 
     agent_id, policies = with_services(delete)

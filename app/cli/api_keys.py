@@ -11,6 +11,7 @@ from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
 from app.cli.output import print_table
 from app.cli.session import print_json, with_services
+from app.model.actors import ChangedBy
 from app.model.api_keys import ApiKey, Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 from app.views.api_keys import ApiKeyView, CreatedApiKey
@@ -65,7 +66,7 @@ def create_key(
     expires_at: str | None,
     raw: bool,
     as_json: bool,
-    reason: str,
+    by: ChangedBy,
 ) -> None:
     """Create a key and print it, once."""
     expires_ms = _time_ms(expires_at)
@@ -86,7 +87,7 @@ def create_key(
             expires_ms,
             agents=tuple(dict.fromkeys(bound)),
             session_from=SessionFrom(session_from) if session_from else None,
-            reason=reason,
+            by=by,
         )
 
     made, raw_key = with_services(create)
@@ -116,7 +117,7 @@ def create_key(
 @JSON
 @REASON
 def rotate_key(
-    workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool, reason: str
+    workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool, by: ChangedBy
 ) -> None:
     """Create a key's successor, print it, once, and let the old key expire after an overlap.
 
@@ -128,7 +129,7 @@ def rotate_key(
         workspace_id = await services.workspaces.find(workspace)
         found = await find_key(services, workspace_id, key)
         await _require_future(services, expires_ms)
-        return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms, reason=reason)
+        return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms, by=by)
 
     made, raw_key, old = with_services(rotate)
     until = rfc3339(old.expires_ms or 0)
@@ -175,13 +176,13 @@ def list_keys(workspace: str, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Even if it is the workspace's last admin key.")
 @JSON
 @REASON
-def revoke_key(workspace: str, key: str, force: bool, as_json: bool, reason: str) -> None:
+def revoke_key(workspace: str, key: str, force: bool, as_json: bool, by: ChangedBy) -> None:
     """Revoke a key; every later request with it is answered 401."""
 
     async def revoke(services: "Services") -> ApiKey:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_key(services, workspace_id, key)
-        await services.api_keys.revoke(workspace_id, found.id, force=force, reason=reason)
+        await services.api_keys.revoke(workspace_id, found.id, force=force, by=by)
         return found
 
     revoked = with_services(revoke)

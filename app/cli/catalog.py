@@ -9,6 +9,7 @@ from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, WORKSPACE
 from app.cli.output import counted, print_record, print_table
 from app.cli.session import print_json, with_services
+from app.model.actors import ChangedBy
 from app.model.text import with_hidden_shown
 from app.views.catalog import CatalogToolView, ChangedCatalogView
 
@@ -30,7 +31,7 @@ def catalog() -> None:
 @click.option("--prune", is_flag=True, help="Remove tools that are not in the file.")
 @JSON
 @REASON
-def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, reason: str) -> None:
+def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, by: ChangedBy) -> None:
     """Import tools from FILE (- is standard input), an MCP server's answer to `tools/list`."""
     from app.errors import Invalid, PayloadTooLarge
     from app.http.api.catalog import tools_of
@@ -42,7 +43,7 @@ def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, rea
 
     async def put(services: "Services") -> ChangedCatalogView:
         workspace_id = await services.workspaces.find(workspace)
-        state, change = await services.catalog.put(workspace_id, entries, prune=prune, reason=reason)
+        state, change = await services.catalog.put(workspace_id, entries, prune=prune, by=by)
         return ChangedCatalogView.of(state, change)
 
     done = with_services(put)
@@ -102,11 +103,11 @@ def show_tool(workspace: str, tool: str, as_json: bool) -> None:
 @TOOL
 @JSON
 @REASON
-def delete_tool(workspace: str, tool: str, as_json: bool, reason: str) -> None:
+def delete_tool(workspace: str, tool: str, as_json: bool, by: ChangedBy) -> None:
     """Remove a tool from the catalogue; policies and log are unchanged."""
 
     async def delete(services: "Services") -> None:
-        await services.catalog.delete_tool(await services.workspaces.find(workspace), tool, reason=reason)
+        await services.catalog.delete_tool(await services.workspaces.find(workspace), tool, by=by)
 
     with_services(delete)
     if as_json:

@@ -36,7 +36,8 @@ def changes(
     limit: int, before: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Print who changed which agent, policy, key or webhook, when and why, newest first."""
-    from app.model.changes import BREAKER, CONSOLE, ChangeQuery, ResourceType
+    from app.model.actors import UNRECORDED
+    from app.model.changes import ChangeQuery, ResourceType
 
     async def read(services: "Services") -> "ChangePage":
         from app.store.changes import is_change_id
@@ -44,7 +45,7 @@ def changes(
         if before is not None and not is_change_id(before):
             raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
         workspace_id = await services.workspaces.find(workspace)
-        actor_id = actor if actor in (None, BREAKER, CONSOLE) else canonical_uuid(actor or "")
+        actor_id = actor if actor in (None, *UNRECORDED) else canonical_uuid(actor or "")
         if actor is not None and actor_id is None:
             actor_id = (await find_key(services, workspace_id, actor)).id
         query = ChangeQuery(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from app.cli.output import shortened
+from app.model.actors import COMMAND_LINE, MAX_REASON, ChangedBy
 from app.model.agents import require_alias
 from app.model.audit import ANY_SHADOW, AuditQuery
 from app.model.decisions import Result
@@ -52,8 +53,14 @@ NAME = Text("name", 1, 255)
 A_GROUP = Text("group", 1, 64)
 LONG_TEXT = Text("text", 0, 2000, lines=True)
 REASON = click.option(
-    "--reason", type=Text("text", 0, 500), default="", help="Why, for readers of the trail of changes."
+    "--reason",
+    "by",
+    type=Text("text", 0, MAX_REASON),
+    default="",
+    callback=lambda _ctx, _param, reason: ChangedBy(COMMAND_LINE, reason),
+    help="Why, for readers of the trail of changes.",
 )
+"""The command receives the actor and the reason together, as `by`."""
 
 
 def asks_first(question: str) -> Callable[[F], F]:

@@ -12,6 +12,7 @@ from app.cli.output import counted, print_record, print_table
 from app.cli.policy_versions import list_versions, roll_back, show_divergence
 from app.cli.replay import replay_draft
 from app.cli.session import print_json, with_services
+from app.model.actors import ChangedBy
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
@@ -114,14 +115,14 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
 @JSON
 @REASON
 def delete_policy(
-    workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool, reason: str
+    workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool, by: ChangedBy
 ) -> None:
     """Delete a policy and its quotas."""
 
     async def delete(services: "Services") -> str:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_policy(services, workspace_id, policy, agent, group)
-        await services.policies.delete(workspace_id, found.id, reason=reason)
+        await services.policies.delete(workspace_id, found.id, by=by)
         return found.id
 
     deleted = with_services(delete)

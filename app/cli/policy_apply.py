@@ -9,6 +9,7 @@ import click
 from app.cli.addresses import ServiceUrl
 from app.cli.options import REASON, WORKSPACE, Duration
 from app.cli.session import print_json
+from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
     from app.cli.policy_flips import Plan
@@ -65,7 +66,7 @@ def diff_policies(
 @FILES
 def apply_policies(
     workspace: str, url: str | None, prune: bool, form: str, dry_run: bool, span_ms: int | None, exit_code: bool,
-    reason: str, create_agents: bool, paths: tuple[Path, ...],
+    by: ChangedBy, create_agents: bool, paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Make the policies in these files current: each file as a whole or not at all.
 
@@ -84,7 +85,7 @@ def apply_policies(
     async def apply(sets: "Sets") -> "list[Plan]":
         plans = [await _planned(sets, each, prune=prune, create=create_agents) for each in files]
         for plan in plans:
-            await _apply(sets, plan, prune=prune, reason=reason)
+            await _apply(sets, plan, prune=prune, by=by)
         return plans
 
     _print(with_sets(url, workspace, apply), form, None)
@@ -158,17 +159,17 @@ async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
         raise AgentNotFound(message) from None
 
 
-async def _apply(sets: "Sets", plan: "Plan", *, prune: bool, reason: str) -> None:
+async def _apply(sets: "Sets", plan: "Plan", *, prune: bool, by: ChangedBy) -> None:
     from app.cli.policy_sets import Owner
     from app.errors import AppError, VersionConflict
 
     file, path, owner, held = plan.read.file, plan.read.path, plan.owner, plan.held
     try:
         if held is None:
-            owner = Owner(await sets.create_agent(file.new_agent, reason), None)
+            owner = Owner(await sets.create_agent(file.new_agent, by), None)
             held = await sets.get(owner)
         if plan.difference.is_any:
-            await sets.put(owner, list(file.policies), held.version, prune=prune, reason=reason)
+            await sets.put(owner, list(file.policies), held.version, prune=prune, by=by)
     except VersionConflict:
         message = f"{path}: the policies of {file.owner} changed meanwhile, so this file was not applied"
         raise click.ClickException(f"{message}; run `remit policy diff` again, then `apply`") from None

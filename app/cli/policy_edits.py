@@ -8,6 +8,7 @@ from app.cli.find import find_agent, find_policy
 from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE
 from app.cli.output import WholeNumber
 from app.cli.session import print_json, with_services
+from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
     from app.lint import PolicyWarning
@@ -35,7 +36,7 @@ STRICT = click.option("--strict", is_flag=True, help="Write nothing and exit wit
 @REASON
 def create_policy(
     workspace: str, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
-    as_json: bool, reason: str,
+    as_json: bool, by: ChangedBy,
 ) -> None:  # fmt: skip
     """Create a policy of AGENT or of a group; it applies from the next decision on.
 
@@ -60,7 +61,7 @@ def create_policy(
         draft = new_policy(file.name, given, agent_id, group)
         warnings = await accepted_warnings(services, workspace_id, draft, strict=strict)
         policies = services.policies
-        return await policies.create(workspace_id, agent_id, group=group, **asdict(given), reason=reason), warnings
+        return await policies.create(workspace_id, agent_id, group=group, **asdict(given), by=by), warnings
 
     made, warnings = with_services(create)
     if as_json:
@@ -89,7 +90,7 @@ def create_policy(
 @REASON
 def update_policy(
     workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
-    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
+    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, by: ChangedBy,
 ) -> None:  # fmt: skip
     """Change a policy; fields not given stay. Rate limits that keep their tools and window keep their counted calls."""
     if (file, name, priority, enabled, mode) == (None,) * 5:
@@ -108,7 +109,7 @@ def update_policy(
         workspace_id = await services.workspaces.find(workspace)
         held = await find_policy(services, workspace_id, policy, agent, group)
         warnings = await accepted_warnings(services, workspace_id, with_changes(held, asdict(given)), strict=strict)
-        return await services.policies.update(workspace_id, held.id, **asdict(given), reason=reason), warnings
+        return await services.policies.update(workspace_id, held.id, **asdict(given), by=by), warnings
 
     changed, warnings = with_services(update)
     if as_json:

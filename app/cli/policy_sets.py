@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 from msgspec import Struct
 
+from app.model.actors import ChangedBy
 from app.model.policy_sets import AppliedSet, PolicyEntry, PolicySet
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ class Sets(Protocol):
         Raises AgentNotFound, Invalid.
         """
 
-    async def create_agent(self, agent: "FileAgent", reason: str) -> str:
+    async def create_agent(self, agent: "FileAgent", by: ChangedBy) -> str:
         """Create an agent and return its id."""
 
     async def get(self, owner: Owner) -> PolicySet: ...
 
     async def put(
-        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str
+        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
     ) -> AppliedSet:
         """Make the entries current, if the version is still this one."""
 
@@ -75,10 +76,10 @@ class StoreSets:
         found = await find_agent(self._services, self._workspace_id, called)
         return found.id, found.name
 
-    async def create_agent(self, agent: "FileAgent", reason: str) -> str:
+    async def create_agent(self, agent: "FileAgent", by: ChangedBy) -> str:
         agents = self._services.agents
         made = await agents.create(
-            self._workspace_id, agent.name, agent.description, agent.groups, alias=agent.alias, reason=reason
+            self._workspace_id, agent.name, agent.description, agent.groups, alias=agent.alias, by=by
         )
         return made.id
 
@@ -86,12 +87,12 @@ class StoreSets:
         return await self._services.policy_sets.get(self._workspace_id, owner.agent_id, owner.group)
 
     async def put(
-        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str
+        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
     ) -> AppliedSet:
         sets = self._services.policy_sets
         whose = (owner.agent_id, owner.group)
         tags = frozenset({version})
-        return await sets.put(self._workspace_id, entries, *whose, prune=prune, if_match=tags, reason=reason)
+        return await sets.put(self._workspace_id, entries, *whose, prune=prune, if_match=tags, by=by)
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         from app.cli.replay import report_of

@@ -8,6 +8,7 @@ from app.cli.find import find_policy
 from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
 from app.cli.output import WholeNumber, counted, print_table
 from app.cli.session import print_json, with_services
+from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
     from app.model.changes import PolicyVersion
@@ -51,13 +52,13 @@ def list_versions(workspace: str, policy: str, as_json: bool) -> None:
 @click.argument("version", type=WholeNumber(1))
 @REASON
 @JSON
-def roll_back(workspace: str, policy: str, version: int, reason: str, as_json: bool) -> None:
+def roll_back(workspace: str, policy: str, version: int, by: ChangedBy, as_json: bool) -> None:
     """Make a former version of a policy current again, as a new version."""
 
     async def change(services: "Services") -> "Policy":
         workspace_id = await services.workspaces.find(workspace)
         found = await find_policy(services, workspace_id, policy)
-        return await services.policy_versions.roll_back(workspace_id, found.id, version, reason=reason)
+        return await services.policy_versions.roll_back(workspace_id, found.id, version, by=by)
 
     changed = with_services(change)
     if as_json:

@@ -11,6 +11,7 @@ import msgspec
 from app.cli.policy_sets import Owner, file_agent
 from app.cli.remote import Remote
 from app.errors import AgentNotFound, Invalid
+from app.model.actors import ChangedBy
 from app.model.ids import canonical_uuid
 from app.model.policy_sets import AppliedSet, PolicyChange, PolicyEntry, PolicySet, entry_of
 from app.model.times import parse_time_ms, rfc3339
@@ -41,18 +42,18 @@ class RemoteSets:
             raise Invalid(f'{len(named)} agents are called "{called}"; say which by its id')
         return named[0]
 
-    async def create_agent(self, agent: "FileAgent", reason: str) -> str:
-        return str(self._remote.call("POST", "/v1/agents", msgspec.to_builtins(agent), reason=reason)["id"])
+    async def create_agent(self, agent: "FileAgent", by: ChangedBy) -> str:
+        return str(self._remote.call("POST", "/v1/agents", msgspec.to_builtins(agent), reason=by.reason)["id"])
 
     async def get(self, owner: Owner) -> PolicySet:
         return _set_of(self._remote.call("GET", _path(owner)))
 
     async def put(
-        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str
+        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
     ) -> AppliedSet:
         query = "?prune=true" if prune else ""
         body = {"policies": _bodies(entries), "version": version}
-        answer = self._remote.call("PUT", f"{_path(owner)}{query}", body, reason=reason)
+        answer = self._remote.call("PUT", f"{_path(owner)}{query}", body, reason=by.reason)
         by_id = {each.id: each for each in _set_of(answer).policies}
         changes = [PolicyChange(None, by_id[each]) for each in answer["created"]]
         return AppliedSet(_set_of(answer), changes)

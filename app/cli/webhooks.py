@@ -10,6 +10,7 @@ from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.output import Share, print_table
 from app.cli.session import print_json, with_services
 from app.cli.webhook_events import WEBHOOK, list_events, retry_events
+from app.model.actors import COMMAND_LINE
 from app.model.webhooks import DeniedFilter, WebhookEvent, WebhookFormat
 from app.views.webhooks import WebhookView
 
@@ -65,7 +66,7 @@ def create_webhook(
         workspace_id = await services.workspaces.find(workspace)
         wanted = [WebhookEvent(each) for each in events]
         made = await services.webhooks.create(
-            workspace_id, url, wanted, format=WebhookFormat(kind), denied=denied, secret=secret
+            workspace_id, url, wanted, format=WebhookFormat(kind), denied=denied, secret=secret, by=COMMAND_LINE
         )
         return await _with_secret(services, workspace_id, *made)
 
@@ -115,7 +116,7 @@ def update_webhook(
         if url is not None:
             _require_destination(services, url, "--url")
         workspace_id = await services.workspaces.find(workspace)
-        changed = await services.webhooks.update(workspace_id, webhook, **given)
+        changed = await services.webhooks.update(workspace_id, webhook, by=COMMAND_LINE, **given)
         [state] = await services.webhooks.states(workspace_id, [changed.id])
         return WebhookView.of(changed, state)
 
@@ -182,7 +183,7 @@ def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> 
     async def rotate(services: "Services") -> tuple[WebhookView, str]:
         workspace_id = await services.workspaces.find(workspace)
         return await _with_secret(
-            services, workspace_id, *await services.webhooks.rotate(workspace_id, webhook, overlap)
+            services, workspace_id, *await services.webhooks.rotate(workspace_id, webhook, overlap, by=COMMAND_LINE)
         )
 
     _print_secret(with_services(rotate), as_json=as_json)
@@ -196,7 +197,7 @@ def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
     """Delete a webhook and its waiting events."""
 
     async def delete(services: "Services") -> None:
-        await services.webhooks.delete(await services.workspaces.find(workspace), webhook)
+        await services.webhooks.delete(await services.workspaces.find(workspace), webhook, by=COMMAND_LINE)
 
     with_services(delete)
     if as_json:

@@ -39,7 +39,7 @@ from app.http.api import (
 )
 from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES
-from app.http.change_reasons import provide_reason
+from app.http.change_reasons import provide_changed_by
 from app.http.etag import provide_if_match
 from app.http.litestar_bodies import BodyRequest
 from app.http.methods import options_handler
@@ -168,7 +168,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             "services": Provide(_services, sync_to_thread=False),
             "caller": Provide(provide_caller, sync_to_thread=False),
             "if_match": Provide(provide_if_match, sync_to_thread=False),
-            "reason": Provide(provide_reason, sync_to_thread=False),
+            "by": Provide(provide_changed_by, sync_to_thread=False),
         },
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,

@@ -1,19 +1,25 @@
-"""Change-Reason: the reason of a change, for the trail."""
+"""Who makes a change, and the reason they give in Change-Reason: for the trail."""
 
 from typing import Any
 
 from litestar import Request
 
 from app.errors import Invalid
-from app.model.changes import MAX_REASON
+from app.http.authentication import provide_caller
+from app.model.actors import MAX_REASON, ChangedBy
 from app.model.text import require_visible
 from app.validation_messages import refusing_fields
 
 HEADER = "Change-Reason"
 
 
-def provide_reason(request: Request[Any, Any, Any]) -> str:
-    """The header's value; "" if it is missing. UTF-8, as in bodies. Raises Invalid."""
+def provide_changed_by(request: Request[Any, Any, Any]) -> ChangedBy:
+    """The caller, and the header's value. Raises Invalid."""
+    return ChangedBy(provide_caller(request).actor, _reason(request))
+
+
+def _reason(request: Request[Any, Any, Any]) -> str:
+    """UTF-8, as in bodies; "" if it is missing. Raises Invalid."""
     given = [value for name, value in request.scope["headers"] if name == b"change-reason"]
     if not given:
         return ""

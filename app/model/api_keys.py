@@ -9,6 +9,8 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from app.model.actors import Actor, ActorKind
+
 KEY_TYPE = "svc_"
 PREFIX_LENGTH = 12
 is_raw_key = re.compile(r"svc_[0-9a-f]{32}").fullmatch
@@ -64,6 +66,11 @@ class Caller(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))
+
+    @property
+    def actor(self) -> Actor:
+        """The key, as who makes a change."""
+        return Actor(self.key_id, self.name, ActorKind.KEY)
 
     def has_any(self, scopes: Iterable[Scope]) -> bool:
         """Whether one of the scopes was granted; `admin` includes each."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from app.model.actors import MAX_REASON
 from app.model.agents import Agent, Trip
 from app.model.api_keys import ApiKey
 from app.model.fields import Count, Timestamp, Uuid
@@ -14,13 +15,6 @@ from app.model.text import VisibleLines
 from app.model.times import rfc3339
 from app.model.webhooks import Webhook
 
-CONSOLE = "console"
-"""Used as the key's id and name if a change was made with `remit` or by a setting, without a key."""
-
-BREAKER = "breaker"
-"""The same if a denial breaker suspended an agent."""
-
-MAX_REASON = 500
 Reason = Annotated[VisibleLines, Meta(max_length=MAX_REASON)]
 Resource = Agent | Policy | ApiKey | Webhook
 

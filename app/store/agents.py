@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fairness.thread_pool import FairThreadPool
+from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus
-from app.model.changes import CONSOLE, snapshots
+from app.model.changes import snapshots
 from app.model.ids import Ids, canonical_uuid
 from app.model.marks import shared_marks
 from app.redis_client.client import Client, Value
@@ -45,8 +46,7 @@ class Agents:
         groups: Sequence[str] = (),
         *,
         alias: str | None = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> Agent:
         """Create an active agent. Raises LimitReached, AliasTaken."""
         agent = Agent(
@@ -60,7 +60,7 @@ class Agents:
             version="",
         )
         for _ in range(ATTEMPTS):
-            made = await self._put(workspace_id, None, agent, actor_id, reason)
+            made = await self._put(workspace_id, None, agent, by)
             if made is not None:
                 return made
         return contended()
@@ -135,8 +135,7 @@ class Agents:
         groups: Sequence[str] | UnsetType = UNSET,
         alias: str | None | UnsetType = UNSET,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> Agent:
         """The agent with the given fields changed; with no fields given, the agent unchanged.
 
@@ -160,14 +159,12 @@ class Agents:
             )
             if wanted.status is not agent.status:
                 wanted = _with_status_changed(agent, wanted)
-            changed = await self._put(workspace_id, agent, wanted, actor_id, reason)
+            changed = await self._put(workspace_id, agent, wanted, by)
             if changed is not None:
                 return changed
         return contended()
 
-    async def delete(
-        self, workspace_id: str, agent_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
-    ) -> None:
+    async def delete(self, workspace_id: str, agent_id: str, *, if_match: Versions = None, by: ChangedBy) -> None:
         """Delete the agent, its policies and its quotas; its audit entries stay.
 
         Raises AgentNotFound, VersionConflict.
@@ -176,8 +173,8 @@ class Agents:
         require_version((await self.get(workspace_id, agent_id)).revision, if_match)
         for _ in range(ATTEMPTS):
             # Without this freeze, a client that keeps editing the policies could overtake every attempt to delete.
-            frozen = [keyspace.key(actor_id), keyspace.agent(agent_id)]
-            require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [actor_id]))[0])
+            frozen = [keyspace.key(by.actor.id), keyspace.agent(agent_id)]
+            require_actor(check_reply(FREEZE_AGENT, await self._client.run(FREEZE_AGENT, frozen, [by.actor.id]))[0])
             governed = await self.load(workspace_id, agent_id)
             agent, policies = governed.agent, [each for each in governed.policies if each.agent_id == agent_id]
             require_version(agent.revision, if_match)
@@ -185,7 +182,7 @@ class Agents:
             records = [name(policy.id) for policy in policies for name in kept]
             records += [name for policy in policies for name in sorted(bucket_keys(keyspace, policy))]
             keys = [
-                *change_keys(keyspace, actor_id),
+                *change_keys(keyspace, by.actor),
                 keyspace.agent(agent_id),
                 keyspace.agents,
                 keyspace.agent_policies(agent_id),
@@ -196,7 +193,7 @@ class Agents:
                 *records,
             ]
             marks = sorted(mark for each in policies for mark in shared_marks(each))
-            args: list[Value] = [actor_id, snapshots(agent, None)[0], agent.version, agent_id, reason]
+            args: list[Value] = [by.actor.id, snapshots(agent, None)[0], agent.version, agent_id, by.reason]
             args += ["\n".join(marks), secrets.token_hex(16)]
             for policy in policies:
                 args += (policy.id, snapshots(policy, None)[0])
@@ -219,9 +216,7 @@ class Agents:
                 return governed
         return contended()
 
-    async def _put(
-        self, workspace_id: str, held: Agent | None, agent: Agent, actor_id: str, reason: str
-    ) -> Agent | None:
+    async def _put(self, workspace_id: str, held: Agent | None, agent: Agent, by: ChangedBy) -> Agent | None:
         """Store the agent and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
         version = secrets.token_hex(16)
@@ -231,7 +226,7 @@ class Agents:
         if agent.alias is not None:
             held_by = await self._client.call("HGET", keyspace.agent_aliases, agent.alias)
         keys = [
-            *change_keys(keyspace, actor_id),
+            *change_keys(keyspace, by.actor),
             keyspace.agent(agent.id),
             keyspace.agents,
             keyspace.commits,
@@ -239,8 +234,8 @@ class Agents:
             keyspace.agent(held_by or agent.id),
         ]
         active = int(agent.status is AgentStatus.ACTIVE)
-        args: list[Value] = [actor_id, before, after, expected, version, agent.id, self._limits.agents, active]
-        args += [agent.alias or "", held_by or "", reason, *fields_of(agent)]
+        args: list[Value] = [by.actor.id, before, after, expected, version, agent.id, self._limits.agents, active]
+        args += [agent.alias or "", held_by or "", by.reason, *fields_of(agent)]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
+from app.model.actors import Actor, ActorKind, ChangedBy
 from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
-from app.model.changes import CONSOLE, snapshots
+from app.model.changes import snapshots
 from app.model.ids import Ids
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -36,8 +37,7 @@ class ApiKeys:
         *,
         agents: tuple[str, ...] = (),
         session_from: SessionFrom | None = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> tuple[ApiKey, str]:
         """Create a key; return it and its raw form, which is stored nowhere. Raises LimitReached.
 
@@ -48,7 +48,7 @@ class ApiKeys:
             raise AgentNotFound("One of the agents does not exist, or is named twice")
         now_ms = await store_time_ms(self._client)
         key, raw_key = self._new(name, scopes, expires_ms, now_ms, agents, session_from)
-        await self.put(workspace_id, key, raw_key, actor_id=actor_id, reason=reason, keys_max=self._limits.keys)
+        await self.put(workspace_id, key, raw_key, by=by, keys_max=self._limits.keys)
         return key, raw_key
 
     async def put(
@@ -57,19 +57,18 @@ class ApiKeys:
         key: ApiKey,
         raw_key: str,
         *,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
         keys_max: int = NO_LIMIT,
     ) -> None:
         """Store the key under this raw form, or return the existing key with its id. Raises LimitReached."""
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
-        args: list[Value] = [actor_id, snapshots(None, key)[1], key.id, key.created_ms, keys_max, reason]
+        args: list[Value] = [by.actor.id, snapshots(None, key)[1], key.id, key.created_ms, keys_max, by.reason]
         args += _record(key, digest)
         # the key that made this one, the key that made that one, and so on: all of them count as one person
-        if actor_id != CONSOLE:
-            makers = await self._client.call("HGET", keyspace.key(actor_id), "made_by")
-            args += ("made_by", f"{makers} {actor_id}" if makers else actor_id)
-        reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, actor_id), args)
+        if by.actor.kind is ActorKind.KEY:
+            makers = await self._client.call("HGET", keyspace.key(by.actor.id), "made_by")
+            args += ("made_by", f"{makers} {by.actor.id}" if makers else by.actor.id)
+        reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, by.actor), args)
         status = check_reply(PUT_KEY, reply)[0]
         if status in {"revoked", "full"}:
             await self._client.call("DEL", key_pointer(digest))
@@ -95,8 +94,7 @@ class ApiKeys:
         overlap_ms: int,
         expires_ms: int | None = None,
         *,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> tuple[ApiKey, str, ApiKey]:
         """Rotate the key; return its successor, the raw form of that, and the key, which expires after the overlap.
 
@@ -116,10 +114,10 @@ class ApiKeys:
             successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms, key.agents, key.session_from)
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
-            keys = [*change_keys(keyspace, actor_id), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
-            args: list[Value] = [actor_id, *snapshots(key, ended), snapshots(None, successor)[1]]
+            keys = [*change_keys(keyspace, by.actor), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
+            args: list[Value] = [by.actor.id, *snapshots(key, ended), snapshots(None, successor)[1]]
             args += ("" if key.expires_ms is None else key.expires_ms, until_ms, key_id)
-            args += (successor.id, successor.created_ms, self._limits.keys, reason, *_record(successor, digest))
+            args += (successor.id, successor.created_ms, self._limits.keys, by.reason, *_record(successor, digest))
             status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
             if status == "done":
                 return successor, raw_key, ended
@@ -128,9 +126,7 @@ class ApiKeys:
             require_room(status, "workspace", "API keys", self._limits.keys)
         return contended()
 
-    async def revoke(
-        self, workspace_id: str, key_id: str, *, force: bool = False, actor_id: str = CONSOLE, reason: str = ""
-    ) -> None:
+    async def revoke(self, workspace_id: str, key_id: str, *, force: bool = False, by: ChangedBy) -> None:
         """Revoke the key: it authenticates no request sent from now on.
 
         force: revoke even the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
@@ -139,9 +135,9 @@ class ApiKeys:
         for _ in range(ATTEMPTS):
             key, record = await self._read(keyspace, key_id)
             other = None if force else await self._other_admin(workspace_id, key)
-            args: list[Value] = [actor_id, snapshots(key, None)[0]]
-            args += ("" if key.expires_ms is None else key.expires_ms, key_id, "" if other is None else "1", reason)
-            keys = _keys_of(keyspace, key_id, actor_id)
+            args: list[Value] = [by.actor.id, snapshots(key, None)[0]]
+            args += ("" if key.expires_ms is None else key.expires_ms, key_id, "" if other is None else "1", by.reason)
+            keys = _keys_of(keyspace, key_id, by.actor)
             reply = await self._client.run(REVOKE_KEY, keys if other is None else [*keys, keyspace.key(other)], args)
             status = check_reply(REVOKE_KEY, reply)[0]
             require_actor(status)
@@ -212,8 +208,8 @@ def _is_admin(key: ApiKey, now_ms: int) -> bool:
     return Scope.ADMIN in key.scopes and (key.expires_ms is None or now_ms < key.expires_ms)
 
 
-def _keys_of(keyspace: Keyspace, key_id: str, actor_id: str) -> list[str]:
-    return [*change_keys(keyspace, actor_id), keyspace.key(key_id), keyspace.keys]
+def _keys_of(keyspace: Keyspace, key_id: str, actor: Actor) -> list[str]:
+    return [*change_keys(keyspace, actor), keyspace.key(key_id), keyspace.keys]
 
 
 def _record(key: ApiKey, digest: str) -> list[Value]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from app.errors import LimitReached, ToolNotFound, VersionConflict
 from app.fairness.loop_turns import take_turn
+from app.model.actors import ChangedBy
 from app.model.catalog import (
     CatalogChange,
     CatalogState,
@@ -18,7 +19,6 @@ from app.model.catalog import (
     without,
     written,
 )
-from app.model.changes import CONSOLE
 from app.model.text import FieldError, require_tool_name
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -96,8 +96,7 @@ class Catalog:
         *,
         prune: bool = False,
         if_match: frozenset[str] | None = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> tuple[CatalogState, CatalogChange]:
         """Put all these entries or none, and return the catalogue. Tools without an entry stay, or are deleted with
         `prune`.
@@ -111,7 +110,7 @@ class Catalog:
                 raise VersionConflict(f"{message}; read it again")
             return written(state.tools, entries, now_ms, prune=prune)
 
-        return await self._change(workspace_id, make, actor_id, reason)
+        return await self._change(workspace_id, make, by)
 
     async def put_tool(
         self,
@@ -119,8 +118,7 @@ class Catalog:
         entry: ToolEntry,
         *,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> CatalogTool:
         """Put the tool that the entry describes.
 
@@ -132,12 +130,10 @@ class Catalog:
             require_version(0 if held is None else held.version, if_match)
             return written(state.tools, [entry], now_ms, prune=False)
 
-        state, _ = await self._change(workspace_id, make, actor_id, reason)
+        state, _ = await self._change(workspace_id, make, by)
         return state.tools[entry.name]
 
-    async def delete_tool(
-        self, workspace_id: str, name: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
-    ) -> None:
+    async def delete_tool(self, workspace_id: str, name: str, *, if_match: Versions = None, by: ChangedBy) -> None:
         """Delete the tool. Raises ToolNotFound, VersionConflict."""
 
         def make(state: CatalogState, _now_ms: int) -> CatalogChange:
@@ -147,11 +143,9 @@ class Catalog:
             require_version(held.version, if_match)
             return without(state.tools, name)
 
-        await self._change(workspace_id, make, actor_id, reason)
+        await self._change(workspace_id, make, by)
 
-    async def _change(
-        self, workspace_id: str, make: _Make, actor_id: str, reason: str
-    ) -> tuple[CatalogState, CatalogChange]:
+    async def _change(self, workspace_id: str, make: _Make, by: ChangedBy) -> tuple[CatalogState, CatalogChange]:
         """Change the catalogue and return it; `make` is called again whenever another change came first."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
@@ -164,10 +158,19 @@ class Catalog:
                 return held, change
             version = secrets.token_hex(16)
             before, after = (shown_in_trail(tools, change.names) for tools in (held.tools, change.tools))
-            args: list[Value] = [actor_id, change.kind, workspace_id, before, after, held.version, version, reason]
+            args: list[Value] = [
+                by.actor.id,
+                change.kind,
+                workspace_id,
+                before,
+                after,
+                held.version,
+                version,
+                by.reason,
+            ]
             for name in change.names:
                 args += (name, _encode(change.tools[name]) if name in change.tools else "")
-            keys = [*change_keys(keyspace, actor_id), keyspace.catalog, keyspace.catalog_tools]
+            keys = [*change_keys(keyspace, by.actor), keyspace.catalog, keyspace.catalog_tools]
             status = check_reply(PUT_CATALOG, await self._client.run(PUT_CATALOG, keys, args))[0]
             require_actor(status)
             if status == "done":

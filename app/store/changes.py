@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.errors import Unauthorized
+from app.model.actors import Actor
 from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import LAST_MS, rfc3339
@@ -108,9 +109,9 @@ def _is_snapshot(text: str) -> bool:
         return False
 
 
-def change_keys(keyspace: Keyspace, actor_id: str) -> list[str]:
+def change_keys(keyspace: Keyspace, actor: Actor) -> list[str]:
     """The first keys of every script that changes something: the actor's record and the trail."""
-    return [keyspace.key(actor_id), keyspace.changes]
+    return [keyspace.key(actor.id), keyspace.changes]
 
 
 def require_actor(status: str) -> None:

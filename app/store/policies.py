@@ -8,8 +8,9 @@ from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid, PolicyNotFound
 from app.fairness.thread_pool import FairThreadPool
+from app.model.actors import ChangedBy
 from app.model.agents import group_digest
-from app.model.changes import CONSOLE, snapshots
+from app.model.changes import snapshots
 from app.model.ids import Ids
 from app.model.marks import shared_marks
 from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner, with_changes
@@ -55,8 +56,7 @@ class Policies:
         mode: PolicyMode = PolicyMode.ENFORCE,
         key: str | None = None,
         agent_message: str | None = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> Policy:
         """Create a policy of an agent, of a group or, if neither is given, of the whole workspace (a guardrail).
 
@@ -79,7 +79,7 @@ class Policies:
             version=0,
         )
         for _ in range(ATTEMPTS):
-            made = await put_policy(self._client, workspace_id, self._limits, None, policy, (), actor_id, reason)
+            made = await put_policy(self._client, workspace_id, self._limits, None, policy, (), by)
             if made is not None:
                 return made
         return contended()
@@ -153,8 +153,7 @@ class Policies:
         key: str | None | UnsetType = UNSET,
         agent_message: str | None | UnsetType = UNSET,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> Policy:
         """The policy with the given fields changed; with no fields given, the policy unchanged.
 
@@ -172,8 +171,7 @@ class Policies:
             policy_id,
             lambda held: with_changes(held, given),
             if_match=if_match,
-            actor_id=actor_id,
-            reason=reason,
+            by=by,
         )
 
     async def change(
@@ -183,8 +181,7 @@ class Policies:
         make: Callable[[Policy], Policy],
         *,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> Policy:
         """The policy as `make` derives it from the current one; `make` may be called again. Raises as `update` does."""
         for _ in range(ATTEMPTS):
@@ -203,15 +200,18 @@ class Policies:
                 raise Invalid.at(f"$.{error.field}", error.message) from None
             keyspace = Keyspace(workspace_id)
             dropped = sorted(bucket_keys(keyspace, policy) - bucket_keys(keyspace, wanted))
-            changed = await put_policy(
-                self._client, workspace_id, self._limits, policy, wanted, dropped, actor_id, reason
-            )
+            changed = await put_policy(self._client, workspace_id, self._limits, policy, wanted, dropped, by)
             if changed is not None:
                 return changed
         return contended()
 
     async def delete(
-        self, workspace_id: str, policy_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE, reason: str = ""
+        self,
+        workspace_id: str,
+        policy_id: str,
+        *,
+        if_match: Versions = None,
+        by: ChangedBy,
     ) -> None:
         """Delete the policy and its quotas. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
@@ -219,11 +219,18 @@ class Policies:
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
             owner = owner_of(policy, keyspace, self._limits)
-            keys = [*script_keys(keyspace, policy, owner, actor_id), keyspace.divergence(policy_id)]
+            keys = [*script_keys(keyspace, policy, owner, by.actor), keyspace.divergence(policy_id)]
             keys += sorted(bucket_keys(keyspace, policy))
             before, _ = snapshots(policy, None)
-            args: list[Value] = [actor_id, before, policy.version, owner.token_field, secrets.token_hex(16), policy_id]
-            args += [reason, "\n".join(shared_marks(policy))]
+            args: list[Value] = [
+                by.actor.id,
+                before,
+                policy.version,
+                owner.token_field,
+                secrets.token_hex(16),
+                policy_id,
+            ]
+            args += [by.reason, "\n".join(shared_marks(policy))]
             status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
             require_actor(status)
             if not await overtaken(status):

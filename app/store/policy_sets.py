@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.fairness.thread_pool import FairThreadPool
-from app.model.changes import CONSOLE, snapshots
+from app.model.actors import ChangedBy
+from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
@@ -79,8 +80,7 @@ class PolicySets:
         *,
         prune: bool = False,
         if_match: frozenset[str] | None = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> AppliedSet:
         """Replace the owner's policies with the entries', all of them or none, from one decision to the next.
 
@@ -105,7 +105,7 @@ class PolicySets:
                 raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
             if all(change.kind == "kept" for change in changes):
                 return AppliedSet(PolicySet(version, held.policies), changes)
-            done = await self._apply(workspace_id, owner, held, changes, actor_id, reason)
+            done = await self._apply(workspace_id, owner, held, changes, by)
             if done is not None:
                 return done
         return contended()
@@ -136,8 +136,7 @@ class PolicySets:
         owner: Owner,
         held: _Stored,
         changes: Sequence[PolicyChange],
-        actor_id: str,
-        reason: str,
+        by: ChangedBy,
     ) -> AppliedSet | None:
         """Store the set and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
@@ -146,12 +145,12 @@ class PolicySets:
         changed = [change for change in named if change.kind != "kept"]
         rate_limits, rules_bytes = self._require_room(owner, held, named)
         token = secrets.token_hex(16)
-        keys = [*change_keys(keyspace, actor_id), owner.record, owner.tokens, owner.policies, keyspace.policies]
+        keys = [*change_keys(keyspace, by.actor), owner.record, owner.tokens, owner.policies, keyspace.policies]
         keys += [keyspace.commits, keyspace.marks, *(keyspace.policy(change.policy.id) for change in changed)]
         keys += [keyspace.policy_versions(change.policy.id) for change in changed]
         keys += [name for change in changed for name in _dropped(keyspace, change)]
-        args: list[Value] = [actor_id, owner.token_field, held.token, token, rate_limits, rules_bytes]
-        args += [self._limits.policies, len(changed), reason, self._limits.policy_versions]
+        args: list[Value] = [by.actor.id, owner.token_field, held.token, token, rate_limits, rules_bytes]
+        args += [self._limits.policies, len(changed), by.reason, self._limits.policy_versions]
         args += [*_marks(changed), MAX_SHARED_MARKS]
         for change in changed:
             args += _parts(change)

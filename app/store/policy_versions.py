@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
 from app.fairness.thread_pool import FairThreadPool
-from app.model.changes import CONSOLE, Change, ChangeKind, PolicyVersion
+from app.model.actors import ChangedBy
+from app.model.changes import Change, ChangeKind, PolicyVersion
 from app.model.past_states import PastState, past_policy
 from app.model.policies import Policy
 from app.redis_client.client import Client
@@ -74,8 +75,7 @@ class PolicyVersions:
         version: int,
         *,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
-        reason: str = "",
+        by: ChangedBy,
     ) -> Policy:
         """Restore the policy to that version, as a new version. Raises as `get` and `Policies.update` do.
 
@@ -87,8 +87,7 @@ class PolicyVersions:
             policy_id,
             lambda held: replace(past, version=held.version, created_ms=held.created_ms, updated_ms=held.updated_ms),
             if_match=if_match,
-            actor_id=actor_id,
-            reason=reason or f"back to version {version}",
+            by=replace(by, reason=by.reason or f"back to version {version}"),
         )
 
     async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[Change]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from app.model.actors import Actor, ChangedBy
 from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
@@ -22,10 +23,10 @@ from app.store.policy_owners import Owner, owner_of
 from app.store.policy_records import mode_fields
 
 
-def script_keys(keyspace: Keyspace, policy: Policy, owner: Owner, actor_id: str) -> list[str]:
+def script_keys(keyspace: Keyspace, policy: Policy, owner: Owner, actor: Actor) -> list[str]:
     """The keys that begin those of `put_policy` and `delete_policy`."""
     return [
-        *change_keys(keyspace, actor_id),
+        *change_keys(keyspace, actor),
         owner.record,
         owner.tokens,
         keyspace.policy(policy.id),
@@ -44,20 +45,19 @@ async def put_policy(
     held: Policy | None,
     policy: Policy,
     dropped: Sequence[str],
-    actor_id: str,
-    reason: str,
+    by: ChangedBy,
 ) -> Policy | None:
     """Store the policy and return it; None if the stored one is no longer `held`."""
     keyspace = Keyspace(workspace_id)
     owner = owner_of(policy, keyspace, limits)
-    keys = [*script_keys(keyspace, policy, owner, actor_id), *dropped]
+    keys = [*script_keys(keyspace, policy, owner, by.actor), *dropped]
     before, after = snapshots(held, replace(policy, version=policy.version + 1))
     keys_token = UNCHANGED
     if policy.key is not None and (held is None or held.key != policy.key):
         keys_token = await token_without(client, keyspace, owner, policy.key, policy.id)
     mode = mode_fields(policy)
     args: list[Value] = [
-        actor_id,
+        by.actor.id,
         before,
         after,
         policy.version,
@@ -77,7 +77,7 @@ async def put_policy(
         owner.rules_bytes_max,
         owner.policies_max,
         limits.policies,
-        reason,
+        by.reason,
         limits.policy_versions,
         "\n".join(shared_marks(policy) - shared_marks(held)),
         "\n".join(shared_marks(held) - shared_marks(policy)),

@@ -4,6 +4,7 @@ import hashlib
 import uuid
 
 from app.errors import Invalid
+from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, digest_of
 from app.model.ids import Ids
 from app.redis_client.client import Client
@@ -12,6 +13,7 @@ from app.store.api_keys import ApiKeys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 
 DEFAULT = "default"
+_BY = ChangedBy(COMMAND_LINE)
 
 
 async def workspace_ids(client: Client) -> list[str]:
@@ -47,7 +49,7 @@ class Workspaces:
         workspace_id, created = await self._claim(name)
         if not created:
             raise Invalid(f'There is a workspace "{name}" already, {workspace_id}')
-        _, raw_key = await self._keys.create(workspace_id, "first admin key", (Scope.ADMIN,))
+        _, raw_key = await self._keys.create(workspace_id, "first admin key", (Scope.ADMIN,), by=_BY)
         return workspace_id, raw_key
 
     async def ensure_default(self, raw_key: str) -> None:
@@ -77,7 +79,7 @@ class Workspaces:
             scopes=(Scope.ADMIN,),
             created_ms=now_ms,
         )
-        await self._keys.put(workspace_id, key, raw_key)
+        await self._keys.put(workspace_id, key, raw_key, by=_BY)
 
     async def _claim(self, name: str) -> tuple[str, bool]:
         """The id of the workspace with the name, and whether this call claimed the name."""

@@ -7,7 +7,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import WebhookEventNotFound, WebhookNotFound
-from app.model.changes import CONSOLE, snapshots
+from app.model.actors import Actor
+from app.model.changes import snapshots
 from app.model.ids import Ids
 from app.model.times import rfc3339
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
@@ -45,7 +46,7 @@ class Webhooks:
         format: WebhookFormat = WebhookFormat.STANDARD,  # noqa: A002 - the word of the API
         denied: DeniedFilter | None = None,
         secret: str | None = None,
-        actor_id: str = CONSOLE,
+        by: Actor,
     ) -> tuple[Webhook, str]:
         """Create a webhook that receives events from now on; return it and its signing secret. Raises LimitReached.
 
@@ -60,7 +61,7 @@ class Webhooks:
             denied=denied,
             secrets=(self._secrets.new(1, secret),),
         )
-        made = await self._put(workspace_id, None, webhook, actor_id, from_now=True) or contended()
+        made = await self._put(workspace_id, None, webhook, by, from_now=True) or contended()
         return made, self._newest_secret(workspace_id, made)
 
     async def get(self, workspace_id: str, webhook_id: str) -> Webhook:
@@ -112,7 +113,7 @@ class Webhooks:
         denied: DeniedFilter | None | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
+        by: Actor,
     ) -> Webhook:
         """The webhook with the given fields changed. A webhook that is enabled again receives events from then on.
 
@@ -128,7 +129,7 @@ class Webhooks:
                 return held
             made = replace(held, **wanted)
             from_now = made.enabled and not held.enabled
-            changed = await self._put(workspace_id, held, made, actor_id, from_now=from_now)
+            changed = await self._put(workspace_id, held, made, by, from_now=from_now)
             if changed is not None:
                 return changed
         return contended()
@@ -141,7 +142,7 @@ class Webhooks:
         secret: str | None = None,
         *,
         if_match: Versions = None,
-        actor_id: str = CONSOLE,
+        by: Actor,
     ) -> tuple[Webhook, str]:
         """Give the webhook a new secret and return both; the previous ones also sign for the overlap."""
         for _ in range(ATTEMPTS):
@@ -152,22 +153,20 @@ class Webhooks:
             old = [replace(each, until_ms=end) for each, end in zip(held.secrets, ends, strict=True) if end > now_ms]
             newest = self._secrets.new(held.secrets[-1].number + 1, secret)
             made = replace(held, secrets=(*old, newest))
-            changed = await self._put(workspace_id, held, made, actor_id)
+            changed = await self._put(workspace_id, held, made, by)
             if changed is not None:
                 return changed, self._newest_secret(workspace_id, changed)
         return contended()
 
-    async def delete(
-        self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, actor_id: str = CONSOLE
-    ) -> None:
+    async def delete(self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, by: Actor) -> None:
         """Delete the webhook and its waiting and parked events. Raises WebhookNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             held = await self.get(workspace_id, webhook_id)
             require_version(held.version, if_match)
-            keys = [*change_keys(keyspace, actor_id), keyspace.webhook(webhook_id), keyspace.webhooks]
+            keys = [*change_keys(keyspace, by), keyspace.webhook(webhook_id), keyspace.webhooks]
             keys += outbox_keys(keyspace, webhook_id)
-            args: list[Value] = [actor_id, snapshots(held, None)[0], held.version, webhook_id]
+            args: list[Value] = [by.id, snapshots(held, None)[0], held.version, webhook_id]
             status = check_reply(DELETE_WEBHOOK, await self._client.run(DELETE_WEBHOOK, keys, args))[0]
             require_actor(status)
             if status == "done":
@@ -231,14 +230,14 @@ class Webhooks:
         return self._secrets.signing(workspace_id, webhook, 0)[0]
 
     async def _put(
-        self, workspace_id: str, held: Webhook | None, webhook: Webhook, actor_id: str, *, from_now: bool = False
+        self, workspace_id: str, held: Webhook | None, webhook: Webhook, by: Actor, *, from_now: bool = False
     ) -> Webhook | None:
         """Store the webhook and return it; None if the stored one is no longer `held`."""
         keyspace = Keyspace(workspace_id)
         before, after = snapshots(held, replace(webhook, version=webhook.version + 1))
-        keys = [*change_keys(keyspace, actor_id), keyspace.webhook(webhook.id), keyspace.webhooks]
+        keys = [*change_keys(keyspace, by), keyspace.webhook(webhook.id), keyspace.webhooks]
         keys += [keyspace.webhook_outbox(webhook.id), keyspace.commits, keyspace.notices]
-        args: list[Value] = [actor_id, before, after, webhook.version, webhook.id, self._max, int(from_now)]
+        args: list[Value] = [by.id, before, after, webhook.version, webhook.id, self._max, int(from_now)]
         args += fields_of(webhook)
         reply = check_reply(PUT_WEBHOOK, await self._client.run(PUT_WEBHOOK, keys, args))
         status, created_ms, updated_ms, version = reply

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.api_keys import Scope
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
@@ -65,7 +66,7 @@ def make_place(store_url: str, name: str, policies: Sequence[PolicySketch]) -> P
 
     async def make(services: Services) -> Place:
         workspace_id, admin_key = await services.workspaces.create(name)
-        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,))
+        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
         agent_id, policy_ids = await add_agent(services, workspace_id, policies)
         return Place(workspace_id, raw_key, agent_id, policy_ids, admin_key)
 
@@ -97,7 +98,7 @@ async def add_agent(
     services: Services, workspace_id: str, policies: Iterable[PolicySketch]
 ) -> tuple[str, tuple[str, ...]]:
     """Create an agent; return its id and its policies' ids."""
-    agent = await services.agents.create(workspace_id, "benchmark", None)
+    agent = await services.agents.create(workspace_id, "benchmark", None, by=ChangedBy(COMMAND_LINE))
     made = [
         await services.policies.create(
             workspace_id,
@@ -107,6 +108,7 @@ async def add_agent(
             priority=sketch.priority,
             kind=sketch.kind,
             mode=sketch.mode,
+            by=ChangedBy(COMMAND_LINE),
         )
         for number, sketch in enumerate(policies)
     ]

@@ -10,6 +10,7 @@ from app.model.ids import Ids
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.policies import Policies
+from tests.support.actors import BY
 
 
 class Scene:
@@ -39,16 +40,16 @@ def scene(tenant, replicas):
 async def suspend_and_reactivate(client, scene):
     agents = Agents(client, Ids())
     for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
-        await agents.update(scene.tenant.id, scene.agent, status=status)
-    await agents.update(scene.tenant.id, scene.agent, name="renamed since")
+        await agents.update(scene.tenant.id, scene.agent, status=status, by=BY)
+    await agents.update(scene.tenant.id, scene.agent, name="renamed since", by=BY)
 
 
 async def delete_policy(client, scene):
-    await Policies(client, Ids()).delete(scene.tenant.id, scene.policy)
+    await Policies(client, Ids()).delete(scene.tenant.id, scene.policy, by=BY)
 
 
 async def revoke_key(client, scene):
-    await ApiKeys(client, Ids()).revoke(scene.tenant.id, scene.key["id"])
+    await ApiKeys(client, Ids()).revoke(scene.tenant.id, scene.key["id"], by=BY)
 
 
 CHANGES = {

@@ -22,6 +22,7 @@ from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
+from tests.support.actors import BY
 
 ALLOW = [ToolAllowlist(tools=["file.read"])]
 RULES = [
@@ -88,22 +89,22 @@ async def change_something(past, rng, agent_id, others):
             owner = rng.choice([{"agent_id": agent_id}, {"agent_id": others}, {"group": rng.choice(GROUPS)}, {}])
             kind = rng.choice(list(PolicyKind)) if owner else PolicyKind.GUARDRAIL
             given = {"kind": kind, "name": f"p{rng.randrange(99)}", "rules": rng.choice(RULES)}
-            await past.policies.create(past.workspace_id, **owner, **given, priority=rng.randrange(2))
+            await past.policies.create(past.workspace_id, by=BY, **owner, **given, priority=rng.randrange(2))
         case 3 if held:
-            await past.policies.update(past.workspace_id, rng.choice(held).id, rules=rng.choice(RULES))
+            await past.policies.update(past.workspace_id, rng.choice(held).id, rules=rng.choice(RULES), by=BY)
         case 4 if held:
             fields = {"enabled": rng.random() < 0.5, "priority": rng.randrange(3), "name": f"p{rng.randrange(99)}"}
             fields |= {"agent_message": rng.choice(["ask ann", None]), "mode": rng.choice(list(PolicyMode))}
             name = rng.choice(list(fields))
-            await past.policies.update(past.workspace_id, rng.choice(held).id, **{name: fields[name]})
+            await past.policies.update(past.workspace_id, rng.choice(held).id, by=BY, **{name: fields[name]})
         case 5 if held:
-            await past.policies.delete(past.workspace_id, rng.choice(held).id)
+            await past.policies.delete(past.workspace_id, rng.choice(held).id, by=BY)
         case 6:
             entries = [PolicyEntry(name=f"s{rng.randrange(9)}", rules=rng.choice(RULES)) for _ in range(2)]
-            await past.sets.put(past.workspace_id, entries, agent_id, prune=rng.random() < 0.5)
+            await past.sets.put(past.workspace_id, entries, agent_id, prune=rng.random() < 0.5, by=BY)
         case 7:
             groups = rng.sample(GROUPS, rng.randrange(3))
-            await past.agents.update(past.workspace_id, agent_id, groups=groups)
+            await past.agents.update(past.workspace_id, agent_id, groups=groups, by=BY)
         case 8:
             status = rng.choice([AgentStatus.ACTIVE, AgentStatus.SUSPENDED])
             await past.agents.update(
@@ -112,9 +113,10 @@ async def change_something(past, rng, agent_id, others):
                 status=status,
                 description=rng.choice(["d", None]),
                 alias=rng.choice(["here", None]),
+                by=BY,
             )
         case _:
-            await past.agents.update(past.workspace_id, others, name=f"o{rng.randrange(99)}")
+            await past.agents.update(past.workspace_id, others, name=f"o{rng.randrange(99)}", by=BY)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))])
@@ -122,14 +124,14 @@ async def change_something(past, rng, agent_id, others):
 async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, seed, is_deleted):
     """Exactly, even if many changes and entries share a millisecond."""
     rng = random.Random(seed)
-    others = (await past.agents.create(past.workspace_id, "others", None)).id
-    agent_id = (await past.agents.create(past.workspace_id, "a", None, groups=["crew"])).id
+    others = (await past.agents.create(past.workspace_id, "others", None, by=BY)).id
+    agent_id = (await past.agents.create(past.workspace_id, "a", None, groups=["crew"], by=BY)).id
     await past.look(agent_id)
     for _ in range(40):
         await change_something(past, rng, agent_id, others)
         await past.look(agent_id)
     if is_deleted:
-        await past.agents.delete(past.workspace_id, agent_id)
+        await past.agents.delete(past.workspace_id, agent_id, by=BY)
         await past.look(agent_id)
 
     assert len({entry.time_ms for entry, _ in past.seen}) > 1
@@ -149,8 +151,8 @@ async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, s
 
 async def test_changes_without_an_entry_number_are_compared_by_time(client, past):
     """Changes of an older release: exactly, except within their own millisecond."""
-    agent = await past.agents.create(past.workspace_id, "a", None)
-    policy = await past.policies.create(past.workspace_id, agent.id, name="p", rules=ALLOW)
+    agent = await past.agents.create(past.workspace_id, "a", None, by=BY)
+    policy = await past.policies.create(past.workspace_id, agent.id, name="p", rules=ALLOW, by=BY)
     name = Keyspace(past.workspace_id).changes
     stored = await client.call("XRANGE", name, "-", "+")
     await client.call("DEL", name)
@@ -169,14 +171,14 @@ async def test_changes_without_an_entry_number_are_compared_by_time(client, past
 async def test_a_policy_changed_too_often_since_is_no_longer_known(client, ids, workspace_id, is_deleted):
     """Even if the policy was deleted; newer entries can still be explained."""
     past = Past(client, ids, workspace_id, kept=4)
-    agent = await past.agents.create(workspace_id, "a", None)
-    policy = await past.policies.create(workspace_id, agent.id, name="p", rules=ALLOW)
+    agent = await past.agents.create(workspace_id, "a", None, by=BY)
+    policy = await past.policies.create(workspace_id, agent.id, name="p", rules=ALLOW, by=BY)
     await past.look(agent.id)
     for priority in range(1, 5):
-        await past.policies.update(workspace_id, policy.id, priority=priority)
+        await past.policies.update(workspace_id, policy.id, priority=priority, by=BY)
         await past.look(agent.id)
     if is_deleted:
-        await past.policies.delete(workspace_id, policy.id)
+        await past.policies.delete(workspace_id, policy.id, by=BY)
         await past.look(agent.id)
 
     with pytest.raises(VersionNotKept, match="no longer kept"):
@@ -187,7 +189,7 @@ async def test_a_policy_changed_too_often_since_is_no_longer_known(client, ids, 
 
 async def test_an_agent_that_never_existed_is_unknown(past):
     """Nor is one of another workspace known."""
-    agent = await past.agents.create(past.workspace_id, "a", None)
+    agent = await past.agents.create(past.workspace_id, "a", None, by=BY)
     await past.look(agent.id)
     with pytest.raises(AgentNotFound):
         await past.history.governed_at(past.workspace_id, "018bcfe5-6800-7000-8000-00000000cafe", past.seen[0][0])
@@ -196,7 +198,7 @@ async def test_an_agent_that_never_existed_is_unknown(past):
 async def test_before_its_creation_there_was_no_agent(past):
     """Not even at the moment before."""
     await past.look("018bcfe5-6800-7000-8000-00000000cafe")
-    agent = await past.agents.create(past.workspace_id, "a", None)
+    agent = await past.agents.create(past.workspace_id, "a", None, by=BY)
     await past.look(agent.id)
     assert await past.past(agent.id, past.seen[0][0]) is None
     assert await past.past(agent.id, past.seen[1][0]) == past.seen[1][1]

@@ -18,6 +18,7 @@ from topologies import until
 
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
+from app.model.actors import COMMAND_LINE
 from app.model.ids import Ids
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
@@ -100,7 +101,7 @@ class Failing:
         """Create the webhook, which gets events from now on."""
         hears = sorted(set(HEARD.values()))
         webhooks = Webhooks(self.client, Ids(), Secrets(Signer([])), 20)
-        self.webhook, _ = await webhooks.create(self.world.workspace_id, "https://a.example/", hears)
+        self.webhook, _ = await webhooks.create(self.world.workspace_id, "https://a.example/", hears, by=COMMAND_LINE)
         return self
 
     async def send(self):

@@ -10,6 +10,7 @@ from app.model.changes import ChangeQuery
 from app.model.decisions import Decision, DenialCount, Idempotency, Outcome, Plan, Result, RuleRef
 from app.model.quotas import MAX_DENIALS
 from app.store.changes import Changes
+from tests.support.actors import BY
 
 OTHER = "018bcfe5-6800-7000-8000-00000000beef"
 
@@ -114,7 +115,7 @@ async def test_a_reactivated_agent_has_no_denials(scene):
     held = breaker(2)
     await scene.commit(plan=plan(held))
     for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
-        scene.agent = await scene.agents.update(scene.workspace_id, scene.agent.id, status=status)
+        scene.agent = await scene.agents.update(scene.workspace_id, scene.agent.id, status=status, by=BY)
     assert scene.agent.active_since == 3
     anew = breaker(2, since=scene.agent.active_since)
     await scene.commit(plan=plan(anew), at=START + 1)
@@ -122,9 +123,9 @@ async def test_a_reactivated_agent_has_no_denials(scene):
     await scene.commit(plan=plan(anew), at=START + 2)
     suspended = await agent(scene)
     assert suspended.tripped is not None
-    named = await scene.agents.update(scene.workspace_id, scene.agent.id, name="b")
+    named = await scene.agents.update(scene.workspace_id, scene.agent.id, name="b", by=BY)
     assert (named.status, named.tripped) == (AgentStatus.SUSPENDED, suspended.tripped)
-    active = await scene.agents.update(scene.workspace_id, scene.agent.id, status=AgentStatus.ACTIVE)
+    active = await scene.agents.update(scene.workspace_id, scene.agent.id, status=AgentStatus.ACTIVE, by=BY)
     assert (active.tripped, active.active_since) == (None, active.revision)
 
 
@@ -177,7 +178,7 @@ async def test_any_history_of_denials_edits_and_clock_steps_is_as_a_list_of_time
         quota_us += max(0, moved_us)
         if what == "resume" or held.status is not AgentStatus.ACTIVE:
             for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
-                held = await scene.agents.update(scene.workspace_id, scene.agent.id, status=status)
+                held = await scene.agents.update(scene.workspace_id, scene.agent.id, status=status, by=BY)
             times = []
         asks = breaker(most, suspends=False, since=held.active_since)
         ends = breaker(most + 1, name="d1e", window_us=2 * MINUTE, since=held.active_since)

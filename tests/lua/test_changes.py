@@ -10,7 +10,7 @@ from commit_scene import everything
 from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope, digest_of, new_raw_key
-from app.model.changes import CONSOLE, ChangeKind, ChangeQuery, ResourceType
+from app.model.changes import ChangeKind, ChangeQuery, ResourceType
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
@@ -24,6 +24,7 @@ from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.workspaces import Workspaces
+from tests.support.actors import BY, by_key
 
 RULES = [ToolAllowlist(tools=["file.read"])]
 LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60))]
@@ -40,8 +41,8 @@ class Admin:
         self.keys, self.trail = ApiKeys(client, ids), Changes(client)
 
     async def enter(self):
-        self.key, self.raw_key = await self.keys.create(self.workspace_id, "the admin", (Scope.ADMIN,))
-        self.by = {"actor_id": self.key.id}
+        self.key, self.raw_key = await self.keys.create(self.workspace_id, "the admin", (Scope.ADMIN,), by=BY)
+        self.by = by_key(self.key.id)
         return self
 
     async def changes(self, query=ALL):
@@ -69,9 +70,9 @@ async def admin(client, ids, workspace_id):
 
 async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin):
     """With all fields on creation and deletion, and the changed ones in between."""
-    agent = await admin.agents.create(admin.workspace_id, "a", "what for", **admin.by)
-    await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, **admin.by)
-    await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
+    agent = await admin.agents.create(admin.workspace_id, "a", "what for", by=admin.by)
+    await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, by=admin.by)
+    await admin.agents.delete(admin.workspace_id, agent.id, by=admin.by)
 
     fields = {
         "name": "a",
@@ -102,10 +103,10 @@ async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin)
 
 async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin):
     """With rules as they were given."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **admin.by)
-    await admin.policies.update(admin.workspace_id, policy.id, rules=LIMITED, **admin.by)
-    await admin.policies.delete(admin.workspace_id, policy.id, **admin.by)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=admin.by)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=admin.by)
+    await admin.policies.update(admin.workspace_id, policy.id, rules=LIMITED, by=admin.by)
+    await admin.policies.delete(admin.workspace_id, policy.id, by=admin.by)
 
     was = [{"type": "tool_allowlist", "tools": ["file.read"]}]
     became = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}]
@@ -137,8 +138,8 @@ async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin)
 
 async def test_a_key_is_recorded_by_its_prefix_and_neither_raw_nor_as_a_digest(admin):
     """I10: a reader of the trail cannot authenticate as anyone."""
-    key, raw_key = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), 4_000_000_000_000, **admin.by)
-    await admin.keys.revoke(admin.workspace_id, key.id, **admin.by)
+    key, raw_key = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), 4_000_000_000_000, by=admin.by)
+    await admin.keys.revoke(admin.workspace_id, key.id, by=admin.by)
 
     fields = {"name": "k", "prefix": raw_key[:12], "scopes": ["read"], "expiresAt": "2096-10-02T07:06:40.000Z"}
     assert await admin.newest(2) == [
@@ -152,20 +153,20 @@ async def test_a_key_is_recorded_by_its_prefix_and_neither_raw_nor_as_a_digest(a
 
 async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
     """For every kind of change; an entry without one has the same fields as before."""
-    why = {**admin.by, "reason": "because"}
-    agent = await admin.agents.create(admin.workspace_id, "a", None, **why)
-    await admin.agents.update(admin.workspace_id, agent.id, name="b", **why)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **why)
-    await admin.policies.update(admin.workspace_id, policy.id, name="q", **why)
-    await admin.policies.delete(admin.workspace_id, policy.id, **why)
-    await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **why)
-    await admin.agents.delete(admin.workspace_id, agent.id, **why)
+    why = by_key(admin.key.id, "because")
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=why)
+    await admin.agents.update(admin.workspace_id, agent.id, name="b", by=why)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=why)
+    await admin.policies.update(admin.workspace_id, policy.id, name="q", by=why)
+    await admin.policies.delete(admin.workspace_id, policy.id, by=why)
+    await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=why)
+    await admin.agents.delete(admin.workspace_id, agent.id, by=why)
     entry = PolicyEntry(name="p", rules=RULES)
-    await PolicySets(client, admin.ids).put(admin.workspace_id, [entry], group="crew", **why)
-    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), **why)
-    await admin.keys.rotate(admin.workspace_id, key.id, 1_000, **why)
-    await admin.keys.revoke(admin.workspace_id, key.id, **why)
-    await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), **admin.by)
+    await PolicySets(client, admin.ids).put(admin.workspace_id, [entry], group="crew", by=why)
+    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), by=why)
+    await admin.keys.rotate(admin.workspace_id, key.id, 1_000, by=why)
+    await admin.keys.revoke(admin.workspace_id, key.id, by=why)
+    await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), by=admin.by)
 
     changes = await admin.changes()
     assert [each.reason or None for each in reversed(changes)] == [None, *["because"] * 13, None]
@@ -181,21 +182,22 @@ async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
 
 async def test_a_change_names_the_newest_audit_entry(admin, client):
     """So the order of changes and decisions is known, however close they are. Before the first entry it is 0."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
     for sequence in (1, 2):
         await client.call("HSET", Keyspace(admin.workspace_id).commits, "sequence", sequence)
-        await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES)
-    await admin.agents.delete(admin.workspace_id, agent.id)
+        await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=BY)
+    await admin.agents.delete(admin.workspace_id, agent.id, by=BY)
     assert [each.sequence for each in (await admin.changes())[:-1]] == [2, 2, 2, 2, 1, 0]
 
 
 async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
     """With one entry each, so a deleted policy can be found by its id."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None, **admin.by)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=admin.by)
     policies = [
-        await admin.policies.create(admin.workspace_id, agent.id, name=name, rules=LIMITED, **admin.by) for name in "pq"
+        await admin.policies.create(admin.workspace_id, agent.id, name=name, rules=LIMITED, by=admin.by)
+        for name in "pq"
     ]
-    await admin.agents.delete(admin.workspace_id, agent.id, **admin.by)
+    await admin.agents.delete(admin.workspace_id, agent.id, by=admin.by)
 
     *below, last = await admin.newest(3)
     assert {(kind, resource_id, before["name"]) for kind, _, resource_id, before, _ in below} == {
@@ -206,34 +208,34 @@ async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
 
 async def test_the_actor_is_recorded_under_the_keys_name_at_the_time(admin):
     """Whatever happens to the key later."""
-    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.ADMIN,), **admin.by)
-    await admin.agents.create(admin.workspace_id, "a", None, actor_id=other.id)
-    await admin.keys.revoke(admin.workspace_id, other.id, **admin.by)
-    await admin.agents.create(admin.workspace_id, "b", None)
+    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.ADMIN,), by=admin.by)
+    await admin.agents.create(admin.workspace_id, "a", None, by=by_key(other.id))
+    await admin.keys.revoke(admin.workspace_id, other.id, by=admin.by)
+    await admin.agents.create(admin.workspace_id, "b", None, by=BY)
 
     actors = [(each.actor_id, each.actor_name) for each in await admin.changes()]
     the_admin = (admin.key.id, "the admin")
-    assert actors == [(CONSOLE, CONSOLE), the_admin, (other.id, "other"), the_admin, (CONSOLE, CONSOLE)]
+    assert actors == [("console", "console"), the_admin, (other.id, "other"), the_admin, ("console", "console")]
 
 
 async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
     """It was revoked after authentication, before its change reached the store: the script refuses it."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES)
-    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.READ,))
-    await admin.keys.revoke(admin.workspace_id, admin.key.id, force=True)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=BY)
+    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.READ,), by=BY)
+    await admin.keys.revoke(admin.workspace_id, admin.key.id, force=True, by=BY)
     pattern = f"remit:{{{admin.workspace_id}}}:*"
     held = await everything(client, pattern)
 
     for change in (
-        admin.agents.create(admin.workspace_id, "b", None, **admin.by),
-        admin.agents.update(admin.workspace_id, agent.id, name="b", **admin.by),
-        admin.agents.delete(admin.workspace_id, agent.id, **admin.by),
-        admin.policies.create(admin.workspace_id, agent.id, name="q", rules=RULES, **admin.by),
-        admin.policies.update(admin.workspace_id, policy.id, name="q", **admin.by),
-        admin.policies.delete(admin.workspace_id, policy.id, **admin.by),
-        admin.keys.create(admin.workspace_id, "k", (Scope.ADMIN,), **admin.by),
-        admin.keys.revoke(admin.workspace_id, other.id, **admin.by),
+        admin.agents.create(admin.workspace_id, "b", None, by=admin.by),
+        admin.agents.update(admin.workspace_id, agent.id, name="b", by=admin.by),
+        admin.agents.delete(admin.workspace_id, agent.id, by=admin.by),
+        admin.policies.create(admin.workspace_id, agent.id, name="q", rules=RULES, by=admin.by),
+        admin.policies.update(admin.workspace_id, policy.id, name="q", by=admin.by),
+        admin.policies.delete(admin.workspace_id, policy.id, by=admin.by),
+        admin.keys.create(admin.workspace_id, "k", (Scope.ADMIN,), by=admin.by),
+        admin.keys.revoke(admin.workspace_id, other.id, by=admin.by),
     ):
         with pytest.raises(Unauthorized):
             await change
@@ -242,23 +244,23 @@ async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
 
 async def test_a_change_without_effect_leaves_no_entry(admin):
     """Such as an empty PATCH, or a change of something that does not exist."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
     unknown = admin.key.id
     count = len(await admin.changes())
 
-    await admin.agents.update(admin.workspace_id, agent.id, **admin.by)
+    await admin.agents.update(admin.workspace_id, agent.id, by=admin.by)
     with pytest.raises(PolicyNotFound):
-        await admin.policies.delete(admin.workspace_id, unknown, **admin.by)
+        await admin.policies.delete(admin.workspace_id, unknown, by=admin.by)
     with pytest.raises(ApiKeyNotFound):
-        await admin.keys.revoke(admin.workspace_id, agent.id, **admin.by)
+        await admin.keys.revoke(admin.workspace_id, agent.id, by=admin.by)
     assert len(await admin.changes()) == count
 
 
 async def test_concurrent_changes_are_all_recorded_in_order(admin):
     """Each entry's `before` is the previous one's `after`, whichever writer had to retry."""
-    agent = await admin.agents.create(admin.workspace_id, "0", None)
+    agent = await admin.agents.create(admin.workspace_id, "0", None, by=BY)
     names = [str(each) for each in range(1, 7)]
-    await asyncio.gather(*(admin.agents.update(admin.workspace_id, agent.id, name=name) for name in names))
+    await asyncio.gather(*(admin.agents.update(admin.workspace_id, agent.id, name=name, by=BY) for name in names))
 
     chain = await admin.newest(7)
     assert sorted(after["name"] for *_, after in chain[1:]) == names
@@ -268,9 +270,9 @@ async def test_concurrent_changes_are_all_recorded_in_order(admin):
 
 async def test_of_two_concurrent_revocations_one_is_recorded(admin):
     """The other one finds no key."""
-    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,))
+    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), by=BY)
     outcomes = await asyncio.gather(
-        *(admin.keys.revoke(admin.workspace_id, key.id) for _ in range(4)), return_exceptions=True
+        *(admin.keys.revoke(admin.workspace_id, key.id, by=BY) for _ in range(4)), return_exceptions=True
     )
     assert [type(each) for each in outcomes if each is not None] == [ApiKeyNotFound] * 3
     assert [kind for kind, *_ in await admin.newest(2)] == [CREATED, DELETED]
@@ -285,22 +287,22 @@ async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):
 
     page = await Changes(client).query(workspace_id, ALL)
     mine = [each for each in page.changes if raw_key[:12] in str(bytes(each.after))]
-    assert [(each.kind, each.actor_id) for each in mine] == [(CREATED, CONSOLE)]
+    assert [(each.kind, each.actor_id) for each in mine] == [(CREATED, "console")]
 
 
 async def test_filters_agree_with_a_scan_of_all_changes(admin, client):
     """Every combination of actor, type and id, and both bounds of time, which are inclusive."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
     await _a_later_millisecond(client)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, **admin.by)
-    await admin.policies.update(admin.workspace_id, policy.id, priority=1)
+    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=admin.by)
+    await admin.policies.update(admin.workspace_id, policy.id, priority=1, by=BY)
     await _a_later_millisecond(client)
-    await admin.agents.update(admin.workspace_id, agent.id, name="b", **admin.by)
+    await admin.agents.update(admin.workspace_id, agent.id, name="b", by=admin.by)
     everything_there = await admin.changes()
     times = sorted({int(each.id.partition("-")[0]) for each in everything_there})
 
     found = 0
-    for actor_id in (None, CONSOLE, admin.key.id):
+    for actor_id in (None, "console", admin.key.id):
         for resource_type in (None, *ResourceType):
             for resource_id in (None, agent.id, policy.id):
                 for from_ms, to_ms in ((None, None), (times[1], None), (None, times[-2]), (times[1], times[-2])):
@@ -338,7 +340,7 @@ def _matches(change, query):
 async def test_pages_chained_by_the_cursor_are_the_whole_trail(admin, limit):
     """Nothing is repeated or skipped, and the last page says that it is the last."""
     for number in range(120):
-        await admin.agents.create(admin.workspace_id, str(number), None)
+        await admin.agents.create(admin.workspace_id, str(number), None, by=BY)
     whole = await admin.changes()
     assert len(whole) == 121
 
@@ -354,7 +356,7 @@ async def test_pages_chained_by_the_cursor_are_the_whole_trail(admin, limit):
 async def test_a_query_that_reaches_its_bound_says_where_to_continue(admin):
     """A filter that matches nothing must not read a long trail in one request."""
     for number in range(120):
-        await admin.agents.create(admin.workspace_id, str(number), None, **admin.by)
+        await admin.agents.create(admin.workspace_id, str(number), None, by=admin.by)
     trail = Changes(admin.client, read_max_bytes=20_000)
     rare = ChangeQuery(resource_type=ResourceType.API_KEY)
 
@@ -371,12 +373,12 @@ async def test_a_query_that_reaches_its_bound_says_where_to_continue(admin):
 
 async def test_a_change_that_fails_halfway_has_its_entry(admin, client):
     """I13: scripts do not roll back, so the entry is written first; one too many is better than one too few."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None)
+    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
     keyspace = Keyspace(admin.workspace_id)
     await client.call("DEL", keyspace.changes)
     await client.call("SET", keyspace.changes, "of another type")
     held = await everything(client, f"remit:{{{admin.workspace_id}}}:agent*")
 
     with pytest.raises(Exception, match="WRONGTYPE"):
-        await admin.agents.update(admin.workspace_id, agent.id, name="b", **admin.by)
+        await admin.agents.update(admin.workspace_id, agent.id, name="b", by=admin.by)
     assert await everything(client, f"remit:{{{admin.workspace_id}}}:agent*") == held

@@ -12,6 +12,7 @@ from app.authorize.store_clock import StoreClock
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
 from app.model.decisions import Decision, Idempotency, Plan
 from app.redis_client.replies import as_record
+from tests.support.actors import BY
 
 WIDE = quota("wide", 10, 60 * SECOND)
 
@@ -112,7 +113,7 @@ async def test_without_a_given_time_the_store_is_the_clock(scene):
 async def test_a_revoked_key_gets_no_decision_and_nothing_is_written(scene):
     """I7: once the revocation has returned, there is no answer and no trace of the request."""
     await scene.commit(WIDE)
-    await scene.keys.revoke(scene.workspace_id, scene.key.id)
+    await scene.keys.revoke(scene.workspace_id, scene.key.id, by=BY)
     before = await scene.everything()
 
     with pytest.raises(Unauthorized):
@@ -139,7 +140,7 @@ async def test_a_plan_from_another_version_is_stale_and_nothing_is_written(scene
     """I8: a plan made from an outdated agent is not committed."""
     await scene.commit(WIDE)
     version = scene.agent.version
-    await scene.agents.update(scene.workspace_id, scene.agent.id, name="renamed")
+    await scene.agents.update(scene.workspace_id, scene.agent.id, name="renamed", by=BY)
     before = await scene.everything()
 
     assert await scene.commit(WIDE, version=version) == Stale(START, version_moved=True)
@@ -149,7 +150,7 @@ async def test_a_plan_from_another_version_is_stale_and_nothing_is_written(scene
 
 async def test_a_plan_for_an_agent_that_is_gone_is_stale_and_nothing_is_written(scene):
     """I8: even if the agent no longer exists."""
-    await scene.agents.delete(scene.workspace_id, scene.agent.id)
+    await scene.agents.delete(scene.workspace_id, scene.agent.id, by=BY)
     before = await scene.everything()
 
     assert await scene.commit(WIDE) == Stale(START, version_moved=True)

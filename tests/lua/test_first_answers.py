@@ -14,6 +14,7 @@ from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome
 from app.model.policies import PolicyKind
 from app.model.rules import ToolDenylist
 from app.store.policies import Policies
+from tests.support.actors import BY
 
 DAY_MS = 24 * 60 * 60 * 1000
 ASKED = Idempotency("a" * 64, "b" * 64)
@@ -109,16 +110,16 @@ async def test_twenty_concurrent_retries_are_one_call(scene):
 
 
 async def suspend(scene, _):
-    await scene.agents.update(scene.workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED)
+    await scene.agents.update(scene.workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED, by=BY)
 
 
 async def edit(scene, policies):
-    await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[ToolDenylist(tools=["*"])])
+    await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[ToolDenylist(tools=["*"])], by=BY)
 
 
 async def guard(scene, policies):
     rules = [ToolDenylist(tools=["*"])]
-    await policies.create(scene.workspace_id, kind=PolicyKind.GUARDRAIL, name="g", rules=rules)
+    await policies.create(scene.workspace_id, kind=PolicyKind.GUARDRAIL, name="g", rules=rules, by=BY)
 
 
 @pytest.mark.parametrize("change", [suspend, edit, guard])
@@ -164,7 +165,7 @@ async def test_an_outdated_replica_learns_of_a_change_before_an_answer_is_repeat
     await suspend(scene, None)
     assert await commit(scene, Plan(ALLOWED)) == Stale(START, version_moved=True)
 
-    await scene.agents.delete(scene.workspace_id, scene.agent.id)
+    await scene.agents.delete(scene.workspace_id, scene.agent.id, by=BY)
     assert await commit(scene, Plan(ALLOWED)) == Stale(START, version_moved=True)
 
 
@@ -196,7 +197,7 @@ async def test_an_api_key_has_a_limited_number_of_first_answers(scene):
 
     assert (await commit(scene, Plan(ALLOWED, (one,)), asked[0])).repeated
     assert isinstance(await scene.commit(one), Decision)
-    scene.key, _ = await scene.keys.create(scene.workspace_id, "another", (Scope.READ,), None)
+    scene.key, _ = await scene.keys.create(scene.workspace_id, "another", (Scope.READ,), None, by=BY)
     scene.caller = Caller(scene.workspace_id, scene.key.id, frozenset({Scope.READ}))
     assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), asked[3]), Decision)
 

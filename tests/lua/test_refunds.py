@@ -15,6 +15,7 @@ from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallStatus, DecidedCall
 from app.model.times import rfc3339
 from app.store.outcomes import Outcomes
+from tests.support.actors import BY
 
 FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "rate_limit"), "full")
 
@@ -88,7 +89,7 @@ async def test_a_report_comes_in_time_or_not_at_all(scene):
     await report(scene, decision, at=START + REPORT_MS * MS - 1)
     with pytest.raises(OutcomeConflict, match="not_executed already"):
         await report(scene, decision, CallStatus.FAILED)
-    await scene.keys.revoke(scene.workspace_id, scene.key.id)
+    await scene.keys.revoke(scene.workspace_id, scene.key.id, by=BY)
     with pytest.raises(Unauthorized):
         await report(scene, other)
 

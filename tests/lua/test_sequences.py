@@ -18,6 +18,7 @@ from app.model.decisions import (
     Tokens,
 )
 from app.model.marks import MAX_SESSIONS
+from tests.support.actors import BY
 
 WITHIN = MINUTE
 FAILED = Outcome(Result.DENIED, POLICY, RuleRef(4, "sequence"), "the session's past")
@@ -73,7 +74,7 @@ async def test_a_call_that_is_not_allowed_leaves_no_mark(scene, outcome):
 async def test_another_agent_removes_no_mark_and_proves_nothing(scene):
     """Marks that forbid belong to the session; required ones belong to session and agent."""
     await scene.commit(plan=leaving())
-    scene.agent = await scene.agents.create(scene.workspace_id, "other", None)
+    scene.agent = await scene.agents.create(scene.workspace_id, "other", None, by=BY)
 
     assert not await passes(scene, after())
     assert not await passes(scene, before())
@@ -115,7 +116,7 @@ async def test_a_session_beyond_the_limit_is_refused_and_says_so(scene):
     assert [entry[name] for name in ("result", "policyId", "rule", "reason")] == ["denied", "", "", MANY_SESSIONS]
     assert await marks_of(scene) == before_it
     assert (await scene.commit(plan=leaving(session="7"), at=START + SECOND)).outcome == ALLOWED
-    mine, scene.agent = scene.agent, await scene.agents.create(scene.workspace_id, "other", None)
+    mine, scene.agent = scene.agent, await scene.agents.create(scene.workspace_id, "other", None, by=BY)
     assert (await scene.commit(plan=leaving(session="abcdef"), at=START + SECOND)).outcome == ALLOWED
     scene.agent = mine
     assert (await scene.commit(plan=leaving(session="abcdef"), at=START + MINUTE)).outcome == ALLOWED

@@ -15,6 +15,7 @@ from app.model.rules import RateLimited
 from app.redis_client.scripts import FREEZE_AGENT
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
+from tests.support.actors import BY, by_key
 
 LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))]
 OTHERWISE = [RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))]
@@ -39,53 +40,53 @@ async def check_key(scene, _):
 
 
 async def create_agent(scene, _):
-    await scene.agents.create(scene.workspace_id, "b", None, actor_id=scene.key.id)
+    await scene.agents.create(scene.workspace_id, "b", None, by=by_key(scene.key.id))
 
 
 async def update_agent(scene, _):
-    await scene.agents.update(scene.workspace_id, scene.agent.id, name="c", actor_id=scene.key.id)
+    await scene.agents.update(scene.workspace_id, scene.agent.id, name="c", by=by_key(scene.key.id))
 
 
 async def delete_agent(scene, _):
-    await scene.agents.delete(scene.workspace_id, scene.agent.id, actor_id=scene.key.id)
+    await scene.agents.delete(scene.workspace_id, scene.agent.id, by=by_key(scene.key.id))
 
 
 async def create_policy(scene, _):
     policies = Policies(scene.client, scene.ids)
-    await policies.create(scene.workspace_id, scene.agent.id, name="q", rules=LIMITED, actor_id=scene.key.id)
+    await policies.create(scene.workspace_id, scene.agent.id, name="q", rules=LIMITED, by=by_key(scene.key.id))
 
 
 async def update_policy(scene, policy):
     policies = Policies(scene.client, scene.ids)
-    await policies.update(scene.workspace_id, policy.id, rules=OTHERWISE, actor_id=scene.key.id)
+    await policies.update(scene.workspace_id, policy.id, rules=OTHERWISE, by=by_key(scene.key.id))
 
 
 async def delete_policy(scene, policy):
-    await Policies(scene.client, scene.ids).delete(scene.workspace_id, policy.id, actor_id=scene.key.id)
+    await Policies(scene.client, scene.ids).delete(scene.workspace_id, policy.id, by=by_key(scene.key.id))
 
 
 async def create_key(scene, _):
-    await scene.keys.create(scene.workspace_id, "k", (Scope.READ,), actor_id=scene.key.id)
+    await scene.keys.create(scene.workspace_id, "k", (Scope.READ,), by=by_key(scene.key.id))
 
 
 async def revoke_key(scene, _):
-    await scene.keys.revoke(scene.workspace_id, scene.key.id, actor_id=scene.key.id)
+    await scene.keys.revoke(scene.workspace_id, scene.key.id, by=by_key(scene.key.id))
 
 
 async def rotate_key(scene, _):
-    await scene.keys.rotate(scene.workspace_id, scene.key.id, 0, actor_id=scene.key.id)
+    await scene.keys.rotate(scene.workspace_id, scene.key.id, 0, by=by_key(scene.key.id))
 
 
 async def create_guardrail(scene, _):
     policies = Policies(scene.client, scene.ids)
-    fields = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": LIMITED, "actor_id": scene.key.id}
+    fields = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": LIMITED, "by": by_key(scene.key.id)}
     await policies.create(scene.workspace_id, **fields)
 
 
 async def put_policies(scene, policy):
     entries = [PolicyEntry(id=policy.id, name="p", rules=OTHERWISE), PolicyEntry(name="q", rules=LIMITED)]
     await PolicySets(scene.client, scene.ids).put(
-        scene.workspace_id, entries, scene.agent.id, prune=True, actor_id=scene.key.id
+        scene.workspace_id, entries, scene.agent.id, prune=True, by=by_key(scene.key.id)
     )
 
 
@@ -103,7 +104,7 @@ async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspa
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
     wrong_types = WrongTypeClient(client, [FREEZE_AGENT])
     scene = wrong_types.scene = await Scene(wrong_types, wrong_types, workspace_id).enter()
-    policy = await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=LIMITED)
+    policy = await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=LIMITED, by=BY)
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
 
     wrong_types.nth = nth

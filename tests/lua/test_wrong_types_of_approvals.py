@@ -10,6 +10,7 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Overtaken
 from app.errors import StoreUnavailable
 from app.lanes.lane import monotonic_us
+from app.model.actors import COMMAND_LINE
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
@@ -22,6 +23,7 @@ from app.store.policies import Policies
 from app.webhooks.records import note_finding, outbox_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
+from tests.support.actors import BY, the_key
 
 KEYS_AT_MOST = 12
 
@@ -37,13 +39,15 @@ class Waiting:
 
     async def enter(self):
         scene = self.scene
-        self.person, _ = await scene.keys.create(self.workspace_id, "ann", (Scope.ADMIN,))
+        self.person, _ = await scene.keys.create(self.workspace_id, "ann", (Scope.ADMIN,), by=BY)
         rules = [ToolAllowlist(tools=["*"])]
-        self.policy = await self.policies.create(self.workspace_id, scene.agent.id, name="p", rules=rules)
+        self.policy = await self.policies.create(self.workspace_id, scene.agent.id, name="p", rules=rules, by=BY)
         scene.agent = await scene.agents.get(self.workspace_id, scene.agent.id)
         self.held = scene.ids.new(0)
         assert isinstance(await self.commit("ask", self.held, digest="1" * 64), Decision)
-        self.webhook, _ = await self.webhooks.create(self.workspace_id, "https://a.example/", [*WebhookEvent])
+        self.webhook, _ = await self.webhooks.create(
+            self.workspace_id, "https://a.example/", [*WebhookEvent], by=COMMAND_LINE
+        )
         self.started = await scene.client.call("HGET", scene.keyspace.webhook_outbox(self.webhook.id), "log")
         assert await self.advance("waits") == ["done"]
         return self
@@ -62,7 +66,7 @@ class Waiting:
         )
 
     async def approve(self):
-        await self.approvals.decide(self.workspace_id, self.held, ApprovalStatus.APPROVED, key_id=self.person.id)
+        await self.approvals.decide(self.workspace_id, self.held, ApprovalStatus.APPROVED, by=the_key(self.person.id))
 
     async def advance(self, outcome, event="msg_1"):
         keyspace, webhook_id = self.scene.keyspace, self.webhook.id
@@ -92,7 +96,7 @@ async def use(waiting):
 
 
 async def delete_policy(waiting):
-    await waiting.policies.delete(waiting.workspace_id, waiting.policy.id)
+    await waiting.policies.delete(waiting.workspace_id, waiting.policy.id, by=BY)
 
 
 async def end(waiting):
@@ -101,18 +105,18 @@ async def end(waiting):
 
 async def create_webhook(waiting):
     await waiting.webhooks.create(
-        waiting.workspace_id, "https://b.example/", [*WebhookEvent], actor_id=waiting.scene.key.id
+        waiting.workspace_id, "https://b.example/", [*WebhookEvent], by=the_key(waiting.scene.key.id)
     )
 
 
 async def update_webhook(waiting):
     await waiting.webhooks.update(
-        waiting.workspace_id, waiting.webhook.id, url="https://b.example/", actor_id=waiting.scene.key.id
+        waiting.workspace_id, waiting.webhook.id, url="https://b.example/", by=the_key(waiting.scene.key.id)
     )
 
 
 async def delete_webhook(waiting):
-    await waiting.webhooks.delete(waiting.workspace_id, waiting.webhook.id, actor_id=waiting.scene.key.id)
+    await waiting.webhooks.delete(waiting.workspace_id, waiting.webhook.id, by=the_key(waiting.scene.key.id))
 
 
 async def deliver(waiting):

@@ -30,6 +30,7 @@ from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.views.decisions import DecisionView
+from tests.support.actors import BY
 
 SENT = DEFAULTS | {"agent_message": None}
 CASES = [case for case in all_cases() if case.refused is None]
@@ -49,28 +50,28 @@ class Workspace:
 
     async def enter(self, bodies, status="active", groups=()):
         """The agent and its policies exist, created in this order."""
-        key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None)
+        key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None, by=BY)
         self.caller = Caller(self.id, key.id, frozenset({Scope.READ}))
-        self.agent_id = (await self.agents.create(self.id, "a", None, groups)).id
+        self.agent_id = (await self.agents.create(self.id, "a", None, groups, by=BY)).id
         if status != "active":
-            await self.agents.update(self.id, self.agent_id, status=AgentStatus(status))
+            await self.agents.update(self.id, self.agent_id, status=AgentStatus(status), by=BY)
         for body in bodies:
             rules = msgspec.convert(body["rules"], Rules)
             fields = {name: body.get(name, default) for name, default in SENT.items()}
             fields |= owner_of(body, self.agent_id) | {"kind": PolicyKind(fields["kind"])}
             fields |= {"mode": PolicyMode(fields["mode"])}
-            policy = await self.policies.create(self.id, name=body["name"], rules=rules, **fields)
+            policy = await self.policies.create(self.id, name=body["name"], rules=rules, by=BY, **fields)
             self.ids[body.get("id", body["name"])] = policy.id
         return self
 
     async def patch(self, called, fields):
         types = {"rules": Rules, "kind": PolicyKind, "mode": PolicyMode}
         converted = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
-        await self.policies.update(self.id, self.ids[called], **converted)
+        await self.policies.update(self.id, self.ids[called], by=BY, **converted)
 
     async def resume(self):
         """People make the agent active again."""
-        await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE)
+        await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE, by=BY)
 
     async def fill(self, called, index, now_us):
         policy = await self.policies.get(self.id, self.ids[called])

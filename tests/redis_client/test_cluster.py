@@ -15,6 +15,7 @@ from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
 from app.store.policies import Policies
 from app.store.workspaces import Workspaces
+from tests.support.actors import BY
 
 pytestmark = pytest.mark.slow
 
@@ -62,22 +63,22 @@ async def test_every_operation_stays_within_one_slot(path, workspace_id):
     scene = await Scene(client, runner, workspace_id).enter()
     policies, callers = Policies(client, scene.ids), Authenticator(client, 10)
     await callers.authenticate(scene.raw_key)
-    made = await policies.create(workspace_id, scene.agent.id, name="p", rules=[LIMIT, WIDER])
+    made = await policies.create(workspace_id, scene.agent.id, name="p", rules=[LIMIT, WIDER], by=BY)
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
     await asyncio.gather(*(scene.commit(quota("a", 5, MINUTE), quota("b", 5, MINUTE)) for _ in range(10)))
     assert len(await scene.entries()) == 10
 
-    await policies.update(workspace_id, made.id, rules=[WIDER])
-    await scene.agents.update(workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED)
+    await policies.update(workspace_id, made.id, rules=[WIDER], by=BY)
+    await scene.agents.update(workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED, by=BY)
     assert [each.id for each in await policies.list_page(workspace_id)] == [made.id]
     assert [each.id for each in await scene.agents.list_page(workspace_id)] == [scene.agent.id]
     assert [each.id for each in (await scene.agents.load(workspace_id, scene.agent.id)).policies] == [made.id]
-    other = await policies.create(workspace_id, scene.agent.id, name="q", rules=[LIMIT])
-    await policies.delete(workspace_id, other.id)
-    await scene.agents.delete(workspace_id, scene.agent.id)
+    other = await policies.create(workspace_id, scene.agent.id, name="q", rules=[LIMIT], by=BY)
+    await policies.delete(workspace_id, other.id, by=BY)
+    await scene.agents.delete(workspace_id, scene.agent.id, by=BY)
     with pytest.raises(AgentNotFound):
         await scene.agents.load(workspace_id, scene.agent.id)
-    await scene.keys.revoke(workspace_id, scene.key.id)
+    await scene.keys.revoke(workspace_id, scene.key.id, by=BY)
     with pytest.raises(Unauthorized):
         await callers.authenticate(scene.raw_key)
 
@@ -99,7 +100,7 @@ async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id
     client, runner = path
     node = open_client(cluster.url, 5_000)
     scene = await Scene(client, runner, workspace_id).enter()
-    await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=[LIMIT])
+    await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=[LIMIT], by=BY)
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
     await scene.commit(quota("a", 5, MINUTE))
 

@@ -5,6 +5,7 @@ import pytest
 from app.store.agents import Agents
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
+from tests.support.actors import BY
 
 
 @pytest.fixture
@@ -24,4 +25,4 @@ def sets(client, ids):
 
 @pytest.fixture
 async def agent(agents, workspace_id):
-    return await agents.create(workspace_id, "a", None)
+    return await agents.create(workspace_id, "a", None, by=BY)

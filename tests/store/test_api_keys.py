@@ -13,6 +13,7 @@ from app.redis_client.clients import open_client, store_time_ms
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 from app.store.workspaces import DEFAULT, Workspaces
+from tests.support.actors import BY
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def workspaces(client, ids, keys):
 
 async def test_a_key_is_listed_as_it_was_created(keys, workspace_id):
     """Its raw form is only in the answer to its creation."""
-    made, raw_key = await keys.create(workspace_id, "Schlüssel", (Scope.ADMIN, Scope.READ), 1_900_000_000_000)
+    made, raw_key = await keys.create(workspace_id, "Schlüssel", (Scope.ADMIN, Scope.READ), 1_900_000_000_000, by=BY)
 
     assert await keys.list_page(workspace_id) == [made]
     assert (made.prefix, made.scopes, made.expires_ms) == (raw_key[:12], (Scope.ADMIN, Scope.READ), 1_900_000_000_000)
@@ -36,7 +37,7 @@ async def test_a_key_is_listed_as_it_was_created(keys, workspace_id):
 
 async def test_keys_are_listed_oldest_first_page_by_page(keys, workspace_id):
     """Pages do not overlap and miss nothing."""
-    made = [(await keys.create(workspace_id, str(n), (Scope.READ,)))[0] for n in range(5)]
+    made = [(await keys.create(workspace_id, str(n), (Scope.READ,), by=BY))[0] for n in range(5)]
     in_order = sorted(made, key=lambda key: (key.created_ms, key.id))
     pages = [await keys.list_page(workspace_id, limit=2, offset=offset) for offset in (0, 2, 4, 6)]
     assert [key for page in pages for key in page] == in_order
@@ -66,10 +67,10 @@ async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids)
     client, watcher = open_client(url, 5_000), Redis.from_url(url, decode_responses=True)
     async with watcher.monitor() as monitor:
         keys, callers = ApiKeys(client, ids), Authenticator(client, 10)
-        made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+        made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
         await callers.authenticate(raw_key)
         await Workspaces(client, ids, keys).ensure_default(raw_key_of_another := new_raw_key())
-        await keys.revoke(workspace_id, made.id, force=True)
+        await keys.revoke(workspace_id, made.id, force=True, by=BY)
         await client.call("ECHO", f"over {workspace_id}")
         seen = []
         while f"over {workspace_id}" not in (said := (await monitor.next_command())["command"]):
@@ -84,7 +85,7 @@ async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids)
 
 async def test_a_caller_has_the_keys_workspace_and_scopes(keys, client, workspace_id):
     """And the caller is cached."""
-    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN, Scope.READ))
+    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN, Scope.READ), by=BY)
     callers = Authenticator(client, 10)
     assert callers.cached(raw_key) is None
 
@@ -97,11 +98,11 @@ async def test_a_caller_has_the_keys_workspace_and_scopes(keys, client, workspac
 
 async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client, workspace_id):
     """I7: no record, pointer or list entry; caches drop it at the next check."""
-    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
     callers = Authenticator(client, 10)
     await callers.authenticate(raw_key)
 
-    await keys.revoke(workspace_id, made.id, force=True)
+    await keys.revoke(workspace_id, made.id, force=True, by=BY)
 
     with pytest.raises(Unauthorized):
         await callers.authenticate(raw_key)
@@ -109,13 +110,13 @@ async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client,
     assert await keys.list_page(workspace_id) == []
     assert not await client.call("EXISTS", Keyspace(workspace_id).key(made.id), key_pointer(digest_of(raw_key)))
     with pytest.raises(ApiKeyNotFound):
-        await keys.revoke(workspace_id, made.id, force=True)
+        await keys.revoke(workspace_id, made.id, force=True, by=BY)
 
 
 async def test_the_other_process_hears_that_a_key_has_worked(keys, client, workspace_id):
     """Once; not after the key has failed in it; and of no more keys than it remembers callers."""
-    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
-    _, another = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
+    _, another = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
     told: list[bytes] = []
     one, other = Authenticator(client, 10, tell=told.append), Authenticator(client, 1)
     await one.authenticate(raw_key)
@@ -127,7 +128,7 @@ async def test_the_other_process_hears_that_a_key_has_worked(keys, client, works
     assert other.has_worked(raw_key)
     assert other.cached(raw_key) is None
 
-    await keys.revoke(workspace_id, made.id, force=True)
+    await keys.revoke(workspace_id, made.id, force=True, by=BY)
     with pytest.raises(Unauthorized):
         await other.authenticate(raw_key)
     assert not other.has_worked(raw_key)
@@ -140,9 +141,9 @@ async def test_the_other_process_hears_that_a_key_has_worked(keys, client, works
 
 async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
     """All others get 404."""
-    made, _ = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+    made, _ = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
     outcomes = await asyncio.gather(
-        *(keys.revoke(workspace_id, made.id, force=True) for _ in range(8)), return_exceptions=True
+        *(keys.revoke(workspace_id, made.id, force=True, by=BY) for _ in range(8)), return_exceptions=True
     )
     assert sorted(type(each).__name__ for each in outcomes) == ["ApiKeyNotFound"] * 7 + ["NoneType"]
 
@@ -157,10 +158,10 @@ async def test_a_pointer_without_a_record_grants_nothing(keys, client, workspace
 
 async def test_another_workspaces_key_does_not_exist(keys, client, workspace_id, ids):
     """It can be neither listed nor revoked from another one."""
-    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,))
+    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
     stranger = ids.new(0)
     with pytest.raises(ApiKeyNotFound):
-        await keys.revoke(stranger, made.id)
+        await keys.revoke(stranger, made.id, by=BY)
     assert await keys.list_page(stranger) == []
     await Authenticator(client, 10).authenticate(raw_key)
 
@@ -168,7 +169,7 @@ async def test_another_workspaces_key_does_not_exist(keys, client, workspace_id,
 async def test_an_expired_key_is_told_so_and_forgotten(keys, client, workspace_id):
     """By the store's clock."""
     now_ms = await store_time_ms(client)
-    made, raw_key = await keys.create(workspace_id, "k", (Scope.READ,), now_ms + 600_000)
+    made, raw_key = await keys.create(workspace_id, "k", (Scope.READ,), now_ms + 600_000, by=BY)
     callers = Authenticator(client, 10)
     await callers.authenticate(raw_key)
     await client.call("HSET", Keyspace(workspace_id).key(made.id), "expires_ms", now_ms)
@@ -182,7 +183,7 @@ async def test_an_expired_key_is_told_so_and_forgotten(keys, client, workspace_i
 async def test_the_memory_of_callers_is_bounded_and_keeps_the_latest(keys, client, workspace_id):
     """The least recently used is evicted; an unknown key is not cached."""
     callers = Authenticator(client, 2)
-    raw_keys = [(await keys.create(workspace_id, str(n), (Scope.READ,)))[1] for n in range(3)]
+    raw_keys = [(await keys.create(workspace_id, str(n), (Scope.READ,), by=BY))[1] for n in range(3)]
     await callers.authenticate(raw_keys[0])
     await callers.authenticate(raw_keys[1])
     callers.cached(raw_keys[0])
@@ -197,7 +198,7 @@ async def test_the_memory_of_callers_is_bounded_and_keeps_the_latest(keys, clien
 
 async def test_a_cache_of_size_zero_caches_nobody(keys, client, workspace_id):
     """And every check still works."""
-    _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
+    _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,), by=BY)
     callers = Authenticator(client, 0)
     await callers.authenticate(raw_key)
     assert callers.cached(raw_key) is None
@@ -260,7 +261,7 @@ async def test_a_start_brings_a_revoked_bootstrap_key_back(workspaces, keys, cli
     raw_key = new_raw_key()
     await workspaces.ensure_default(raw_key)
     caller = await Authenticator(client, 10).authenticate(raw_key)
-    await keys.revoke(caller.workspace_id, caller.key_id, force=True)
+    await keys.revoke(caller.workspace_id, caller.key_id, force=True, by=BY)
 
     await workspaces.ensure_default(raw_key)
 
@@ -277,7 +278,7 @@ async def test_a_bootstrap_key_of_another_workspace_is_refused(workspaces, ids):
 async def test_a_bootstrap_key_that_may_only_read_is_refused(workspaces, keys, client):
     """The setting promises an admin key; accepting it would silently lock the admin out."""
     await workspaces.ensure_default(new_raw_key())
-    _, raw_key = await keys.create(await client.call("HGET", WORKSPACES, DEFAULT), "reader", (Scope.READ,))
+    _, raw_key = await keys.create(await client.call("HGET", WORKSPACES, DEFAULT), "reader", (Scope.READ,), by=BY)
     with pytest.raises(Invalid, match="admin"):
         await workspaces.ensure_default(raw_key)
 
@@ -297,7 +298,7 @@ async def test_a_workspace_whose_creation_was_cut_off_is_completed(client, ids):
 
 async def test_a_key_that_many_use_at_once_for_the_first_time_is_looked_up_once(client, keys, workspace_id):
     """A replica that has just started does not make the same look-up a hundred times."""
-    _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,))
+    _, raw_key = await keys.create(workspace_id, "k", (Scope.READ,), by=BY)
     callers = Authenticator(client, 10)
     looked_up = asyncio.Semaphore(1)
     authenticate = callers.authenticate
@@ -318,7 +319,7 @@ async def test_a_look_up_that_failed_is_not_remembered(client, keys, workspace_i
     callers, raw_key = Authenticator(client, 10), new_raw_key()
     with pytest.raises(Unauthorized):
         await callers.authenticate_once(raw_key)
-    key, _ = await keys.create(workspace_id, "k", (Scope.READ,))
+    key, _ = await keys.create(workspace_id, "k", (Scope.READ,), by=BY)
     await client.call("SET", key_pointer(digest_of(raw_key)), f"{workspace_id} {key.id}")
 
     assert (await callers.authenticate_once(raw_key)).key_id == key.id

@@ -9,6 +9,7 @@ from app.errors import LastAdminKey
 from app.model.api_keys import Scope
 from app.redis_client.clients import store_time_ms
 from app.store.api_keys import ApiKeys
+from tests.support.actors import BY
 
 ADMIN, READ = (Scope.ADMIN,), (Scope.READ,)
 
@@ -25,62 +26,62 @@ async def held(keys, workspace_id):
 
 async def test_the_last_admin_key_is_kept_unless_forced(keys, workspace_id):
     """Whatever other keys there are."""
-    last, _ = await keys.create(workspace_id, "last", ADMIN)
-    await keys.create(workspace_id, "reader", READ)
+    last, _ = await keys.create(workspace_id, "last", ADMIN, by=BY)
+    await keys.create(workspace_id, "reader", READ, by=BY)
     with pytest.raises(LastAdminKey, match="last admin key; create another one first, or insist"):
-        await keys.revoke(workspace_id, last.id)
+        await keys.revoke(workspace_id, last.id, by=BY)
     assert last.id in await held(keys, workspace_id)
 
-    await keys.revoke(workspace_id, last.id, force=True)
+    await keys.revoke(workspace_id, last.id, force=True, by=BY)
     assert last.id not in await held(keys, workspace_id)
 
 
 async def test_an_admin_key_can_be_revoked_while_another_remains(keys, workspace_id):
     """And a key that is no admin's goes at any time."""
-    first, _ = await keys.create(workspace_id, "first", ADMIN)
-    second, _ = await keys.create(workspace_id, "second", ADMIN)
-    reader, _ = await keys.create(workspace_id, "reader", READ)
-    await keys.revoke(workspace_id, first.id)
-    await keys.revoke(workspace_id, reader.id)
+    first, _ = await keys.create(workspace_id, "first", ADMIN, by=BY)
+    second, _ = await keys.create(workspace_id, "second", ADMIN, by=BY)
+    reader, _ = await keys.create(workspace_id, "reader", READ, by=BY)
+    await keys.revoke(workspace_id, first.id, by=BY)
+    await keys.revoke(workspace_id, reader.id, by=BY)
     with pytest.raises(LastAdminKey):
-        await keys.revoke(workspace_id, second.id)
+        await keys.revoke(workspace_id, second.id, by=BY)
 
 
 async def test_an_expired_admin_key_does_not_count(keys, client, workspace_id):
     """Neither as the other one nor as one that must stay."""
     now_ms = await store_time_ms(client)
-    last, _ = await keys.create(workspace_id, "last", ADMIN)
-    expired, _ = await keys.create(workspace_id, "expired", ADMIN, now_ms - 1)
+    last, _ = await keys.create(workspace_id, "last", ADMIN, by=BY)
+    expired, _ = await keys.create(workspace_id, "expired", ADMIN, now_ms - 1, by=BY)
     with pytest.raises(LastAdminKey):
-        await keys.revoke(workspace_id, last.id)
-    await keys.revoke(workspace_id, expired.id)
+        await keys.revoke(workspace_id, last.id, by=BY)
+    await keys.revoke(workspace_id, expired.id, by=BY)
     assert await held(keys, workspace_id) == {last.id}
 
 
 async def test_of_two_admins_who_revoke_each_other_at_once_one_stays(keys, client, workspace_id):
     """The script checks again that the other one exists."""
     for _ in range(20):
-        pair = [(await keys.create(workspace_id, name, ADMIN))[0] for name in ("one", "two")]
-        told = await asyncio.gather(*(keys.revoke(workspace_id, key.id) for key in pair), return_exceptions=True)
+        pair = [(await keys.create(workspace_id, name, ADMIN, by=BY))[0] for name in ("one", "two")]
+        told = await asyncio.gather(*(keys.revoke(workspace_id, key.id, by=BY) for key in pair), return_exceptions=True)
         assert {type(each) for each in told} == {LastAdminKey, type(None)}
         [left] = await held(keys, workspace_id)
-        await keys.revoke(workspace_id, left, force=True)
+        await keys.revoke(workspace_id, left, force=True, by=BY)
 
 
 async def test_the_script_checks_again_for_another_admin_key(keys, workspace_id, monkeypatch):
     """The other key may be gone by the time the script runs."""
-    kept, _ = await keys.create(workspace_id, "kept", ADMIN)
-    gone, _ = await keys.create(workspace_id, "gone", ADMIN)
-    wanted, _ = await keys.create(workspace_id, "wanted", ADMIN)
+    kept, _ = await keys.create(workspace_id, "kept", ADMIN, by=BY)
+    gone, _ = await keys.create(workspace_id, "gone", ADMIN, by=BY)
+    wanted, _ = await keys.create(workspace_id, "wanted", ADMIN, by=BY)
     look, seen = keys._other_admin, []
 
     async def look_too_early(*args):
         seen.append(await look(*args))
         return gone.id if len(seen) == 1 else seen[-1]
 
-    await keys.revoke(workspace_id, gone.id)
+    await keys.revoke(workspace_id, gone.id, by=BY)
     monkeypatch.setattr(keys, "_other_admin", look_too_early)
-    await keys.revoke(workspace_id, wanted.id)
+    await keys.revoke(workspace_id, wanted.id, by=BY)
     assert len(seen) == 2
     assert await held(keys, workspace_id) == {kept.id}
 
@@ -88,9 +89,9 @@ async def test_the_script_checks_again_for_another_admin_key(keys, workspace_id,
 async def test_a_successor_has_the_agents_of_the_key(keys, client, workspace_id, ids):
     """A replica new to the key reads its agents together with its scopes."""
     agent_id = ids.new(0)
-    key, _ = await keys.create(workspace_id, "bound", (Scope.AUTHORIZE,))
+    key, _ = await keys.create(workspace_id, "bound", (Scope.AUTHORIZE,), by=BY)
     await client.call("HSET", f"remit:{{{workspace_id}}}:key:{key.id}", "agents", agent_id)
-    successor, raw_key, _ = await keys.rotate(workspace_id, key.id, 0)
+    successor, raw_key, _ = await keys.rotate(workspace_id, key.id, 0, by=BY)
     assert successor.agents == (agent_id,)
     caller = await Authenticator(client, 10).authenticate(raw_key)
     assert (caller.agents, caller.asks_for_all) == (frozenset({agent_id}), False)

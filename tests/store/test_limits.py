@@ -13,6 +13,7 @@ from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 from app.store.workspaces import Workspaces
+from tests.support.actors import BY
 
 RULES = [ToolAllowlist(tools=["file.read"])]
 READ = (Scope.READ,)
@@ -32,32 +33,32 @@ def agents(client, ids):
 
 async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, workspace_id):
     """Of twenty concurrent creations for five places, five succeed."""
-    assert await outcomes(agents.create(workspace_id, "a", None) for _ in range(20)) == 5
+    assert await outcomes(agents.create(workspace_id, "a", None, by=BY) for _ in range(20)) == 5
     assert len(await agents.list_page(workspace_id)) == 5
 
 
 async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client, ids, workspace_id):
     """Neither that of each agent nor that of the workspace."""
     agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies_per_agent=3, policies=5))
-    one, other = [await agents.create(workspace_id, name, None) for name in "ab"]
+    one, other = [await agents.create(workspace_id, name, None, by=BY) for name in "ab"]
 
     async def fill(agent):
-        creations = (policies.create(workspace_id, agent.id, name="p", rules=RULES) for _ in range(10))
+        creations = (policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY) for _ in range(10))
         return await outcomes(creations)
 
     assert (await fill(one), await fill(other)) == (3, 2)
     with pytest.raises(LimitReached, match=r"The agent has as many policies as it may have \(3\)"):
-        await policies.create(workspace_id, one.id, name="p", rules=RULES)
+        await policies.create(workspace_id, one.id, name="p", rules=RULES, by=BY)
     with pytest.raises(LimitReached, match=r"The workspace has as many policies as it may have \(5\)"):
-        await policies.create(workspace_id, other.id, name="p", rules=RULES)
+        await policies.create(workspace_id, other.id, name="p", rules=RULES, by=BY)
 
 
 async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_keys(client, ids, workspace_id):
     """A successor counts as a key. A refused one leaves no pointer."""
     keys = ApiKeys(client, ids, WorkspaceLimits(keys=5))
-    first, _ = await keys.create(workspace_id, "first", READ)
-    creations = [keys.create(workspace_id, "k", READ) for _ in range(10)]
-    rotations = [keys.rotate(workspace_id, first.id, 0) for _ in range(10)]
+    first, _ = await keys.create(workspace_id, "first", READ, by=BY)
+    creations = [keys.create(workspace_id, "k", READ, by=BY) for _ in range(10)]
+    rotations = [keys.rotate(workspace_id, first.id, 0, by=BY) for _ in range(10)]
 
     assert await outcomes([*creations, *rotations]) == 4
     held = await keys.list_page(workspace_id)
@@ -78,34 +79,34 @@ async def _pointers(client, workspace_id):
 
 async def test_deleting_makes_room(agents, workspace_id):
     """The limit applies to existing resources."""
-    made = [await agents.create(workspace_id, "a", None) for _ in range(5)]
-    await agents.delete(workspace_id, made[0].id)
-    assert await outcomes([agents.create(workspace_id, "b", None) for _ in range(2)]) == 1
+    made = [await agents.create(workspace_id, "a", None, by=BY) for _ in range(5)]
+    await agents.delete(workspace_id, made[0].id, by=BY)
+    assert await outcomes([agents.create(workspace_id, "b", None, by=BY) for _ in range(2)]) == 1
 
 
 async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
     """Lowering a limit deletes nothing and makes nothing read-only."""
     agents = Agents(client, ids)
-    made = [await agents.create(workspace_id, "a", None) for _ in range(3)]
-    policy = await Policies(client, ids).create(workspace_id, made[0].id, name="p", rules=RULES)
+    made = [await agents.create(workspace_id, "a", None, by=BY) for _ in range(3)]
+    policy = await Policies(client, ids).create(workspace_id, made[0].id, name="p", rules=RULES, by=BY)
     low = WorkspaceLimits(agents=1, policies=1, policies_per_agent=1)
 
-    assert (await Agents(client, ids, low).update(workspace_id, made[2].id, name="b")).name == "b"
-    assert (await Policies(client, ids, low).update(workspace_id, policy.id, priority=7)).priority == 7
+    assert (await Agents(client, ids, low).update(workspace_id, made[2].id, name="b", by=BY)).name == "b"
+    assert (await Policies(client, ids, low).update(workspace_id, policy.id, priority=7, by=BY)).priority == 7
     with pytest.raises(LimitReached):
-        await Agents(client, ids, low).create(workspace_id, "c", None)
+        await Agents(client, ids, low).create(workspace_id, "c", None, by=BY)
 
 
 async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id):
     """Neither the agent's version token nor the trail."""
     agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies=1))
-    agent = await agents.create(workspace_id, "a", None)
-    await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    agent = await agents.create(workspace_id, "a", None, by=BY)
+    await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
     held = await agents.get(workspace_id, agent.id)
     changes = await client.call("XLEN", Keyspace(workspace_id).changes)
 
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent.id, name="q", rules=RULES)
+        await policies.create(workspace_id, agent.id, name="q", rules=RULES, by=BY)
     assert await agents.get(workspace_id, agent.id) == held
     assert await client.call("XLEN", Keyspace(workspace_id).changes) == changes
 

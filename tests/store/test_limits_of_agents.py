@@ -17,6 +17,7 @@ from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
+from tests.support.actors import BY
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 OTHER = ToolAllowlist(tools=["*"])
@@ -41,7 +42,7 @@ def policies(client, ids):
 
 @pytest.fixture
 async def agent_id(agents, workspace_id):
-    return (await agents.create(workspace_id, "a", None)).id
+    return (await agents.create(workspace_id, "a", None, by=BY)).id
 
 
 @pytest.fixture
@@ -68,122 +69,122 @@ def held(policies, workspace_id, agent_id):
 
 async def test_an_agent_has_no_more_rate_limits_than_it_may_in_all_its_policies(policies, workspace_id, agent_id, held):
     """Rules of other types and other agents do not count; disabled policies do."""
-    await policies.create(workspace_id, agent_id, name="p", rules=rules(6), enabled=False)
+    await policies.create(workspace_id, agent_id, name="p", rules=rules(6), enabled=False, by=BY)
     with pytest.raises(LimitReached, match="The agent may have 10 rate limits in all its policies"):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(5))
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(4))
-    await policies.create(workspace_id, agent_id, name="r", rules=rules(0))
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(5), by=BY)
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(4), by=BY)
+    await policies.create(workspace_id, agent_id, name="r", rules=rules(0), by=BY)
     assert await held() == MAX
 
 
 async def test_a_change_of_rules_counts_as_what_it_adds(policies, workspace_id, agent_id, held):
     """Replaced rules make room for the new ones, and a refused change changes nothing."""
-    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
+    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
     with pytest.raises(LimitReached):
-        await policies.update(workspace_id, policy.id, name="refused", rules=rules(11))
+        await policies.update(workspace_id, policy.id, name="refused", rules=rules(11), by=BY)
     assert (await policies.get(workspace_id, policy.id)).name == "p"
 
-    await policies.update(workspace_id, policy.id, rules=rules(10))
-    await policies.update(workspace_id, policy.id, rules=rules(3))
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(7))
+    await policies.update(workspace_id, policy.id, rules=rules(10), by=BY)
+    await policies.update(workspace_id, policy.id, rules=rules(3), by=BY)
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(7), by=BY)
     assert await held() == MAX
 
 
 async def test_deleting_a_policy_makes_room(policies, workspace_id, agent_id):
     """For as many rate limits as it had."""
-    gone = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(4))
-    await policies.delete(workspace_id, gone.id)
+    gone = await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(4), by=BY)
+    await policies.delete(workspace_id, gone.id, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="r", rules=rules(7))
-    await policies.create(workspace_id, agent_id, name="r", rules=rules(6))
+        await policies.create(workspace_id, agent_id, name="r", rules=rules(7), by=BY)
+    await policies.create(workspace_id, agent_id, name="r", rules=rules(6), by=BY)
 
 
 async def test_a_change_of_the_agent_forgets_no_rate_limit(agents, policies, workspace_id, agent_id):
     """Although its record is rewritten."""
-    await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
-    await agents.update(workspace_id, agent_id, status=AgentStatus.SUSPENDED)
+    await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
+    await agents.update(workspace_id, agent_id, status=AgentStatus.SUSPENDED, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(5))
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(5), by=BY)
 
 
 async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
     client, ids, policies, workspace_id, agent_id
 ):
     """Nothing becomes read-only."""
-    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(12))
-    assert (await policies.update(workspace_id, policy.id, priority=7)).priority == 7
-    assert len((await policies.update(workspace_id, policy.id, rules=rules(11))).rules) == 12
+    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(12), by=BY)
+    assert (await policies.update(workspace_id, policy.id, priority=7, by=BY)).priority == 7
+    assert len((await policies.update(workspace_id, policy.id, rules=rules(11), by=BY)).rules) == 12
     with pytest.raises(LimitReached):
-        await policies.update(workspace_id, policy.id, rules=rules(12))
+        await policies.update(workspace_id, policy.id, rules=rules(12), by=BY)
 
 
 async def test_policies_older_than_the_counts_are_counted_once_changed(client, policies, workspace_id, agent_id):
     """Until then they do not count; neither changing nor deleting them makes the count too low."""
-    old = [await policies.create(workspace_id, agent_id, name="p", rules=rules(5)) for _ in range(2)]
+    old = [await policies.create(workspace_id, agent_id, name="p", rules=rules(5), by=BY) for _ in range(2)]
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), *(keyspace.policy(each.id) for each in old)):
         await client.call("HDEL", name, "rate_limits")
 
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(9))
-    await policies.update(workspace_id, old[0].id, name="counted from now on, and not refused")
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(9), by=BY)
+    await policies.update(workspace_id, old[0].id, name="counted from now on, and not refused", by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="r", rules=rules(1))
-    await policies.delete(workspace_id, old[1].id)
-    await policies.delete(workspace_id, old[0].id)
+        await policies.create(workspace_id, agent_id, name="r", rules=rules(1), by=BY)
+    await policies.delete(workspace_id, old[1].id, by=BY)
+    await policies.delete(workspace_id, old[0].id, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="r", rules=rules(2))
-    await policies.create(workspace_id, agent_id, name="r", rules=rules(1))
+        await policies.create(workspace_id, agent_id, name="r", rules=rules(2), by=BY)
+    await policies.create(workspace_id, agent_id, name="r", rules=rules(1), by=BY)
 
 
 async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, workspace_id, agent_id):
     """An older release drops the count from the record; it is then too low, but never negative."""
-    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6))
+    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
     await client.call("HDEL", Keyspace(workspace_id).agent(agent_id), "rate_limits")
-    await policies.delete(workspace_id, policy.id)
+    await policies.delete(workspace_id, policy.id, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(11))
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(11), by=BY)
 
 
 async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
     """Whatever they contain; replacing and deleting makes room, and changing the agent loses no count."""
     size = len(msgspec.json.encode(rules(0)))
     policies = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=3 * size))
-    one, other, _ = [await policies.create(workspace_id, agent_id, name="p", rules=rules(0)) for _ in range(3)]
+    one, other, _ = [await policies.create(workspace_id, agent_id, name="p", rules=rules(0), by=BY) for _ in range(3)]
     longer = [ToolAllowlist(tools=["file.*"])]
     with pytest.raises(LimitReached, match=f"The rules of all the agent's policies may have {3 * size} bytes"):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(0))
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(0), by=BY)
     with pytest.raises(LimitReached):
-        await policies.update(workspace_id, one.id, rules=longer)
-    assert (await policies.update(workspace_id, one.id, priority=7)).priority == 7
+        await policies.update(workspace_id, one.id, rules=longer, by=BY)
+    assert (await policies.update(workspace_id, one.id, priority=7, by=BY)).priority == 7
 
-    await policies.delete(workspace_id, other.id)
-    await agents.update(workspace_id, agent_id, name="b")
-    await policies.update(workspace_id, one.id, rules=longer)
+    await policies.delete(workspace_id, other.id, by=BY)
+    await agents.update(workspace_id, agent_id, name="b", by=BY)
+    await policies.update(workspace_id, one.id, rules=longer, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(0))
-    await policies.update(workspace_id, one.id, rules=rules(0))
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(0))
+        await policies.create(workspace_id, agent_id, name="q", rules=rules(0), by=BY)
+    await policies.update(workspace_id, one.id, rules=rules(0), by=BY)
+    await policies.create(workspace_id, agent_id, name="q", rules=rules(0), by=BY)
 
 
 async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(client, ids, workspace_id, agent_id):
     """Lowered limits and records older than the counts make nothing read-only."""
-    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(5))
+    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(5), by=BY)
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), keyspace.policy(policy.id)):
         await client.call("HDEL", name, "rules_bytes")
     low = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=1))
-    await low.update(workspace_id, policy.id, name="q")
-    await low.update(workspace_id, policy.id, rules=rules(4))
+    await low.update(workspace_id, policy.id, name="q", by=BY)
+    await low.update(workspace_id, policy.id, rules=rules(4), by=BY)
     with pytest.raises(LimitReached):
-        await low.update(workspace_id, policy.id, rules=rules(5))
+        await low.update(workspace_id, policy.id, rules=rules(5), by=BY)
 
 
 async def test_two_replicas_do_not_exceed_the_limit(policies, other_replica, workspace_id, agent_id, held):
     """Of twenty creations of three rate limits each, with a limit of ten, three succeed."""
     ended = await asyncio.gather(
         *(
-            replica.create(workspace_id, agent_id, name="p", rules=rules(3))
+            replica.create(workspace_id, agent_id, name="p", rules=rules(3), by=BY)
             for _ in range(10)
             for replica in (policies, other_replica)
         ),
@@ -197,10 +198,10 @@ async def test_two_replicas_that_grow_different_policies_do_not_exceed_the_limit
     policies, other_replica, workspace_id, agent_id, held
 ):
     """Each has read a count that leaves room for its own change; the script adds both."""
-    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1)) for _ in range(4)]
+    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1), by=BY) for _ in range(4)]
     await asyncio.gather(
         *(
-            replica.update(workspace_id, policy.id, rules=rules(4))
+            replica.update(workspace_id, policy.id, rules=rules(4), by=BY)
             for policy, replica in zip(made, [policies, other_replica] * 2, strict=True)
         ),
         return_exceptions=True,
@@ -213,17 +214,19 @@ async def test_the_count_is_right_whatever_two_replicas_did(
 ):
     """Concurrent creations, changes and deletions of the same policies."""
     chance = random.Random(1)
-    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1)) for _ in range(4)]
+    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1), by=BY) for _ in range(4)]
 
     async def change():
         replica, policy = chance.choice((policies, other_replica)), chance.choice(made)
         match chance.randrange(4):
             case 0:
-                made.append(await replica.create(workspace_id, agent_id, name="p", rules=rules(chance.randrange(4))))
+                made.append(
+                    await replica.create(workspace_id, agent_id, name="p", rules=rules(chance.randrange(4)), by=BY)
+                )
             case 1:
-                await replica.delete(workspace_id, policy.id)
+                await replica.delete(workspace_id, policy.id, by=BY)
             case _:
-                await replica.update(workspace_id, policy.id, rules=rules(chance.randrange(6)))
+                await replica.update(workspace_id, policy.id, rules=rules(chance.randrange(6)), by=BY)
 
     for _ in range(8):
         ended = await asyncio.gather(*(change() for _ in range(8)), return_exceptions=True)

@@ -8,6 +8,7 @@ from app.model.catalog import ToolEntry
 from app.model.past_states import PastState
 from app.store import catalog, policy_records
 from app.store.catalog import Catalog
+from tests.support.actors import BY
 
 SCHEMA = {"type": "object", "properties": {f"p{each}": {"pattern": f"^[a-z]{{1,9}}{each}$"} for each in range(40)}}
 
@@ -56,6 +57,6 @@ async def test_a_large_catalogue_lets_others_have_their_turn(client, workspace_i
     monkeypatch.setattr(catalog, "take_turn", take_turn)
     kept = Catalog(client)
     tools = [ToolEntry(name=f"tool.{each}", description="x" * 3_000) for each in range(400)]
-    await kept.put(workspace_id, tools)
+    await kept.put(workspace_id, tools, by=BY)
     assert len((await Catalog(client).read(workspace_id)).tools) == 400
     assert len(turns) >= 4

@@ -11,6 +11,7 @@ from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
 from app.model.text import FieldError
+from tests.support.actors import BY
 
 LIST = [ToolAllowlist(tools=["file.*"])]
 GUARD = [ToolDenylist(tools=["rm"])]
@@ -33,10 +34,12 @@ def test_a_string_that_could_be_a_path_or_an_id_is_not_an_alias(key):
 
 async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, agent, workspace_id):
     """Different owners may use the same key."""
-    other = await agents.create(workspace_id, "b", None)
+    other = await agents.create(workspace_id, "b", None, by=BY)
     owners = [{"agent_id": agent.id}, {"agent_id": other.id}, {"group": "crew"}, {}]
     made = [
-        await policies.create(workspace_id, **owner, name="n", rules=GUARD, kind=PolicyKind.GUARDRAIL, key="refunds")
+        await policies.create(
+            workspace_id, by=BY, **owner, name="n", rules=GUARD, kind=PolicyKind.GUARDRAIL, key="refunds"
+        )
         for owner in owners
     ]
     for owner, policy in zip(owners, made, strict=True):
@@ -53,35 +56,35 @@ async def test_a_policy_is_found_by_its_key_among_its_owners(policies, agents, a
 
 async def test_only_one_policy_of_an_owner_can_have_a_key(policies, agent, workspace_id):
     """A change or the policy's deletion frees it; a refused write leaves nothing behind."""
-    first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
-    second = await policies.create(workspace_id, agent.id, name="b", rules=LIST)
+    first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x", by=BY)
+    second = await policies.create(workspace_id, agent.id, name="b", rules=LIST, by=BY)
     with pytest.raises(PolicyKeyTaken, match='"x"'):
-        await policies.create(workspace_id, agent.id, name="c", rules=LIST, key="x")
+        await policies.create(workspace_id, agent.id, name="c", rules=LIST, key="x", by=BY)
     with pytest.raises(PolicyKeyTaken):
-        await policies.update(workspace_id, second.id, key="x", name="c")
+        await policies.update(workspace_id, second.id, key="x", name="c", by=BY)
     assert await policies.list_page(workspace_id, agent.id) == [first, second]
 
-    assert (await policies.update(workspace_id, first.id, name="d")).key == "x"
-    assert (await policies.update(workspace_id, first.id, key="x")).key == "x"
-    assert (await policies.update(workspace_id, first.id, key=None)).key is None
-    assert (await policies.update(workspace_id, second.id, key="x")).key == "x"
-    await policies.delete(workspace_id, second.id)
-    assert (await policies.update(workspace_id, first.id, key="x")).key == "x"
+    assert (await policies.update(workspace_id, first.id, name="d", by=BY)).key == "x"
+    assert (await policies.update(workspace_id, first.id, key="x", by=BY)).key == "x"
+    assert (await policies.update(workspace_id, first.id, key=None, by=BY)).key is None
+    assert (await policies.update(workspace_id, second.id, key="x", by=BY)).key == "x"
+    await policies.delete(workspace_id, second.id, by=BY)
+    assert (await policies.update(workspace_id, first.id, key="x", by=BY)).key == "x"
 
 
 @pytest.mark.parametrize("group", [None, "crew"])
 async def test_of_many_policies_that_want_one_key_at_once_one_gets_it(policies, sets, agent, workspace_id, group):
     """On creation, on change and in a set."""
     owner = {"agent_id": agent.id} if group is None else {"group": group}
-    held = [await policies.create(workspace_id, **owner, name=str(n), rules=LIST) for n in range(2)]
+    held = [await policies.create(workspace_id, by=BY, **owner, name=str(n), rules=LIST) for n in range(2)]
     for number in range(10):
         key = f"key{number}"
         outcomes = await asyncio.gather(
-            *(policies.update(workspace_id, each.id, key=key) for each in held),
-            policies.create(workspace_id, **owner, name="new", rules=LIST, key=key),
-            sets.put(workspace_id, [PolicyEntry(name=f"set{number}", rules=LIST, key=key)], *owner.values())
+            *(policies.update(workspace_id, each.id, key=key, by=BY) for each in held),
+            policies.create(workspace_id, by=BY, **owner, name="new", rules=LIST, key=key),
+            sets.put(workspace_id, [PolicyEntry(name=f"set{number}", rules=LIST, key=key)], *owner.values(), by=BY)
             if group is None
-            else sets.put(workspace_id, [PolicyEntry(name=f"set{number}", rules=LIST, key=key)], None, group),
+            else sets.put(workspace_id, [PolicyEntry(name=f"set{number}", rules=LIST, key=key)], None, group, by=BY),
             return_exceptions=True,
         )
         wrong = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, PolicyKeyTaken)]
@@ -93,25 +96,25 @@ async def test_of_many_policies_that_want_one_key_at_once_one_gets_it(policies, 
 async def test_a_policy_key_of_an_unknown_agent_is_not_found(policies, workspace_id, ids):
     """The error is that the agent does not exist."""
     with pytest.raises(AgentNotFound):
-        await policies.create(workspace_id, ids.new(0), name="p", rules=LIST, key="x")
+        await policies.create(workspace_id, ids.new(0), name="p", rules=LIST, key="x", by=BY)
 
 
 async def test_an_entry_of_a_set_is_the_policy_of_its_key(policies, sets, agent, workspace_id):
     """Whatever their names; its rate limit keeps its calls, because it is the same policy."""
     limit = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
-    keyed = await policies.create(workspace_id, agent.id, name="old name", rules=[limit], key="x")
-    named = await policies.create(workspace_id, agent.id, name="same", rules=LIST)
+    keyed = await policies.create(workspace_id, agent.id, name="old name", rules=[limit], key="x", by=BY)
+    named = await policies.create(workspace_id, agent.id, name="same", rules=LIST, by=BY)
     entries = [
         PolicyEntry(name="new name", rules=[limit], key="x"),
         PolicyEntry(name="same", rules=LIST, key="y"),
         PolicyEntry(name="same", rules=LIST, key="z"),
     ]
-    done = await sets.put(workspace_id, entries, agent.id)
+    done = await sets.put(workspace_id, entries, agent.id, by=BY)
     kinds = {change.policy.key: (change.kind, change.policy.id) for change in done.changes}
     assert kinds["x"] == ("updated", keyed.id)
     assert kinds["y"] == ("updated", named.id)
     assert kinds["z"][0] == "created"
-    again = await sets.put(workspace_id, entries, agent.id)
+    again = await sets.put(workspace_id, entries, agent.id, by=BY)
     assert [change.kind for change in again.changes] == ["kept"] * 3
     assert {each.key: each.name for each in await policies.list_page(workspace_id, agent.id)} == {
         "x": "new name",
@@ -122,19 +125,19 @@ async def test_an_entry_of_a_set_is_the_policy_of_its_key(policies, sets, agent,
 
 async def test_a_set_cannot_reuse_the_key_of_a_policy_that_stays(policies, sets, agent, workspace_id):
     """Unless it is pruned; two policies may exchange keys."""
-    first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x")
-    second = await policies.create(workspace_id, agent.id, name="b", rules=LIST, key="y")
+    first = await policies.create(workspace_id, agent.id, name="a", rules=LIST, key="x", by=BY)
+    second = await policies.create(workspace_id, agent.id, name="b", rules=LIST, key="y", by=BY)
     taking = [PolicyEntry(id=second.id, name="b", rules=LIST, key="x")]
     with pytest.raises(PolicyKeyTaken, match="stays"):
-        await sets.put(workspace_id, taking, agent.id)
+        await sets.put(workspace_id, taking, agent.id, by=BY)
     swapped = [
         PolicyEntry(id=first.id, name="a", rules=LIST, key="y"),
         PolicyEntry(id=second.id, name="b", rules=LIST, key="x"),
     ]
-    done = await sets.put(workspace_id, swapped, agent.id)
+    done = await sets.put(workspace_id, swapped, agent.id, by=BY)
     assert {each.id: each.key for each in done.applied.policies} == {first.id: "y", second.id: "x"}
     pruned = await sets.put(
-        workspace_id, [PolicyEntry(id=first.id, name="a", rules=LIST, key="x")], agent.id, prune=True
+        workspace_id, [PolicyEntry(id=first.id, name="a", rules=LIST, key="x")], agent.id, prune=True, by=BY
     )
     assert [(each.id, each.key) for each in pruned.applied.policies] == [(first.id, "x")]
     assert isinstance(await policies.get(workspace_id, first.id), Policy)

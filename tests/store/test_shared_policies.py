@@ -13,6 +13,7 @@ from app.model.rules import RateLimited, ToolDenylist
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
+from tests.support.actors import BY
 
 NEVER = [ToolDenylist(tools=["rm"])]
 GUARDRAIL = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": NEVER}
@@ -24,12 +25,12 @@ async def names(agents, workspace_id, agent_id):
 
 async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, workspace_id):
     """Its own policies, those of each of its groups and the workspace's; no others."""
-    mine = await agents.create(workspace_id, "a", None, ["crew", "night"])
-    other = await agents.create(workspace_id, "b", None, ["day"])
+    mine = await agents.create(workspace_id, "a", None, ["crew", "night"], by=BY)
+    other = await agents.create(workspace_id, "b", None, ["day"], by=BY)
     for group in ("crew", "night", "day", "nobody"):
-        await policies.create(workspace_id, group=group, name=group, rules=NEVER)
-    await policies.create(workspace_id, **GUARDRAIL)
-    await policies.create(workspace_id, mine.id, name="own", rules=NEVER)
+        await policies.create(workspace_id, group=group, name=group, rules=NEVER, by=BY)
+    await policies.create(workspace_id, by=BY, **GUARDRAIL)
+    await policies.create(workspace_id, mine.id, name="own", rules=NEVER, by=BY)
 
     assert await names(agents, workspace_id, mine.id) == ["crew", "g", "night", "own"]
     assert await names(agents, workspace_id, other.id) == ["day", "g"]
@@ -37,9 +38,9 @@ async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, wor
 
 async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, workspace_id):
     """Whether an agent's own, a group's or the workspace's."""
-    agent = await agents.create(workspace_id, "a", None, ["crew", "night"])
-    crew = await policies.create(workspace_id, group="crew", name="c", rules=NEVER)
-    every = await policies.create(workspace_id, **GUARDRAIL)
+    agent = await agents.create(workspace_id, "a", None, ["crew", "night"], by=BY)
+    crew = await policies.create(workspace_id, group="crew", name="c", rules=NEVER, by=BY)
+    every = await policies.create(workspace_id, by=BY, **GUARDRAIL)
 
     async def moved(change):
         before = (await agents.load(workspace_id, agent.id)).tokens
@@ -48,23 +49,23 @@ async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, w
         pairs = zip(before.groups, after.groups, strict=True)
         return before.agent != after.agent, before.workspace != after.workspace, [a != b for a, b in pairs]
 
-    assert await moved(policies.update(workspace_id, crew.id, priority=3)) == (False, False, [True, False])
-    assert await moved(policies.update(workspace_id, every.id, priority=3)) == (False, True, [False, False])
-    own = policies.create(workspace_id, agent.id, name="own", rules=NEVER)
+    assert await moved(policies.update(workspace_id, crew.id, priority=3, by=BY)) == (False, False, [True, False])
+    assert await moved(policies.update(workspace_id, every.id, priority=3, by=BY)) == (False, True, [False, False])
+    own = policies.create(workspace_id, agent.id, name="own", rules=NEVER, by=BY)
     assert await moved(own) == (True, False, [False, False])
-    night = policies.create(workspace_id, group="night", name="n", rules=NEVER)
+    night = policies.create(workspace_id, group="night", name="n", rules=NEVER, by=BY)
     assert await moved(night) == (False, False, [False, True])
 
 
 async def test_without_policies_there_is_no_token(agents, policies, client, workspace_id):
     """So a workspace that no longer has groups is as before; other agents' records were never touched."""
-    agent = await agents.create(workspace_id, "a", None, ["crew"])
+    agent = await agents.create(workspace_id, "a", None, ["crew"], by=BY)
     made = [
-        await policies.create(workspace_id, **GUARDRAIL),
-        await policies.create(workspace_id, group="crew", name="c", rules=NEVER),
+        await policies.create(workspace_id, by=BY, **GUARDRAIL),
+        await policies.create(workspace_id, group="crew", name="c", rules=NEVER, by=BY),
     ]
     for each in made:
-        await policies.delete(workspace_id, each.id)
+        await policies.delete(workspace_id, each.id, by=BY)
 
     keyspace, digest = Keyspace(workspace_id), group_digest("crew")
     assert (await agents.load(workspace_id, agent.id)).tokens == Tokens(agent.version, "", ((digest, ""),))
@@ -76,17 +77,17 @@ async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, wo
     """I8: of the agent, its workspace and each of its groups; nothing is written if one has changed."""
     scene = await Scene(client, client, workspace_id).enter()
     policies = Policies(client, scene.ids)
-    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"])
-    guardrail = await policies.create(workspace_id, **GUARDRAIL)
+    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"], by=BY)
+    guardrail = await policies.create(workspace_id, by=BY, **GUARDRAIL)
     tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
     assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Decision)
 
     for change in (
-        lambda: policies.create(workspace_id, group="night", name="n", rules=NEVER),
-        lambda: policies.update(workspace_id, guardrail.id, enabled=False),
-        lambda: policies.create(workspace_id, group="crew", name="c", rules=NEVER),
-        lambda: scene.agents.update(workspace_id, scene.agent.id, groups=["crew"]),
-        lambda: policies.delete(workspace_id, guardrail.id),
+        lambda: policies.create(workspace_id, group="night", name="n", rules=NEVER, by=BY),
+        lambda: policies.update(workspace_id, guardrail.id, enabled=False, by=BY),
+        lambda: policies.create(workspace_id, group="crew", name="c", rules=NEVER, by=BY),
+        lambda: scene.agents.update(workspace_id, scene.agent.id, groups=["crew"], by=BY),
+        lambda: policies.delete(workspace_id, guardrail.id, by=BY),
     ):
         await change()
         before = await scene.everything()
@@ -111,21 +112,21 @@ async def test_each_groups_token_is_checked_in_its_own_place(client, workspace_i
 
 async def test_a_grant_governs_an_agent_or_a_group(policies, workspace_id):
     """A guardrail for the whole workspace cannot become a grant."""
-    made = await policies.create(workspace_id, **GUARDRAIL)
+    made = await policies.create(workspace_id, by=BY, **GUARDRAIL)
     with pytest.raises(Invalid):
-        await policies.update(workspace_id, made.id, kind=PolicyKind.GRANT)
+        await policies.update(workspace_id, made.id, kind=PolicyKind.GRANT, by=BY)
     assert await policies.get(workspace_id, made.id) == made
-    group = await policies.create(workspace_id, group="crew", **GUARDRAIL)
-    assert (await policies.update(workspace_id, group.id, kind=PolicyKind.GRANT)).kind is PolicyKind.GRANT
+    group = await policies.create(workspace_id, group="crew", by=BY, **GUARDRAIL)
+    assert (await policies.update(workspace_id, group.id, kind=PolicyKind.GRANT, by=BY)).kind is PolicyKind.GRANT
 
 
 async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace_id):
     """A page of one kind counts only that kind."""
-    agent = await agents.create(workspace_id, "a", None)
+    agent = await agents.create(workspace_id, "a", None, by=BY)
     for number in range(20):
         kind = PolicyKind.GUARDRAIL if number % 3 == 0 else PolicyKind.GRANT
         owner = {"group": "crew"} if number % 2 else {"agent_id": agent.id}
-        await policies.create(workspace_id, name=str(number), rules=NEVER, kind=kind, **owner)
+        await policies.create(workspace_id, name=str(number), rules=NEVER, kind=kind, by=BY, **owner)
 
     async def listed(*page, **filters):
         return [int(each.name) async for each in policies.each(workspace_id, None, *page, **filters)]
@@ -145,22 +146,24 @@ async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_i
     limits = WorkspaceLimits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
     policies = Policies(client, ids, limits)
     limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
-    first = await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
+    first = await policies.create(workspace_id, by=BY, **GUARDRAIL | owner | {"rules": limited})
     with pytest.raises(LimitReached, match=r"may have 3 rate limits in all its policies"):
-        await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
+        await policies.create(workspace_id, by=BY, **GUARDRAIL | owner | {"rules": limited})
     with pytest.raises(LimitReached, match=r"may have 1000 bytes"):
-        await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": [ToolDenylist(tools=["x" * 200] * 5)]})
-    await policies.create(workspace_id, **GUARDRAIL | owner)
+        await policies.create(
+            workspace_id, by=BY, **GUARDRAIL | owner | {"rules": [ToolDenylist(tools=["x" * 200] * 5)]}
+        )
+    await policies.create(workspace_id, by=BY, **GUARDRAIL | owner)
     with pytest.raises(LimitReached, match=r"policies as it may have \(2\)"):
-        await policies.create(workspace_id, **GUARDRAIL | owner)
-    await policies.delete(workspace_id, first.id)
-    await policies.create(workspace_id, **GUARDRAIL | owner | {"rules": limited})
+        await policies.create(workspace_id, by=BY, **GUARDRAIL | owner)
+    await policies.delete(workspace_id, first.id, by=BY)
+    await policies.create(workspace_id, by=BY, **GUARDRAIL | owner | {"rules": limited})
 
 
 async def test_policies_older_than_groups_are_grants_of_their_agent(client, policies, workspace_id, agents):
     """Old records keep their meaning."""
-    agent = await agents.create(workspace_id, "a", None)
-    made = await policies.create(workspace_id, agent.id, name="p", rules=NEVER)
+    agent = await agents.create(workspace_id, "a", None, by=BY)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=NEVER, by=BY)
     await client.call("HDEL", Keyspace(workspace_id).policy(made.id), "group", "policy_kind")
     assert await policies.get(workspace_id, made.id) == made
     assert [each.id async for each in policies.each(workspace_id, kind=PolicyKind.GRANT)] == [made.id]

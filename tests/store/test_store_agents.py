@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConflict
 from app.model.agents import AgentStatus
-from app.model.changes import CONSOLE
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
 from app.model.quotas import RateLimit
@@ -19,6 +18,7 @@ from app.store.governed_agents import GovernedAgent
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
 from app.store.put_policy import put_policy
+from tests.support.actors import BY
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
@@ -27,7 +27,7 @@ LIST = ToolAllowlist(tools=["file.*"])
 
 async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):
     """Active, with its times and a version token."""
-    made = await agents.create(workspace_id, "Buchung ✈", "two\nlines")
+    made = await agents.create(workspace_id, "Buchung ✈", "two\nlines", by=BY)
     assert await agents.get(workspace_id, made.id) == made
     assert (made.name, made.description, made.status) == ("Buchung ✈", "two\nlines", AgentStatus.ACTIVE)
     assert made.created_ms == made.updated_ms
@@ -37,16 +37,16 @@ async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):
 async def test_a_missing_description_differs_from_an_empty_one(agents, workspace_id):
     """A missing description is not stored as an empty string."""
     for description in (None, "", "x", None):
-        agent = await agents.create(workspace_id, "a", description)
+        agent = await agents.create(workspace_id, "a", description, by=BY)
         assert (await agents.get(workspace_id, agent.id)).description == description
 
 
 async def test_only_the_given_fields_change(agents, workspace_id):
     """A description can be removed; updatedAt shows the change."""
-    made = await agents.create(workspace_id, "a", "d")
+    made = await agents.create(workspace_id, "a", "d", by=BY)
 
-    renamed = await agents.update(workspace_id, made.id, name="b")
-    bare = await agents.update(workspace_id, made.id, description=None)
+    renamed = await agents.update(workspace_id, made.id, name="b", by=BY)
+    bare = await agents.update(workspace_id, made.id, description=None, by=BY)
 
     assert (renamed.name, renamed.description) == ("b", "d")
     assert (bare.name, bare.description) == ("b", None)
@@ -58,30 +58,30 @@ async def test_only_the_given_fields_change(agents, workspace_id):
 
 async def test_a_change_of_nothing_changes_nothing(agents, client, workspace_id):
     """Not even the version, so no plan becomes stale."""
-    made = await agents.create(workspace_id, "a", None)
+    made = await agents.create(workspace_id, "a", None, by=BY)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
 
-    assert await agents.update(workspace_id, made.id) == made
+    assert await agents.update(workspace_id, made.id, by=BY) == made
 
     assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
 
 
 async def test_a_revoked_agent_stays_revoked(agents, workspace_id):
     """Its name can still change, but not its status."""
-    made = await agents.create(workspace_id, "a", None)
-    await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED)
-    await agents.update(workspace_id, made.id, status=AgentStatus.REVOKED)
+    made = await agents.create(workspace_id, "a", None, by=BY)
+    await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED, by=BY)
+    await agents.update(workspace_id, made.id, status=AgentStatus.REVOKED, by=BY)
 
     for status in (AgentStatus.ACTIVE, AgentStatus.SUSPENDED):
         with pytest.raises(AgentRevoked, match="stays revoked"):
-            await agents.update(workspace_id, made.id, status=status)
+            await agents.update(workspace_id, made.id, status=status, by=BY)
 
-    assert (await agents.update(workspace_id, made.id, name="b")).status is AgentStatus.REVOKED
+    assert (await agents.update(workspace_id, made.id, name="b", by=BY)).status is AgentStatus.REVOKED
 
 
 async def test_agents_are_listed_oldest_first_page_by_page(agents, workspace_id):
     """Pages do not overlap and miss nothing."""
-    made = [await agents.create(workspace_id, str(n), None) for n in range(5)]
+    made = [await agents.create(workspace_id, str(n), None, by=BY) for n in range(5)]
     in_order = sorted(made, key=lambda agent: (agent.created_ms, agent.id))
 
     pages = [await agents.list_page(workspace_id, limit=2, offset=offset) for offset in (0, 2, 4, 6)]
@@ -92,12 +92,12 @@ async def test_agents_are_listed_oldest_first_page_by_page(agents, workspace_id)
 
 async def test_concurrent_changes_of_one_agent_all_happen(agents, workspace_id):
     """Each field has its last value, and none is lost."""
-    made = await agents.create(workspace_id, "a", None)
+    made = await agents.create(workspace_id, "a", None, by=BY)
 
     await asyncio.gather(
-        agents.update(workspace_id, made.id, name="b"),
-        agents.update(workspace_id, made.id, description="d"),
-        agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED),
+        agents.update(workspace_id, made.id, name="b", by=BY),
+        agents.update(workspace_id, made.id, description="d", by=BY),
+        agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED, by=BY),
     )
 
     agent = await agents.get(workspace_id, made.id)
@@ -107,10 +107,10 @@ async def test_concurrent_changes_of_one_agent_all_happen(agents, workspace_id):
 async def test_an_agent_revoked_while_it_is_changed_is_not_brought_back(agents, workspace_id):
     """Whichever comes first, it ends revoked."""
     for _ in range(10):
-        made = await agents.create(workspace_id, "a", None)
+        made = await agents.create(workspace_id, "a", None, by=BY)
         await asyncio.gather(
-            agents.update(workspace_id, made.id, status=AgentStatus.REVOKED),
-            *(agents.update(workspace_id, made.id, status=AgentStatus.ACTIVE) for _ in range(3)),
+            agents.update(workspace_id, made.id, status=AgentStatus.REVOKED, by=BY),
+            *(agents.update(workspace_id, made.id, status=AgentStatus.ACTIVE, by=BY) for _ in range(3)),
             return_exceptions=True,
         )
         assert (await agents.get(workspace_id, made.id)).status is AgentStatus.REVOKED
@@ -119,10 +119,10 @@ async def test_an_agent_revoked_while_it_is_changed_is_not_brought_back(agents, 
 async def test_an_agent_deleted_while_it_is_changed_stays_deleted(agents, client, workspace_id):
     """A change that was read before the deletion does not write the record back."""
     for _ in range(10):
-        made = await agents.create(workspace_id, "a", None)
+        made = await agents.create(workspace_id, "a", None, by=BY)
         outcomes = await asyncio.gather(
-            agents.delete(workspace_id, made.id),
-            *(agents.update(workspace_id, made.id, name=str(n)) for n in range(3)),
+            agents.delete(workspace_id, made.id, by=BY),
+            *(agents.update(workspace_id, made.id, name=str(n), by=BY) for n in range(3)),
             return_exceptions=True,
         )
         assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, AgentNotFound)]
@@ -135,18 +135,19 @@ async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(clie
     scene = await Scene(client, client, workspace_id).enter()
     policies = Policies(client, scene.ids)
     # A second agent, to show that only one of the two goes.
-    other = await scene.agents.create(workspace_id, "other", None)
-    kept = await policies.create(workspace_id, other.id, name="kept", rules=[LIMIT])
+    other = await scene.agents.create(workspace_id, "other", None, by=BY)
+    kept = await policies.create(workspace_id, other.id, name="kept", rules=[LIMIT], by=BY)
     gone = [
-        await policies.create(workspace_id, scene.agent.id, name=str(n), rules=[LIMIT, LIST, LIMIT]) for n in range(3)
+        await policies.create(workspace_id, scene.agent.id, name=str(n), rules=[LIMIT, LIST, LIMIT], by=BY)
+        for n in range(3)
     ]
     for policy in gone:
         await spend(scene, policy)
-    await policies.update(workspace_id, gone[0].id, rules=[WIDER])
+    await policies.update(workspace_id, gone[0].id, rules=[WIDER], by=BY)
     await spend(scene, await policies.get(workspace_id, gone[0].id))
-    await policies.update(workspace_id, gone[1].id, enabled=False)
+    await policies.update(workspace_id, gone[1].id, enabled=False, by=BY)
 
-    await scene.agents.delete(workspace_id, scene.agent.id)
+    await scene.agents.delete(workspace_id, scene.agent.id, by=BY)
 
     log = {"audit", "changes"}
     left = {
@@ -175,10 +176,10 @@ async def spend(scene, policy):
 async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agents, policies, client, workspace_id):
     """It is either deleted with the agent or refused; no policy is left without its agent."""
     for _ in range(10):
-        made = await agents.create(workspace_id, "a", None)
+        made = await agents.create(workspace_id, "a", None, by=BY)
         outcomes = await asyncio.gather(
-            *(policies.create(workspace_id, made.id, name=str(n), rules=[LIMIT]) for n in range(3)),
-            agents.delete(workspace_id, made.id),
+            *(policies.create(workspace_id, made.id, name=str(n), rules=[LIMIT], by=BY) for n in range(3)),
+            agents.delete(workspace_id, made.id, by=BY),
             return_exceptions=True,
         )
         assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, AgentNotFound)]
@@ -189,15 +190,15 @@ async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agent
 
 async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents, policies, workspace_id):
     """Even during edits, a load never mixes an old policy with a new one."""
-    made = await agents.create(workspace_id, "0", None)
-    pair = [await policies.create(workspace_id, made.id, name="0", rules=[LIST], priority=n) for n in (2, 1)]
+    made = await agents.create(workspace_id, "0", None, by=BY)
+    pair = [await policies.create(workspace_id, made.id, name="0", rules=[LIST], priority=n, by=BY) for n in (2, 1)]
     finished = asyncio.Event()
 
     async def edit():
         # The first policy is always renamed before the second.
         for n in range(1, 30):
             for policy in pair:
-                await policies.update(workspace_id, policy.id, name=str(n))
+                await policies.update(workspace_id, policy.id, name=str(n), by=BY)
         finished.set()
 
     async def look():
@@ -215,7 +216,7 @@ async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents
 
 async def test_loading_an_agent_without_policies_or_without_a_record(agents, workspace_id, ids):
     """An empty list of policies is valid; a missing agent is an error."""
-    made = await agents.create(workspace_id, "a", None)
+    made = await agents.create(workspace_id, "a", None, by=BY)
     loaded = await agents.load(workspace_id, made.id)
     assert loaded == GovernedAgent(made, [], Tokens(made.version), decoding_s=loaded.decoding_s)
     with pytest.raises(AgentNotFound):
@@ -224,12 +225,12 @@ async def test_loading_an_agent_without_policies_or_without_a_record(agents, wor
 
 async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids):
     """With any method, and nothing happens to it."""
-    made = await agents.create(workspace_id, "a", None)
+    made = await agents.create(workspace_id, "a", None, by=BY)
     stranger = ids.new(0)
     for act in (
         agents.get(stranger, made.id),
-        agents.update(stranger, made.id, name="b"),
-        agents.delete(stranger, made.id),
+        agents.update(stranger, made.id, name="b", by=BY),
+        agents.delete(stranger, made.id, by=BY),
         agents.load(stranger, made.id),
     ):
         with pytest.raises(AgentNotFound):
@@ -240,17 +241,19 @@ async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids
 
 async def test_an_agent_can_be_suspended_however_often_its_policies_change(agents, policies, client, workspace_id):
     """An admin can stop an agent while others keep editing its policies."""
-    made = await agents.create(workspace_id, "a", None)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
+    made = await agents.create(workspace_id, "a", None, by=BY)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST], by=BY)
     read = agents.get
 
     async def overtaken(*args):
         agent = await read(*args)
-        await policies.update(workspace_id, policy.id, priority=(await policies.get(*args[:1], policy.id)).priority + 1)
+        await policies.update(
+            workspace_id, policy.id, priority=(await policies.get(*args[:1], policy.id)).priority + 1, by=BY
+        )
         return agent
 
     agents.get = overtaken
-    suspended = await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED)
+    suspended = await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED, by=BY)
 
     assert suspended.status is AgentStatus.SUSPENDED
     assert await read(workspace_id, made.id) == suspended
@@ -259,8 +262,8 @@ async def test_an_agent_can_be_suspended_however_often_its_policies_change(agent
 
 async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(agents, policies, workspace_id):
     """An admin can delete an agent while others keep editing it."""
-    made = await agents.create(workspace_id, "a", None)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
+    made = await agents.create(workspace_id, "a", None, by=BY)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST], by=BY)
     load, overtaken = agents.load, 0
 
     async def load_and_be_overtaken(*args):
@@ -268,13 +271,13 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
         loaded = await load(*args)
         held = await policies.get(workspace_id, policy.id)
         wanted = replace(held, priority=held.priority + 1)
-        edited = await put_policy(policies._client, workspace_id, policies._limits, held, wanted, (), CONSOLE, "")
-        renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), CONSOLE, "")
+        edited = await put_policy(policies._client, workspace_id, policies._limits, held, wanted, (), BY)
+        renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), BY)
         overtaken += (edited, renamed) != (None, None)
         return loaded
 
     agents.load = load_and_be_overtaken
-    await agents.delete(workspace_id, made.id)
+    await agents.delete(workspace_id, made.id, by=BY)
 
     assert overtaken == 0
     with pytest.raises(PolicyNotFound):
@@ -283,24 +286,24 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
 
 async def test_endless_edits_stop_when_the_agent_is_deleted(agents, policies, client, workspace_id):
     """All editors are told that it no longer exists; none is told to retry."""
-    made = await agents.create(workspace_id, "a", None)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT])
+    made = await agents.create(workspace_id, "a", None, by=BY)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT], by=BY)
 
     async def edit():
         for priority in itertools.cycle(range(1_000)):
-            await policies.update(workspace_id, policy.id, priority=priority)
+            await policies.update(workspace_id, policy.id, priority=priority, by=BY)
 
     async def come_and_go():
         while True:
-            short = await policies.create(workspace_id, made.id, name="q", rules=[LIMIT])
-            await policies.delete(workspace_id, short.id)
+            short = await policies.create(workspace_id, made.id, name="q", rules=[LIMIT], by=BY)
+            await policies.delete(workspace_id, short.id, by=BY)
 
     async def rename():
         for number in itertools.count():
-            await agents.update(workspace_id, made.id, name=str(number))
+            await agents.update(workspace_id, made.id, name=str(number), by=BY)
 
     outcomes = await asyncio.gather(
-        edit(), edit(), come_and_go(), rename(), agents.delete(workspace_id, made.id), return_exceptions=True
+        edit(), edit(), come_and_go(), rename(), agents.delete(workspace_id, made.id, by=BY), return_exceptions=True
     )
 
     assert outcomes[-1] is None
@@ -314,21 +317,21 @@ async def test_an_abandoned_deletion_does_not_block_changes_of_the_agent(
     agents, policies, client, workspace_id, away_ms
 ):
     """Its freeze has expired, or is impossibly far ahead because the clock stepped back."""
-    made = await agents.create(workspace_id, "a", None)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST])
+    made = await agents.create(workspace_id, "a", None, by=BY)
+    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST], by=BY)
     now_ms = await store_time_ms(client)
     await client.call("HSET", Keyspace(workspace_id).agent(made.id), "frozen_until_ms", now_ms + away_ms)
 
-    assert (await policies.update(workspace_id, policy.id, name="q")).name == "q"
-    assert (await policies.create(workspace_id, made.id, name="r", rules=[LIST])).name == "r"
-    await policies.delete(workspace_id, policy.id)
-    assert (await agents.update(workspace_id, made.id, name="b")).name == "b"
+    assert (await policies.update(workspace_id, policy.id, name="q", by=BY)).name == "q"
+    assert (await policies.create(workspace_id, made.id, name="r", rules=[LIST], by=BY)).name == "r"
+    await policies.delete(workspace_id, policy.id, by=BY)
+    assert (await agents.update(workspace_id, made.id, name="b", by=BY)).name == "b"
 
 
 async def test_a_refused_deletion_blocks_nothing(agents, client, workspace_id):
     """Otherwise repeating it would block others' changes."""
-    made = await agents.create(workspace_id, "a", None)
+    made = await agents.create(workspace_id, "a", None, by=BY)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
     with pytest.raises(VersionConflict):
-        await agents.delete(workspace_id, made.id, if_match=frozenset({7}))
+        await agents.delete(workspace_id, made.id, if_match=frozenset({7}), by=BY)
     assert await everything(client, f"remit:{{{workspace_id}}}:*") == before

@@ -13,6 +13,7 @@ from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, TimeBased, TimeWindow, ToolAllowlist
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, Policies
+from tests.support.actors import BY
 
 LIST = ToolAllowlist(tools=["file.*"])
 LIMIT = RateLimited(tools=["file.*", "mail.send"], rate_limit=RateLimit(5, 60))
@@ -26,7 +27,7 @@ RULES = [
 
 async def test_a_policy_is_read_as_it_was_created(policies, agent, workspace_id):
     """Rules of all types come back as given, strings and numbers alike."""
-    made = await policies.create(workspace_id, agent.id, name="Règle", rules=RULES, priority=1000, enabled=False)
+    made = await policies.create(workspace_id, agent.id, name="Règle", rules=RULES, priority=1000, enabled=False, by=BY)
 
     assert await policies.get(workspace_id, made.id) == made
     assert (made.rules, made.priority, made.enabled, made.version) == (tuple(RULES), 1000, False, 1)
@@ -35,10 +36,10 @@ async def test_a_policy_is_read_as_it_was_created(policies, agent, workspace_id)
 
 async def test_only_the_given_fields_change(policies, agent, workspace_id):
     """And the version counts the changes."""
-    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
 
-    changed = await policies.update(workspace_id, made.id, priority=7)
-    changed = await policies.update(workspace_id, made.id, enabled=False)
+    changed = await policies.update(workspace_id, made.id, priority=7, by=BY)
+    changed = await policies.update(workspace_id, made.id, enabled=False, by=BY)
 
     assert (changed.name, changed.rules, changed.priority, changed.enabled) == ("p", tuple(RULES), 7, False)
     assert (changed.version, changed.created_ms) == (3, made.created_ms)
@@ -48,10 +49,10 @@ async def test_only_the_given_fields_change(policies, agent, workspace_id):
 
 async def test_a_change_of_nothing_changes_nothing(policies, agent, client, workspace_id):
     """Not even the version."""
-    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
 
-    assert await policies.update(workspace_id, made.id) == made
+    assert await policies.update(workspace_id, made.id, by=BY) == made
 
     assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
 
@@ -59,16 +60,16 @@ async def test_a_change_of_nothing_changes_nothing(policies, agent, client, work
 @pytest.mark.parametrize("act", ["create", "update", "delete"])
 async def test_every_change_replaces_the_agents_version(policies, agents, agent, workspace_id, act):
     """I8: a plan made before is stale from the moment the change is acknowledged."""
-    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
     before = await agents.get(workspace_id, agent.id)
 
     match act:
         case "create":
-            await policies.create(workspace_id, agent.id, name="q", rules=RULES)
+            await policies.create(workspace_id, agent.id, name="q", rules=RULES, by=BY)
         case "update":
-            await policies.update(workspace_id, policy.id, name="q")
+            await policies.update(workspace_id, policy.id, name="q", by=BY)
         case "delete":
-            await policies.delete(workspace_id, policy.id)
+            await policies.delete(workspace_id, policy.id, by=BY)
 
     after = await agents.get(workspace_id, agent.id)
     assert after.version != before.version
@@ -78,12 +79,14 @@ async def test_every_change_replaces_the_agents_version(policies, agents, agent,
 
 async def test_policies_are_listed_in_the_order_of_evaluation(policies, agents, agent, workspace_id):
     """Highest priority first, then oldest, even after a change of priority; for one agent and for all."""
-    other = await agents.create(workspace_id, "b", None)
+    other = await agents.create(workspace_id, "b", None, by=BY)
     for n, priority in enumerate([0, 1000, 5, 5, 0, 1000]):
-        await policies.create(workspace_id, (agent, other)[n % 2].id, name=str(n), rules=[LIST], priority=priority)
+        await policies.create(
+            workspace_id, (agent, other)[n % 2].id, name=str(n), rules=[LIST], priority=priority, by=BY
+        )
     first, *_, last = await policies.list_page(workspace_id)
-    await policies.update(workspace_id, last.id, priority=1000)
-    await policies.update(workspace_id, first.id, priority=3)
+    await policies.update(workspace_id, last.id, priority=1000, by=BY)
+    await policies.update(workspace_id, first.id, priority=3, by=BY)
 
     for owner in (None, agent.id, other.id):
         listed = await policies.list_page(workspace_id, owner)
@@ -96,14 +99,14 @@ async def test_policies_are_listed_in_the_order_of_evaluation(policies, agents, 
 
 async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, workspace_id):
     """With as many concurrent changes as one of them has attempts."""
-    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
 
     await asyncio.gather(
-        policies.update(workspace_id, made.id, name="q"),
-        policies.update(workspace_id, made.id, priority=9),
-        policies.update(workspace_id, made.id, enabled=False),
-        policies.update(workspace_id, made.id, rules=[LIST]),
-        *(policies.update(workspace_id, made.id, name="q") for _ in range(ATTEMPTS - 4)),
+        policies.update(workspace_id, made.id, name="q", by=BY),
+        policies.update(workspace_id, made.id, priority=9, by=BY),
+        policies.update(workspace_id, made.id, enabled=False, by=BY),
+        policies.update(workspace_id, made.id, rules=[LIST], by=BY),
+        *(policies.update(workspace_id, made.id, name="q", by=BY) for _ in range(ATTEMPTS - 4)),
     )
 
     policy = await policies.get(workspace_id, made.id)
@@ -113,18 +116,18 @@ async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, work
 
 async def test_a_change_that_always_loses_the_race_is_given_up(policies, agent, workspace_id, client, monkeypatch):
     """It is 503 after some attempts, and nothing is half-done."""
-    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
     rival = Policies(client, policies._ids)
     read = policies.get
 
     async def overtaken(*args):
         policy = await read(*args)
-        await rival.update(workspace_id, made.id, priority=(policy.priority + 1) % 1000)
+        await rival.update(workspace_id, made.id, priority=(policy.priority + 1) % 1000, by=BY)
         return policy
 
     monkeypatch.setattr(policies, "get", overtaken)
     with pytest.raises(StoreUnavailable, match="try again"):
-        await policies.update(workspace_id, made.id, name="never")
+        await policies.update(workspace_id, made.id, name="never", by=BY)
 
     policy = await rival.get(workspace_id, made.id)
     assert (policy.name, policy.priority, policy.version) == ("p", ATTEMPTS, ATTEMPTS + 1)
@@ -133,10 +136,10 @@ async def test_a_change_that_always_loses_the_race_is_given_up(policies, agent, 
 async def test_a_policy_deleted_while_it_is_changed_stays_deleted(policies, agents, agent, client, workspace_id):
     """Neither its record nor its list entry comes back."""
     for _ in range(10):
-        made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+        made = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
         outcomes = await asyncio.gather(
-            policies.delete(workspace_id, made.id),
-            *(policies.update(workspace_id, made.id, priority=n) for n in range(3)),
+            policies.delete(workspace_id, made.id, by=BY),
+            *(policies.update(workspace_id, made.id, priority=n, by=BY) for n in range(3)),
             return_exceptions=True,
         )
         assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, PolicyNotFound)]
@@ -149,16 +152,16 @@ async def test_buckets_go_with_the_rules_they_belong_to(policies, agent, client,
     """A removed rate limit leaves no list behind; one that stays keeps its list."""
     keyspace = Keyspace(workspace_id)
     wider = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
-    made = await policies.create(workspace_id, agent.id, name="p", rules=[LIMIT, wider])
+    made = await policies.create(workspace_id, agent.id, name="p", rules=[LIMIT, wider], by=BY)
     stays, goes = (keyspace.quota(made.id, name) for name in quota_fingerprints(made.rules))
     for name in (stays, goes):
         await client.call("RPUSH", name, "1")
     more = RateLimited(tools=["mail.send", "file.*"], rate_limit=RateLimit(9, 60))
 
-    await policies.update(workspace_id, made.id, rules=[LIST, more])
+    await policies.update(workspace_id, made.id, rules=[LIST, more], by=BY)
     assert [await client.call("EXISTS", name) for name in (stays, goes)] == [1, 0]
 
-    await policies.delete(workspace_id, made.id)
+    await policies.delete(workspace_id, made.id, by=BY)
     assert not await client.call("EXISTS", stays)
 
 
@@ -166,21 +169,21 @@ async def test_a_policy_for_an_agent_that_is_not_there_is_refused(policies, agen
     """Whether unknown or another workspace's; nothing is written."""
     stranger = ids.new(0)
     with pytest.raises(AgentNotFound):
-        await policies.create(workspace_id, ids.new(0), name="p", rules=[LIST])
+        await policies.create(workspace_id, ids.new(0), name="p", rules=[LIST], by=BY)
     with pytest.raises(AgentNotFound):
-        await policies.create(stranger, agent.id, name="p", rules=[LIST])
+        await policies.create(stranger, agent.id, name="p", rules=[LIST], by=BY)
     assert await policies.list_page(workspace_id) == []
     assert await everything(client, f"remit:{{{stranger}}}:*") == {}
 
 
 async def test_another_workspaces_policy_does_not_exist(policies, agent, workspace_id, ids):
     """With any method, and nothing happens to it."""
-    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES)
+    made = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
     stranger = ids.new(0)
     for act in (
         policies.get(stranger, made.id),
-        policies.update(stranger, made.id, name="q"),
-        policies.delete(stranger, made.id),
+        policies.update(stranger, made.id, name="q", by=BY),
+        policies.delete(stranger, made.id, by=BY),
     ):
         with pytest.raises(PolicyNotFound):
             await act

@@ -22,6 +22,7 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from tests.support.actors import BY, the_key
 
 LASTS_S = 300
 ASKER, ANN, BOB = range(3)
@@ -83,12 +84,15 @@ class Scene:
     async def enter(self, asked=True, approved=False):
         """Make every replica know the agent; if `asked`, each asks once. approved: enough people approve."""
         replica = self.replicas[2]
-        made = [await replica.keys.create(self.workspace_id, name, (Scope.ADMIN,)) for name in ("asker", "ann", "bob")]
+        made = [
+            await replica.keys.create(self.workspace_id, name, (Scope.ADMIN,), by=BY)
+            for name in ("asker", "ann", "bob")
+        ]
         self.keys = [key.id for key, _ in made]
-        self.agent = (await replica.agents.create(self.workspace_id, "one", None)).id
+        self.agent = (await replica.agents.create(self.workspace_id, "one", None, by=BY)).id
         free = [ToolAllowlist(tools=["refund.*"])]
-        await replica.policies.create(self.workspace_id, self.agent, name="free", rules=free)
-        asks = await replica.policies.create(self.workspace_id, self.agent, name="asks", rules=[self.rule()])
+        await replica.policies.create(self.workspace_id, self.agent, name="free", rules=free, by=BY)
+        asks = await replica.policies.create(self.workspace_id, self.agent, name="asks", rules=[self.rule()], by=BY)
         self.policy_id = asks.id
         for each in self.replicas if asked else ():
             _, self.approval_id = await each.asked(self.workspace_id, self.agent, self.keys[ASKER], 1)
@@ -181,7 +185,7 @@ def decide(verdict, key=ANN):
     async def said(scene, replica):
         try:
             await replica.approvals.decide(
-                scene.workspace_id, scene.approval_id, ApprovalStatus(verdict), key_id=scene.keys[key]
+                scene.workspace_id, scene.approval_id, ApprovalStatus(verdict), by=the_key(scene.keys[key])
             )
         except AppError as error:
             return type(error).__name__, None
@@ -207,20 +211,20 @@ async def expire(scene, replica):
 async def edit_policy(scene, replica):
     """Change its terms, which makes it a different rule."""
     rules = [scene.rule(expires_seconds=LASTS_S - 1)]
-    await replica.policies.update(scene.workspace_id, scene.policy_id, rules=rules)
+    await replica.policies.update(scene.workspace_id, scene.policy_id, rules=rules, by=BY)
     return "", None
 
 
 async def delete_policy(scene, replica):
     """Delete the policy, so that nobody needs to be asked."""
-    await replica.policies.delete(scene.workspace_id, scene.policy_id)
+    await replica.policies.delete(scene.workspace_id, scene.policy_id, by=BY)
     await replica.approval_reaper.end_soon(scene.workspace_id)
     return "", None
 
 
 async def revoke_asker(scene, replica):
     """Revoke the key that asked."""
-    await replica.keys.revoke(scene.workspace_id, scene.keys[ASKER], force=True)
+    await replica.keys.revoke(scene.workspace_id, scene.keys[ASKER], force=True, by=BY)
     await replica.approval_reaper.end_soon(scene.workspace_id)
     return "", None
 
@@ -229,7 +233,7 @@ def set_status(status):
     """Suspend the agent, or make it active again."""
 
     async def put(scene, replica):
-        await replica.agents.update(scene.workspace_id, scene.agent, status=AgentStatus(status))
+        await replica.agents.update(scene.workspace_id, scene.agent, status=AgentStatus(status), by=BY)
         if status != "active":
             await replica.approval_reaper.end_soon(scene.workspace_id, scene.agent)
         return "", None

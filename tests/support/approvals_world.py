@@ -31,6 +31,7 @@ from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from tests.support.actors import BY, the_key
 
 START_MS = 1_800_000_000_000
 TOOL = "refund.create"
@@ -124,17 +125,17 @@ class World:
     async def enter(self):
         """Create two agents that may use the tool, one of them with approval, and five keys."""
         for name in ("one", "two"):
-            agent = await self.agents.create(self.workspace_id, name, None)
+            agent = await self.agents.create(self.workspace_id, name, None, by=BY)
             self.model.active[agent.id], self.model.rules[agent.id] = True, []
             rules = [ToolAllowlist(tools=["refund.*"])]
-            await self.policies.create(self.workspace_id, agent.id, name="free", rules=rules)
+            await self.policies.create(self.workspace_id, agent.id, name="free", rules=rules, by=BY)
         for _ in range(5):
             await self.new_key()
         await self.add_policy()
         return self
 
     async def new_key(self):
-        key, _ = await self.keys.create(self.workspace_id, "k", (Scope.ADMIN,))
+        key, _ = await self.keys.create(self.workspace_id, "k", (Scope.ADMIN,), by=BY)
         self.model.keys.add(key.id)
 
     def _rule(self):
@@ -189,7 +190,7 @@ class World:
         if_match = None if version is None else frozenset({version})
         try:
             made = await chance.choice(self.replicas).approvals.decide(
-                self.workspace_id, approval_id, ApprovalStatus(verdict), key_id=key, if_match=if_match
+                self.workspace_id, approval_id, ApprovalStatus(verdict), by=the_key(key), if_match=if_match
             )
             got = made.status.value
         except AppError as error:
@@ -206,7 +207,7 @@ class World:
         if len(self.stored) >= 6:
             return
         rule = self._rule()
-        made = await self.policies.create(self.workspace_id, agent, name="ask", rules=[rule])
+        made = await self.policies.create(self.workspace_id, agent, name="ask", rules=[rule], by=BY)
         self.stored[made.id] = (agent, rule)
         self._govern(made.id, agent, rule)
 
@@ -223,7 +224,7 @@ class World:
         agent, rule = self.stored[policy_id]
         if self.chance.random() < 0.4:
             is_on = any(each.policy == policy_id for each in self.model.rules[agent])
-            await self.policies.update(self.workspace_id, policy_id, enabled=not is_on)
+            await self.policies.update(self.workspace_id, policy_id, enabled=not is_on, by=BY)
             if is_on:
                 self.model.rules[agent] = [each for each in self.model.rules[agent] if each.policy != policy_id]
             else:
@@ -231,7 +232,7 @@ class World:
             return
         rule = self._rule()
         is_on = any(each.policy == policy_id for each in self.model.rules[agent])
-        await self.policies.update(self.workspace_id, policy_id, rules=[rule])
+        await self.policies.update(self.workspace_id, policy_id, rules=[rule], by=BY)
         self.stored[policy_id] = (agent, rule)
         if is_on:
             self._govern(policy_id, agent, rule)
@@ -241,14 +242,14 @@ class World:
             return
         policy_id = self.chance.choice(sorted(self.stored))
         agent, _ = self.stored.pop(policy_id)
-        await self.policies.delete(self.workspace_id, policy_id)
+        await self.policies.delete(self.workspace_id, policy_id, by=BY)
         self.model.delete_policy(agent, policy_id)
 
     async def suspend_or_activate(self):
         agent = self.chance.choice(sorted(self.model.active))
         is_active = self.model.active[agent]
         status = AgentStatus.SUSPENDED if is_active else AgentStatus.ACTIVE
-        await self.agents.update(self.workspace_id, agent, status=status)
+        await self.agents.update(self.workspace_id, agent, status=status, by=BY)
         if is_active:
             self.model.suspend(agent)
         else:
@@ -256,7 +257,7 @@ class World:
 
     async def revoke_key(self):
         key = self.some_key()
-        await self.keys.revoke(self.workspace_id, key, force=True)
+        await self.keys.revoke(self.workspace_id, key, force=True, by=BY)
         self.model.revoke(key)
         self.revoked.append(key)
         await self.new_key()

@@ -13,6 +13,7 @@ from app.redis_client.replies import as_record
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
+from tests.support.actors import BY
 
 MS = 1_000
 SECOND = 1_000_000
@@ -50,9 +51,9 @@ class Scene:
     async def enter(self, expires_ms: int | None = None) -> "Scene":
         """Create the key and the agent."""
         scopes = (Scope.READ,)
-        self.key, self.raw_key = await self.keys.create(self.workspace_id, "k", scopes, expires_ms)
+        self.key, self.raw_key = await self.keys.create(self.workspace_id, "k", scopes, expires_ms, by=BY)
         self.caller = Caller(self.workspace_id, self.key.id, frozenset(scopes))
-        self.agent = await self.agents.create(self.workspace_id, "a", None)
+        self.agent = await self.agents.create(self.workspace_id, "a", None, by=BY)
         return self
 
     async def commit(

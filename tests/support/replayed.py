@@ -25,6 +25,7 @@ from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.policies import Policies
+from tests.support.actors import BY
 
 START_MS = 1_800_000_000_000
 SECOND_MS = 1_000
@@ -48,9 +49,9 @@ class Logged:
 
     async def enter(self, *bodies: dict[str, Any], groups: tuple[str, ...] = ()) -> "Logged":
         """Create an agent with these policies, bodies of POST /v1/policies without the agent."""
-        key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None)
+        key, _ = await self.keys.create(self.id, "k", (Scope.READ,), None, by=BY)
         self.caller = Caller(self.id, key.id, frozenset({Scope.READ}))
-        self.agent_id = (await self.agents.create(self.id, "a", None, groups)).id
+        self.agent_id = (await self.agents.create(self.id, "a", None, groups, by=BY)).id
         self.ids = [(await self.create(body)).id for body in bodies]
         return self
 
@@ -63,6 +64,7 @@ class Logged:
             kind=PolicyKind(body.get("kind", "grant")),
             priority=body.get("priority", 0),
             enabled=body.get("enabled", True),
+            by=BY,
             **owner,
         )
 
@@ -70,11 +72,11 @@ class Logged:
         """Give the policy these fields for every later call."""
         types = {"rules": Rules, "kind": PolicyKind}
         given = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
-        await self.policies.update(self.id, self.ids[place], **given)
+        await self.policies.update(self.id, self.ids[place], by=BY, **given)
 
     async def resume(self) -> None:
         """Make the agent active, whatever has suspended it."""
-        await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE)
+        await self.agents.update(self.id, self.agent_id, status=AgentStatus.ACTIVE, by=BY)
 
     async def call(self, tool: str, at_us: int, parameters=None, recorded=None, context=None, agent_id=None) -> str:
         """The committed result of one call. recorded: the parameters as the log keeps them."""

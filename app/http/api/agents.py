@@ -14,6 +14,7 @@ from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.litestar_bodies import BodyDTO
 from app.http.queries import Query
+from app.model.actors import ChangedBy
 from app.model.agents import MAX_ALIAS, Agent, AgentStatus, Alias, Groups, require_alias, require_groups
 from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentDescription, DisplayName
@@ -53,7 +54,7 @@ class UpdateAgent(Body, frozen=True):
 
 @post("/v1/agents", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
 async def create_agent(
-    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
+    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services], by: Handed[ChangedBy]
 ) -> Response[AgentView]:
     """Create an agent, active and without policies, so that all its calls are denied."""
     agent = await services.agents.create(
@@ -62,8 +63,7 @@ async def create_agent(
         data.description,
         data.groups or (),
         alias=data.alias,
-        actor_id=caller.key_id,
-        reason=reason,
+        by=by,
     )
     return _answer(agent)
 
@@ -98,7 +98,7 @@ async def update_agent(
     data: JSONBody[UpdateAgent],
     caller: Handed[Caller],
     services: Handed[Services],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
     if_match: Handed[Versions],
 ) -> Response[AgentView]:
     """Change the given fields of the agent; every later decision applies them."""
@@ -111,8 +111,7 @@ async def update_agent(
         groups=data.groups,
         alias=data.alias,
         if_match=if_match,
-        actor_id=caller.key_id,
-        reason=reason,
+        by=by,
     )
     if agent.status is not AgentStatus.ACTIVE:
         await services.approval_reaper.end_soon(caller.workspace_id, agent.id)
@@ -124,12 +123,12 @@ async def delete_agent(
     agent_id: FromPath[str],
     caller: Handed[Caller],
     services: Handed[Services],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
     if_match: Handed[Versions],
 ) -> None:
     """Delete the agent, its policies and its quotas; its audit entries stay."""
     known = await agent_in_path(services, caller, agent_id)
-    await services.agents.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
+    await services.agents.delete(caller.workspace_id, known, if_match=if_match, by=by)
     await services.approval_reaper.end_soon(caller.workspace_id, known)
 
 

@@ -15,6 +15,7 @@ from app.http.json_array import answer_list
 from app.http.litestar_bodies import BodyDTO
 from app.http.paths import id_in_path
 from app.http.queries import Query
+from app.model.actors import ChangedBy
 from app.model.agents import AgentRef
 from app.model.api_keys import Caller, Scope, SessionFrom, can_be_bound
 from app.model.fields import DisplayName, Timestamp
@@ -60,7 +61,7 @@ class CreateApiKey(Body, frozen=True):
 
 @post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
 async def create_key(
-    data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services], reason: Handed[str]
+    data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services], by: Handed[ChangedBy]
 ) -> CreatedApiKey:
     """Create a key in the caller's workspace; only its SHA-256 is kept."""
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
@@ -72,8 +73,7 @@ async def create_key(
         expires_ms,
         agents=await _ids(services, caller, data.agents),
         session_from=data.session_from,
-        actor_id=caller.key_id,
-        reason=reason,
+        by=by,
     )
     return CreatedApiKey.of(key, raw_key)
 
@@ -94,12 +94,12 @@ async def revoke_key(
     request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
 ) -> None:
     """Revoke the key: on every replica, every later request with it is 401."""
     force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
-    await services.api_keys.revoke(caller.workspace_id, known, force=force, actor_id=caller.key_id, reason=reason)
+    await services.api_keys.revoke(caller.workspace_id, known, force=force, by=by)
     await services.approval_reaper.end_soon(caller.workspace_id)
 
 

@@ -109,7 +109,7 @@ async def approve_call(
         caller.workspace_id,
         _known(approval_id),
         ApprovalStatus.APPROVED,
-        key_id=caller.key_id,
+        by=caller.actor,
         note=data.note,
         grant=Grant(uses=data.uses, valid_seconds=data.valid_seconds),
         if_match=if_match,
@@ -161,7 +161,7 @@ async def _refuse(
         caller.workspace_id,
         _known(approval_id),
         verdict,
-        key_id=caller.key_id,
+        by=caller.actor,
         note=data.note,
         if_match=if_match,
     )

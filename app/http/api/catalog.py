@@ -10,11 +10,12 @@ from msgspec import UNSET, Struct, UnsetType, field
 from app.errors import Invalid
 from app.http.authentication import requires
 from app.http.bodies import Body, decode_body, read_body
-from app.http.change_reasons import provide_reason
+from app.http.change_reasons import provide_changed_by
 from app.http.etag import provide_if_match_tags, version_header
 from app.http.litestar_bodies import BodyDTO
 from app.http.paths import name_in_path
 from app.http.queries import Query
+from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
 from app.model.text import FieldError, ToolName, require_tool_name
@@ -87,7 +88,7 @@ async def put_catalog(
     """Put these tools into the catalogue, all in one step."""
     query = Query(request, known=("prune",))
     prune = query.choice("prune", ("true", "false")) == "true"
-    if_match, reason = provide_if_match_tags(request), provide_reason(request)
+    if_match, by = provide_if_match_tags(request), provide_changed_by(request)
     raw = await read_body(request.receive, MAX_CATALOG_BODY)
     entries = await services.pool.run(caller.workspace_id, lambda: tools_of(raw, prune=prune))
     state, change = await services.catalog.put(
@@ -95,8 +96,7 @@ async def put_catalog(
         entries,
         prune=prune,
         if_match=if_match,
-        actor_id=caller.key_id,
-        reason=reason,
+        by=by,
     )
     return Response(ChangedCatalogView.of(state, change), headers=version_header(state.version))
 
@@ -130,12 +130,10 @@ async def put_tool(
     caller: Handed[Caller],
     services: Handed[Services],
     if_match: Handed[Versions],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
 ) -> Response[CatalogToolView]:
     """Put this tool into the catalogue."""
-    made = await services.catalog.put_tool(
-        caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, actor_id=caller.key_id, reason=reason
-    )
+    made = await services.catalog.put_tool(caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, by=by)
     return Response(CatalogToolView.of(made), headers=version_header(made.version))
 
 
@@ -145,12 +143,10 @@ async def delete_tool(
     caller: Handed[Caller],
     services: Handed[Services],
     if_match: Handed[Versions],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
 ) -> None:
     """Delete the tool from the catalogue."""
-    await services.catalog.delete_tool(
-        caller.workspace_id, _tool_in(tool), if_match=if_match, actor_id=caller.key_id, reason=reason
-    )
+    await services.catalog.delete_tool(caller.workspace_id, _tool_in(tool), if_match=if_match, by=by)
 
 
 def tools_of(raw: bytes, *, prune: bool) -> list[ToolEntry]:

@@ -9,8 +9,9 @@ from app.errors import Invalid
 from app.http.api.audit_log import DEFAULT_LIMIT
 from app.http.authentication import requires
 from app.http.queries import MAX_LIMIT, Query
+from app.model.actors import UNRECORDED
 from app.model.api_keys import Caller, Scope
-from app.model.changes import BREAKER, CONSOLE, Change, ChangeQuery, ResourceType
+from app.model.changes import Change, ChangeQuery, ResourceType
 from app.replica import Services
 from app.store.changes import is_change_id
 
@@ -36,7 +37,7 @@ def change_query(query: Query) -> ChangeQuery:
     if cursor is not None and not is_change_id(cursor):
         raise Invalid.at("cursor", "must be the X-Next-Cursor of another page")
     return ChangeQuery(
-        actor_id=named if (named := query.text("actor_id")) in (BREAKER, CONSOLE) else query.uuid("actor_id"),
+        actor_id=named if (named := query.text("actor_id")) in UNRECORDED else query.uuid("actor_id"),
         resource_type=None if resource_type is None else ResourceType(resource_type),
         resource_id=query.uuid("resource_id"),
         from_ms=query.time_ms("from"),

@@ -18,6 +18,7 @@ from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
 from app.lint import PolicyWarning
+from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentMessage, DisplayName
@@ -93,7 +94,7 @@ async def create_policy(
     request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
 ) -> Response[WrittenPolicyView]:
     """Create a policy; it applies from the next decision on."""
     strict = is_strict(Query(request, known=(STRICT,)))
@@ -126,8 +127,7 @@ async def create_policy(
         mode=data.mode,
         key=data.key,
         agent_message=data.agent_message,
-        actor_id=caller.key_id,
-        reason=reason,
+        by=by,
     )
     return answer_written(policy, warnings)
 
@@ -169,7 +169,7 @@ async def update_policy(
     request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
     if_match: Handed[Versions],
 ) -> Response[WrittenPolicyView]:
     """Change the given fields of the policy; every later decision applies them."""
@@ -180,14 +180,7 @@ async def update_policy(
     warnings = []
     if data != UpdatePolicy():
         warnings = await accepted_warnings(services, caller, draft, strict=strict)
-    policy = await services.policies.update(
-        caller.workspace_id,
-        known,
-        **asdict(data),
-        if_match=if_match,
-        actor_id=caller.key_id,
-        reason=reason,
-    )
+    policy = await services.policies.update(caller.workspace_id, known, **asdict(data), if_match=if_match, by=by)
     return answer_written(policy, warnings)
 
 
@@ -197,12 +190,12 @@ async def delete_policy(
     request: Request[Any, Any, Any],
     caller: Handed[Caller],
     services: Handed[Services],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
     if_match: Handed[Versions],
 ) -> None:
     """Delete the policy and its quotas."""
     known = await policy_in_path(services, caller, request, policy_id)
-    await services.policies.delete(caller.workspace_id, known, if_match=if_match, actor_id=caller.key_id, reason=reason)
+    await services.policies.delete(caller.workspace_id, known, if_match=if_match, by=by)
     await services.approval_reaper.end_soon(caller.workspace_id)
 
 

@@ -12,7 +12,7 @@ from app.errors import Invalid
 from app.http.agent_references import REFERENCE_RULES, agent_in_path, agent_reference
 from app.http.authentication import requires
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.change_reasons import provide_reason
+from app.http.change_reasons import provide_changed_by
 from app.http.etag import Tags, provide_if_match_tags, version_header
 from app.http.litestar_bodies import BodyDTO
 from app.http.paths import name_in_path
@@ -156,8 +156,7 @@ async def _applied(
         group,
         prune=prune,
         if_match=_wanted_versions(request, data.version),
-        actor_id=caller.key_id,
-        reason=provide_reason(request),
+        by=provide_changed_by(request),
     )
     if any(change.kind == "deleted" for change in done.changes):
         await services.approval_reaper.end_soon(caller.workspace_id)

@@ -15,6 +15,7 @@ from app.http.litestar_bodies import BodyDTO
 from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
 from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
 from app.http.queries import Query
+from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.replica import Services
 from app.store.optimistic import Versions
@@ -55,7 +56,7 @@ async def roll_back(
     caller: Handed[Caller],
     services: Handed[Services],
     if_match: Handed[Versions],
-    reason: Handed[str],
+    by: Handed[ChangedBy],
 ) -> Response[WrittenPolicyView]:
     """Restore the policy as it was at that version, as a new version."""
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
@@ -63,11 +64,6 @@ async def roll_back(
     draft = await services.policy_versions.get(caller.workspace_id, known, data.version)
     warnings = await accepted_warnings(services, caller, draft, strict=strict)
     policy = await services.policy_versions.roll_back(
-        caller.workspace_id,
-        known,
-        data.version,
-        if_match=if_match,
-        actor_id=caller.key_id,
-        reason=reason,
+        caller.workspace_id, known, data.version, if_match=if_match, by=by
     )
     return answer_written(policy, warnings)

@@ -117,7 +117,7 @@ async def create_webhook(
         format=data.format,
         denied=data.denied,
         secret=None if data.secret is UNSET else data.secret,
-        actor_id=caller.key_id,
+        by=caller.actor,
     )
     return await _answer(services, caller, webhook, secret)
 
@@ -158,7 +158,7 @@ async def update_webhook(
         denied=data.denied,
         enabled=data.enabled,
         if_match=if_match,
-        actor_id=caller.key_id,
+        by=caller.actor,
     )
     return await _answer(services, caller, webhook)
 
@@ -168,7 +168,7 @@ async def delete_webhook(
     webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
 ) -> None:
     """Delete the webhook and its waiting events."""
-    await services.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, actor_id=caller.key_id)
+    await services.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, by=caller.actor)
 
 
 @post(
@@ -192,7 +192,7 @@ async def rotate_webhook_secret(
         data.overlap_seconds * 1000,
         None if data.secret is UNSET else data.secret,
         if_match=if_match,
-        actor_id=caller.key_id,
+        by=caller.actor,
     )
     return await _answer(services, caller, webhook, secret)
 

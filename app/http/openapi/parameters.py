@@ -8,10 +8,11 @@ from msgspec import Struct
 from app.http.api.audit_log import DEFAULT_LIMIT
 from app.http.change_reasons import HEADER
 from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
+from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON
 from app.model.agents import CALLED, AgentStatus
 from app.model.approvals import ApprovalStatus
 from app.model.audit import ANY_SHADOW
-from app.model.changes import BREAKER, CONSOLE, MAX_REASON, ResourceType
+from app.model.changes import ResourceType
 from app.model.decisions import Result
 from app.model.exports import Format
 from app.model.policies import PolicyKind
@@ -130,7 +131,7 @@ PAGE = (
 CHANGE_FILTERS = (
     Parameter(
         "actor_id",
-        {"type": "string", "pattern": f"^({BREAKER}|{CONSOLE}|{_UUID})$"},
+        {"type": "string", "pattern": f"^({BREAKER.id}|{COMMAND_LINE.id}|{_UUID})$"},
         "Only changes made with this API key, without one (`console`), or by denial breakers (`breaker`).",
         also="actorId",
     ),

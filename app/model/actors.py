@@ -1,0 +1,46 @@
+"""Who changes something, and why."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class ActorKind(StrEnum):
+    """What an actor is. Only a key has a record, and a change made with it needs that record."""
+
+    KEY = "key"
+    CONSOLE = "console"
+    BREAKER = "breaker"
+
+
+class Actor(Struct, frozen=True):
+    """Who did something, as the trail and the log name them.
+
+    id: of the API key; of an actor without a record, its kind.
+    name: of the key when it authenticated; the scripts read it again.
+    """
+
+    id: str
+    name: str
+    kind: ActorKind
+
+
+COMMAND_LINE = Actor("console", "console", ActorKind.CONSOLE)
+"""A change made with `remit` or by a setting, without a key. Stored as `console`."""
+
+BREAKER = Actor("breaker", "breaker", ActorKind.BREAKER)
+"""A denial breaker, which suspends agents."""
+
+UNRECORDED = {actor.id: actor for actor in (COMMAND_LINE, BREAKER)}
+"""Every actor without a record, by id."""
+
+
+MAX_REASON = 500
+"""Characters."""
+
+
+class ChangedBy(Struct, frozen=True):
+    """Who makes a change, and the reason they give for it, "" if none."""
+
+    actor: Actor
+    reason: str = ""
