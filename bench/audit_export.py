@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 
 from app.audit.log import export
 from app.http.api.audit_export import gzipped
-from app.model.audit import AuditQuery
-from app.model.exports import Format
+from app.model.audit import AuditQuery, Format
 from app.redis_client.client import Client
 from app.redis_client.clients import open_client
 from bench.harness.audit_data import AGENTS, write_both

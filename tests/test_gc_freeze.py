@@ -11,7 +11,8 @@ from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest
 from app.model.policies import Policy
 from app.model.quotas import RateLimit
-from app.model.rules import ApprovalRequired, ParameterConstraint, RateLimited, TimeBased, TimeWindow
+from app.model.rules import ApprovalRequired, ParameterConstraint, RateLimited, TimeBased
+from app.model.time_windows import TimeWindow
 from app.pdp import compile_agent, decide
 
 RULES = (

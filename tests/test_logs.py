@@ -10,6 +10,7 @@ import pytest
 
 from app.logs import REQUEST_ID, JsonLines, TerminalLines, TextLines, decision_noter
 from app.model.agents import Agent
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 
 RAW_KEY = "svc_0123456789abcdef0123456789abcdef"
@@ -153,7 +154,7 @@ def test_a_decisions_line_has_the_agents_alias_or_name_beside_its_id(caplog):
         "2": Agent(id="2", name="m", created_ms=0, updated_ms=0, version=""),
     }
     note = decision_noter("always", lambda workspace_id, called: agents.get(called) if workspace_id == "w" else None)
-    decision = Decision("d", Outcome(Result.ALLOWED, None, None, "reason"), None, 1, 1)
+    decision = Decision("d", Outcome(Result.ALLOWED, None, None, "reason", DecisionCode.ALLOWED), None, 1, 1)
     for called in ("x", "2", "3"):
         note("w", AuthorizeRequest(called, "tool", "authorize", {}, b"{}"), decision, 600)
     shown = [TerminalLines().format(each).split("\x1b[0m  ")[1] for each in caplog.records]

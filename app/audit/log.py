@@ -19,9 +19,9 @@ from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
 from app.fairness.loop_turns import WorkspaceSlots, take_turn
-from app.model.audit import AuditPage, AuditQuery, Backlog, Floor
+from app.model.audit import AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
-from app.model.exports import End, Format, Writer
+from app.model.exports import End, Writer
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms

@@ -6,12 +6,15 @@ from msgspec.structs import replace
 
 from app.model.api_keys import Caller
 from app.model.approvals import DEFAULT_TERMS, ApprovalStatus, ApprovalTerms
-from app.model.decision_codes import NO_APPROVAL_ROOM
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import ApprovalRef, AuthorizeRequest, Decision, Outcome, Result
 from app.model.times import rfc3339
 from app.redis_client.client import Value
 from app.redis_client.replies import number_of, reading
 from app.store.keyspace import Keyspace
+
+_NO_ROOM = "Too many approvals wait for people already"
+"""Exactly as in `commit_decision`."""
 
 
 class ApprovalStep(Struct, frozen=True, kw_only=True):
@@ -113,7 +116,8 @@ def with_approval(
     """The decision, once the script has done the step or found no room for another approval."""
     what, _, ends_ms = became.partition(" ")
     if what == "refused":
-        refused = replace(outcome, result=Result.DENIED, reason=f"{NO_APPROVAL_ROOM}; {outcome.reason}")
+        reason = f"{_NO_ROOM}; {outcome.reason}"
+        refused = replace(outcome, result=Result.DENIED, reason=reason, code=DecisionCode.APPROVALS_FULL)
         return Decision(decision_id, refused, None, latency_us, time_us)
     status = ApprovalStatus.APPROVED if what == "used" else ApprovalStatus.PENDING
     with reading(f"The record of approval {approval.approval_id}"):

@@ -234,7 +234,8 @@ def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, 
 
 def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:
     """The conditions under which people may approve, from the full quotas of a plan."""
-    asked = (agent.escalation(plan.quotas[number - 1].when_full) for number in full)
+    checks = (plan.quotas[number - 1] for number in full)
+    asked = (agent.escalation(check.policy_id, check.when_full.rule) for check in checks)
     return tuple(each for each in asked if each is not None)
 
 

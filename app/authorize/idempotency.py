@@ -6,6 +6,7 @@ from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
+from app.model.logged_codes import code_from
 from app.model.times import rfc3339
 from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.replies import as_record, number_of, reading
@@ -54,12 +55,9 @@ async def _named(runner: ScriptRunner, caller: Caller, approval_id: str, result:
 def _decision_of(record: dict[str, str]) -> Decision:
     """The decision of a stored first answer."""
     index, _, kind = record["rule"].partition(" ")
-    outcome = Outcome(
-        Result(record["result"]),
-        record["policyId"] or None,
-        RuleRef(int(index), kind) if kind else None,
-        record["reason"],
-    )
+    result, reason = Result(record["result"]), record["reason"]
+    rule = RuleRef(int(index), kind) if kind else None
+    outcome = Outcome(result, record["policyId"] or None, rule, reason, code_from(result, kind or None, reason))
     return Decision(
         record["id"],
         outcome,

@@ -7,17 +7,14 @@ from msgspec.structs import replace
 from app.authorize.breaker_part import add_breakers, denials_of
 from app.authorize.commit_arguments import CommitArguments
 from app.authorize.shadow_part import Versions, add_shadow
-from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, Result, SessionRoom
-from app.model.marks import MAX_SESSIONS
+from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, SessionRoom
+from app.model.marks import TOO_MANY_SESSIONS
 from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
 from app.store.keyspace import Keyspace
 
 CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
 """The script's reason if a rule has too many buckets in use."""
-
-MANY_SESSIONS = f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already"
-"""The script's reason if there is no room for the marks of one more session."""
 
 
 def add_quotas(
@@ -82,7 +79,7 @@ def final_outcome(plan: Plan, full: int) -> Outcome:
     if full == 0:
         return plan.outcome
     if full > len(plan.quotas):
-        return Outcome(Result.DENIED, None, None, MANY_SESSIONS)
+        return TOO_MANY_SESSIONS
     outcome = plan.quotas[abs(full) - 1].when_full
     return outcome if full > 0 else replace(outcome, reason=CROWDED)
 

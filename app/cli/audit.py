@@ -16,8 +16,7 @@ from app.cli.output import WholeNumber, counted
 from app.cli.session import print_json, progress_bar, with_services
 from app.cli.verify import verify_log
 from app.errors import AgentNotFound
-from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, decode_entry
-from app.model.exports import Format
+from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, Format, decode_entry
 
 if TYPE_CHECKING:
     from app.replica import Services

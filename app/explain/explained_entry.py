@@ -7,7 +7,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from app.model.agents import Agent
-from app.model.decision_codes import code_of
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.explanations import Part, PastExplanation, PolicyPart, RulePart
 from app.model.policies import Policy
@@ -49,7 +48,7 @@ def past_explanation(
     known = {place: call.reason if place == decider else None for place in in_doubt}
     request = _request_of(call, parameters, context)
     traced = trace(compiled, policies, request, call.time_ms * _US_PER_MS, call.key_id, known)
-    outcome = Outcome(Result(call.result or ""), call.policy_id, call.rule, call.reason)
+    outcome = Outcome(Result(call.result or ""), call.policy_id, call.rule, call.reason, call.code)
     sure = _agrees(traced, outcome, decider) and not any(
         circumstances_read_hidden(concerned[place].rule, hidden) for place in in_doubt
     )
@@ -62,7 +61,7 @@ def past_explanation(
         policy_name=next((policy.name for policy in policies if policy.id == call.policy_id), None),
         rule=call.rule,
         reason=call.reason,
-        code=code_of(outcome),
+        code=outcome.code,
         at=call.timestamp,
         agent=explained_agent(agent),
         policies=[judge.policy(part) for part in parts],

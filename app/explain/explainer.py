@@ -16,7 +16,7 @@ from app.explain.rule_states import read_rule_states
 from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.api_keys import Caller
-from app.model.decision_codes import code_of, next_action
+from app.model.decision_codes import next_action
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, ShadowOutcome
 from app.model.drafts import stored_id
 from app.model.explanations import Explanation, ShadowExplanation
@@ -84,7 +84,6 @@ class Explainer:
         decision, outcome = judged.decision, judged.decision.outcome
         rule_states = await read_rule_states(self._client, caller.workspace_id, request.agent_id, judged.traced, at_us)
         names = {each.policy.id: each.policy.name for each in judged.traced.policies}
-        code = code_of(outcome)
         # Rounded up, as authorize does.
         retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
         return Explanation(
@@ -94,8 +93,8 @@ class Explainer:
             policy_name=names.get(outcome.policy_id or ""),
             rule=outcome.rule,
             reason=outcome.reason,
-            code=code,
-            next_action=next_action(code, waiting_helps=retry_ms is not None),
+            code=outcome.code,
+            next_action=next_action(outcome.code, waiting_helps=retry_ms is not None),
             retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
             at=rfc3339(decision.time_us // 1000),
             agent=explained_agent(judged.governed.agent),

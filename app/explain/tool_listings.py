@@ -11,13 +11,13 @@ from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.explain.rule_states import Level, level_shown, read_levels
 from app.fairness.thread_pool import FairThreadPool
-from app.model.decision_codes import DEFAULT_DENY
 from app.model.decisions import Quota, Result, Tokens
 from app.model.explanations import ExplainedAgent
 from app.model.rules import Effect
 from app.model.times import rfc3339
 from app.model.tool_access import AgentTools, ToolAccess, ToolCondition, ToolStatus
 from app.pdp import CompiledAgent
+from app.pdp.compiled import NOTHING_MATCHES
 from app.pdp.constraints import IsSecret
 from app.pdp.explained import explained_agent
 from app.pdp.rule_reach import FAIL, PASS, Reach
@@ -145,7 +145,7 @@ def _judge_all(
     levels: Levels,
 ) -> dict[Likeness, ToolAccess]:
     """The result of calls, for each group of alike tools."""
-    if not held.compiled.active:
+    if held.compiled.refusal is not None:
         reason = held.compiled.refusal.outcome.reason
         return dict.fromkeys(alike, _access(ToolStatus.DENIED, reason, [], parameters=False, is_exact=True))
 
@@ -164,7 +164,8 @@ def _judged(rules: ToolRules, tool: str, possible: Possible, levels: Levels) -> 
     conditions = [_condition(each, rules.agent.id, tool, levels) for each in shown]
     reason = None
     if status is ToolStatus.DENIED:
-        reason = next((f"{each.policy_name}: {each.text}" for each in conditions if each.holds is False), DEFAULT_DENY)
+        failed = (f"{each.policy_name}: {each.text}" for each in conditions if each.holds is False)
+        reason = next(failed, NOTHING_MATCHES.outcome.reason)
     return _access(
         status,
         reason,

@@ -5,7 +5,7 @@ from itertools import product
 
 from msgspec import UNSET
 
-from app.model.rules import TimeWindow
+from app.model.time_windows import TimeWindow
 from app.pdp.time_windows import compile_time_window
 
 _YEAR = 2027

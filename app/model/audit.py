@@ -1,5 +1,6 @@
 """The audit log: one entry per decision, and the queries over it."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -9,6 +10,13 @@ from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 
 ANY_SHADOW = "any"
+
+
+class Format(StrEnum):
+    """The formats of an exported file."""
+
+    NDJSON = "ndjson"
+    CSV = "csv"
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from app.model.decision_codes import DecisionCode
 from app.model.fields import Count, Timestamp, Uuid
 
 FOREVER_US = 1 << 53
@@ -71,12 +72,16 @@ class RuleRef(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """A result and who gave it. `policy_id` and `rule` are None for a default deny or an inactive agent."""
+    """A result, who gave it, and why: `reason` for people, `code` for programs.
+
+    policy_id, rule: None for a default deny or an inactive agent.
+    """
 
     result: Result
     policy_id: str | None
     rule: RuleRef | None
     reason: str
+    code: DecisionCode
 
 
 class Quota(Struct, frozen=True):

@@ -3,13 +3,12 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 
 import msgspec
 from msgspec import Struct, UnsetType
 
-from app.model.audit import AuditEntry, decode_entry
-from app.model.decision_codes import code_from
+from app.model.audit import AuditEntry, Format, decode_entry
+from app.model.logged_codes import code_from
 
 COLUMNS = (
     "id",
@@ -38,13 +37,6 @@ COLUMNS = (
 
 END = "#end"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
-
-class Format(StrEnum):
-    """The formats of a file."""
-
-    NDJSON = "ndjson"
-    CSV = "csv"
 
 
 class End(Struct, frozen=True, rename="camel"):

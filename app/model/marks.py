@@ -8,13 +8,23 @@ Patterns named by shadow policies have separate, soft marks: a call without room
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
-from app.model.decisions import Mark
+from app.model.decision_codes import DecisionCode
+from app.model.decisions import Mark, Outcome, Result
 from app.model.policies import Policy, PolicyMode
 from app.model.rules import PolicyRule, Sequenced
 from app.model.sequences import CallSequence
 
 MAX_SESSIONS = 1_000
 """The most sessions in which an agent can have live marks of one pattern."""
+
+TOO_MANY_SESSIONS = Outcome(
+    Result.DENIED,
+    None,
+    None,
+    f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already",
+    DecisionCode.SEQUENCE_FORBIDDEN,
+)
+"""If there is no room for the marks of one more session; the reason exactly as in `commit_decision`."""
 
 MAX_SHARED_MARKS = 1_000
 """The most pairs of pattern and look-back time that the workspace's rules can name in `forbiddenAfter`: every agent's

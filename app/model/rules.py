@@ -3,19 +3,19 @@
 Invalid rules cannot be constructed, so any rule can be evaluated.
 """
 
-import zoneinfo
 from collections.abc import Iterator
 from enum import StrEnum
-from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approvals import ApprovalTerms
 from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
+from app.model.decision_codes import DecisionCode
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
 from app.model.sequences import CallSequence, ToolPattern, require_patterns
 from app.model.text import FieldError
+from app.model.time_windows import TimeWindow
 from app.schemas.json_schema import SchemaError, compile_schema
 
 MAX_RULES = 50
@@ -30,11 +30,6 @@ def compiles_much(rules: str) -> bool:
     Many patterns do, and any schema may: one of 500 bytes has taken 9 ms, one of 42 KB 160 ms.
     """
     return rules.count('"regex"') > MANY_PATTERNS or '"parameter_schema"' in rules
-
-
-_ZONE_NAME = "^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$"
-Hour = Annotated[int, Meta(ge=0, le=23)]
-Day = Annotated[int, Meta(ge=0, le=7)]
 
 
 class Effect(StrEnum):
@@ -60,6 +55,9 @@ class Rule(
     approval: What the rule asks of people if it escalates.
     """
 
+    code: ClassVar[DecisionCode]
+    """Of a decision that the rule denies."""
+
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
     when: Circumstances | UnsetType = UNSET
     unless: Circumstances | UnsetType = UNSET
@@ -82,13 +80,19 @@ class Rule(
 class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
     """Passes for the tools it covers and fails (deny) for every other."""
 
+    code: ClassVar[DecisionCode] = DecisionCode.NOT_ALLOWLISTED
+
 
 class ToolDenylist(Rule, frozen=True, tag="tool_denylist"):
     """Fails (deny) for the tools it covers and abstains for every other."""
 
+    code: ClassVar[DecisionCode] = DecisionCode.TOOL_DENIED
+
 
 class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
     """Fails (escalate) for the tools it covers and abstains for every other."""
+
+    code: ClassVar[DecisionCode] = DecisionCode.APPROVAL_REQUIRED
 
     @property
     def escalates(self) -> bool:
@@ -107,6 +111,8 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     effect: What a failure asks for; `deny` if left out.
     """
 
+    code: ClassVar[DecisionCode] = DecisionCode.PARAMETER_INVALID
+
     parameters: Constraints | UnsetType = UNSET
     context: Constraints | UnsetType = UNSET
     effect: Effect | UnsetType = UNSET
@@ -123,6 +129,8 @@ class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
     checked.
     effect: What a failure asks for; `deny` if left out.
     """
+
+    code: ClassVar[DecisionCode] = DecisionCode.SCHEMA_INVALID
 
     schema: dict[str, Any]
     effect: Effect | UnsetType = UNSET
@@ -142,6 +150,8 @@ class RateLimited(Rule, frozen=True, tag="rate_limit"):
     effect: What a failure asks for; `deny` if left out.
     """
 
+    code: ClassVar[DecisionCode] = DecisionCode.QUOTA_FULL
+
     rate_limit: RateLimit
     effect: Effect | UnsetType = UNSET
 
@@ -152,6 +162,8 @@ class Budgeted(Rule, frozen=True, tag="budget"):
     budget: How much of which parameter in which span.
     effect: What a failure asks for; `deny` if left out.
     """
+
+    code: ClassVar[DecisionCode] = DecisionCode.BUDGET_SPENT
 
     budget: Budget
     effect: Effect | UnsetType = UNSET
@@ -166,29 +178,10 @@ class Sequenced(Rule, frozen=True, tag="sequence"):
     effect: What a failure asks for; `deny` if left out.
     """
 
+    code: ClassVar[DecisionCode] = DecisionCode.SEQUENCE_FORBIDDEN
+
     sequence: CallSequence
     effect: Effect | UnsetType = UNSET
-
-
-class TimeWindow(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Hours and days in a zone; a list that is left out does not restrict.
-
-    allowed_hours: Hours of the day, 0 to 23: hour h is h:00:00 to h:59:59 local time.
-    allowed_days: Days of the week: 1 is Monday, 0 and 7 are Sunday.
-    timezone: IANA time zone; UTC if left out.
-    """
-
-    allowed_hours: Annotated[list[Hour], Meta(min_length=1, max_length=24)] | UnsetType = UNSET
-    allowed_days: Annotated[list[Day], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
-    timezone: (
-        Annotated[str, Meta(extra_json_schema={"format": "iana-time-zone", "pattern": _ZONE_NAME})] | UnsetType
-    ) = UNSET
-
-    def __post_init__(self) -> None:
-        if self.allowed_hours is UNSET and self.allowed_days is UNSET:
-            raise FieldError("allowedHours", "give allowedHours, allowedDays or both")
-        if self.timezone is not UNSET and self.timezone not in _zones():
-            raise FieldError("timezone", f'"{self.timezone[:64]}" is not an IANA time zone such as Europe/Paris')
 
 
 class TimeBased(Rule, frozen=True, tag="time_based"):
@@ -197,6 +190,8 @@ class TimeBased(Rule, frozen=True, tag="time_based"):
     time_window: When calls pass.
     effect: What a failure asks for; `deny` if left out.
     """
+
+    code: ClassVar[DecisionCode] = DecisionCode.OUTSIDE_HOURS
 
     time_window: TimeWindow
     effect: Effect | UnsetType = UNSET
@@ -209,6 +204,8 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
 
     denial_breaker: How many denials in which span, and what then.
     """
+
+    code: ClassVar[DecisionCode] = DecisionCode.APPROVAL_REQUIRED
 
     denial_breaker: DenialBreaker
 
@@ -247,8 +244,3 @@ def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:
     for where, holder in (("", own), ("when", rule.when), ("unless", rule.unless)):
         if not isinstance(holder, UnsetType):
             yield from ((where, *each) for each in named_constraints(holder.parameters, holder.context))
-
-
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(zoneinfo.available_timezones())

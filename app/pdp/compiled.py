@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
-from app.model.decision_codes import AGENT_IS, DEFAULT_DENY
-from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Plan, Quota, Result, ShadowPlan
+from app.model.decision_codes import DecisionCode
+from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Plan, Quota, Result, RuleRef, ShadowPlan
 from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.policies import Policy, PolicyKind, evaluation_order
@@ -65,6 +65,7 @@ _ViewName = str | tuple[str, tuple[Verdict, ...]]
 class CompiledAgent:
     """An agent and the policies that govern it, compiled.
 
+    refusal: the plan for every call of an agent that is not active; None if it is.
     combined: the same with its shadow policies treated as enforced; None if it has none.
     shadow: in such a combined agent, which of its policies are shadow policies; otherwise None.
     """
@@ -78,16 +79,13 @@ class CompiledAgent:
         shadow: ShadowPolicies | None = None,
     ) -> None:
         self.agent = agent
-        self.active = agent.status is AgentStatus.ACTIVE
-        self.refusal = Plan(Outcome(Result.DENIED, None, None, f"{AGENT_IS}{agent.status}"))
+        self.refusal = None if agent.status is AgentStatus.ACTIVE else INACTIVE[agent.status]
         self.agent_messages = {each.id: each.agent_message for each in policies if each.agent_message is not None}
-        enabled = [
+        asked = (each for each in policies if (each.decides if shadow is None else each.enabled))
+        self._enabled = enabled = [
             CompiledPolicy(policy, compile_rules(policy, is_secret, agent.active_since))
-            for policy in evaluation_order(
-                each for each in policies if (each.decides if shadow is None else each.enabled)
-            )
+            for policy in evaluation_order(asked)
         ]
-        self._enabled = enabled
         self.versions = {policy.id: policy.version for policy in policies}
         self.policy_ids = frozenset(self.versions)
         grants = [each for each in enabled if each.policy.kind is PolicyKind.GRANT]
@@ -146,11 +144,9 @@ class CompiledAgent:
         rules = (rule for each in self._guardrails for rule in each.rules)
         return tuple(rule.breaker for rule in rules if rule.breaker is not None and covers(rule.rule.tools, tool))
 
-    def escalation(self, outcome: Outcome) -> Escalation | None:
-        """The approval that the rule behind this outcome asks for; None if it asks for none."""
-        if outcome.rule is None or outcome.policy_id is None or outcome.result is not Result.ESCALATED:
-            return None
-        return self._escalations.get((outcome.policy_id, outcome.rule.index))
+    def escalation(self, policy_id: str, rule: RuleRef | None) -> Escalation | None:
+        """The approval that this rule asks for if it fails; None if it asks for none."""
+        return None if rule is None else self._escalations.get((policy_id, rule.index))
 
     @property
     def compiled_policies(self) -> Iterator[tuple[Policy, Sequence[CompiledRule]]]:
@@ -244,7 +240,13 @@ class CompiledAgent:
         return ToolView((), False, nothing, shadowed=shadowed)
 
 
-NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, DEFAULT_DENY))
+_NO_POLICY = "No policy matches this call: default deny"
+NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, _NO_POLICY, DecisionCode.DEFAULT_DENY))
+INACTIVE = {
+    status: Plan(Outcome(Result.DENIED, None, None, f"Agent is {status}", DecisionCode(f"agent_{status}")))
+    for status in (AgentStatus.SUSPENDED, AgentStatus.REVOKED)
+}
+"""The plan for every call of an agent that is not active."""
 
 
 def compile_agent(

@@ -6,6 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.model.constraints import named_constraints
 from app.model.counting import quota_fingerprints
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
 from app.model.marks import soft
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
@@ -38,7 +39,7 @@ _RESULT_OF = {Effect.DENY: Result.DENIED, Effect.ESCALATE: Result.ESCALATED}
 class Condition(Struct, frozen=True):
     """A rule that covers the tool and is not a quota.
 
-    when_failed: the result if it fails.
+    when_failed, code: the result if it fails, and the code of that if it denies.
     failure: the reason if it always fails; None if that depends on the call.
     checks, time: what it depends on; a condition without any always passes.
     cost: the worst-case cost of evaluating it.
@@ -46,6 +47,7 @@ class Condition(Struct, frozen=True):
 
     ref: RuleRef
     when_failed: Result
+    code: DecisionCode
     failure: str | None = None
     checks: tuple[Check, ...] = ()
     time: TimeCheck | None = None
@@ -115,23 +117,25 @@ def _compile_rule(
                 compile_constraint(name, constraint, secret=is_secret(name), of=of, is_secret=is_secret)
                 for of, name, constraint in named
             )
-            condition = Condition(ref, when_failed, checks=checks, cost=cost_of(named, when_failed))
+            condition = Condition(ref, when_failed, rule.code, checks=checks, cost=cost_of(named, when_failed))
         case ParameterSchema():
             schema = compile_schema(rule.schema)
-            condition = Condition(ref, when_failed, checks=(schema_check(schema),), cost=cost_of_schema(schema))
+            condition = Condition(
+                ref, when_failed, rule.code, checks=(schema_check(schema),), cost=cost_of_schema(schema)
+            )
         case TimeBased():
-            condition = Condition(ref, when_failed, time=compile_time_window(rule.time_window))
+            condition = Condition(ref, when_failed, rule.code, time=compile_time_window(rule.time_window))
         case RateLimited() | Budgeted():
             quota = _quota(policy, rule, ref, fingerprint or "", when_failed)
             quotas = (quota,)
             if isinstance(quota, VaryingQuota):
-                condition = Condition(ref, when_failed, checks=(quota.failed,))
+                condition = Condition(ref, when_failed, DecisionCode.PARAMETER_INVALID, checks=(quota.failed,))
         case Sequenced():
             spelled = soft if policy.mode is PolicyMode.SHADOW else str
-            quotas = session_checks(policy.id, rule.sequence, Outcome(when_failed, policy.id, ref, ""), spelled)
-            condition = Condition(ref, when_failed, checks=(no_session,))
+            quotas = session_checks(policy.id, rule.sequence, _failure(rule, when_failed, policy.id, ref, ""), spelled)
+            condition = Condition(ref, when_failed, rule.code, checks=(no_session,))
         case DenialCounted():
-            full = Outcome(when_failed, policy.id, ref, rule.denial_breaker.reached)
+            full = _failure(rule, when_failed, policy.id, ref, rule.denial_breaker.reached)
             breaker = _denial_count(rule.denial_breaker, full, fingerprint or "", active_since)
             quotas = () if breaker.suspends else (breaker,)
         case _:
@@ -150,10 +154,16 @@ def _quota(
         most, spent = limit.max_micros, f'Budget spent: {limit.max} of "{limit.parameter}" in {limit.window_seconds} s'
     else:
         most, spent = limit.max_calls, f"Rate limit reached: {_calls(limit.max_calls)} in {limit.window_seconds} s"
-    when_full = Outcome(when_failed, policy.id, ref, spent)
+    when_full = _failure(rule, when_failed, policy.id, ref, spent)
     window_us = limit.window_seconds * 1_000_000
     held = Quota(policy.id, fingerprint, most, window_us, when_full, refundable=limit.refundable is True)
     return varying_quota(held, limit)
+
+
+def _failure(rule: PolicyRule, result: Result, policy_id: str, ref: RuleRef, reason: str) -> Outcome:
+    """The outcome of a rule that fails. One that escalates asks for a person, whatever its type."""
+    code = rule.code if result is Result.DENIED else DecisionCode.APPROVAL_REQUIRED
+    return Outcome(result, policy_id, ref, reason, code)
 
 
 def _denial_count(breaker: DenialBreaker, when_full: Outcome, fingerprint: str, active_since: int) -> DenialCount:

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.pdp.compiled import CompiledAgent, ToolView
 from app.pdp.policy_views import PolicyView
@@ -18,10 +19,7 @@ class Judged(Protocol):
     """The part of a compiled agent that `decide` uses."""
 
     @property
-    def active(self) -> bool: ...
-
-    @property
-    def refusal(self) -> Plan: ...
+    def refusal(self) -> Plan | None: ...
 
     @property
     def combined(self) -> CompiledAgent | None: ...
@@ -39,7 +37,7 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
     the first evaluated policy that gave the result is named. Quotas are in the order in which a full one decides. The
     effect of shadow policies is attached.
     """
-    if not agent.active:
+    if agent.refusal is not None:
         return agent.refusal
     view = agent.view_of(request)
     minute = now_us // MINUTE_US
@@ -83,7 +81,8 @@ def failure_of(asked: tuple[PolicyView, ...], request: AuthorizeRequest, minute:
             if reason is None:
                 continue
             if condition.when_failed is Result.DENIED:
-                return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason), place
+                return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason, condition.code), place
             if escalated is None:
-                escalated = Outcome(Result.ESCALATED, policy.policy_id, condition.ref, reason), place
+                code = DecisionCode.APPROVAL_REQUIRED
+                escalated = Outcome(Result.ESCALATED, policy.policy_id, condition.ref, reason, code), place
     return escalated

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, HistoryCheck, Outcome, Plan, Result
 from app.model.escalations import Escalation
 from app.pdp.compiled import CompiledAgent
@@ -27,7 +28,7 @@ def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) ->
     """The escalation of every rule that asks a person about this call, whatever its quotas hold, without duplicates."""
     minute, context = now_us // MINUTE_US, request.context or NOTHING
     asked = [
-        agent.escalation(Outcome(Result.ESCALATED, policy.policy_id, condition.ref, ""))
+        agent.escalation(policy.policy_id, condition.ref)
         for policy in agent.view_of(request).asked
         for condition in policy.conditions
         if condition.when_failed is Result.ESCALATED
@@ -51,7 +52,7 @@ def approved_plan(
     key_id: the API key that asks.
     """
     view = agent.view_of(request)
-    outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, reason)
+    outcome = Outcome(Result.ALLOWED, plan.outcome.policy_id, plan.outcome.rule, reason, DecisionCode.ALLOWED)
     quotas = settled_quotas(open_quotas(view.asked, Result.ALLOWED, 0), request, key_id)
     approved = replace(plan, outcome=outcome, quotas=_left(agent, quotas, covered), shadow=None)
     approved = with_marks(approved, view.marks, request)
@@ -82,7 +83,7 @@ def _without_covered(agent: CompiledAgent, policy: PolicyView, covered: Collecti
     """The policy without the conditions whose failure people have approved."""
 
     def is_open(condition: Condition) -> bool:
-        asked = agent.escalation(Outcome(condition.when_failed, policy.policy_id, condition.ref, ""))
+        asked = agent.escalation(policy.policy_id, condition.ref)
         return asked is None or asked.fingerprint not in covered
 
     return replace(policy, conditions=tuple(filter(is_open, policy.conditions)))
@@ -95,7 +96,7 @@ def _left(agent: CompiledAgent, quotas: Iterable[Check], covered: Collection[str
 
 def _past(agent: CompiledAgent, quota: Check, covered: Collection[str]) -> Check | None:
     """The check that is left for the store once people have approved; None = none is, and nothing is taken."""
-    asked = agent.escalation(quota.when_full)
+    asked = agent.escalation(quota.policy_id, quota.when_full.rule)
     if asked is None or asked.fingerprint not in covered:
         return quota
     if isinstance(quota, HistoryCheck | DenialCount):

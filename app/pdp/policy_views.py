@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.policies import Policy
 from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
@@ -57,26 +58,28 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
     if not present:
         return None
     first = min(present, key=lambda ref: ref.index)
-    allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows {_quoted(tool)}')
+    allowed = Outcome(
+        Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows {_quoted(tool)}', DecisionCode.ALLOWED
+    )
     return PolicyView(policy.id, tuple(conditions), quotas, allowed)
 
 
 def _condition(compiled: CompiledRule, policy: Policy, tool: str, verdict: Verdict) -> Condition | None:
     """What the rule demands of a call of `tool`; None if it abstains, or is a quota that only needs room."""
     if verdict is not True:
-        return Condition(compiled.ref, compiled.when_failed, str(verdict))
+        return Condition(compiled.ref, compiled.when_failed, DecisionCode.PARAMETER_INVALID, str(verdict))
     covered = covers(compiled.rule.tools, tool)
     name = f'policy "{policy.name}"'
     match compiled.rule:
         case ToolAllowlist():
             failure = None if covered else f"{_quoted(tool)} is not on the allowlist of {name}"
-            return Condition(compiled.ref, Result.DENIED, failure)
+            return Condition(compiled.ref, Result.DENIED, compiled.rule.code, failure)
         case ToolDenylist():
             failure = f"{_quoted(tool)} is on the denylist of {name}"
-            return Condition(compiled.ref, Result.DENIED, failure) if covered else None
+            return Condition(compiled.ref, Result.DENIED, compiled.rule.code, failure) if covered else None
         case ApprovalRequired():
             failure = f"{_quoted(tool)} needs a person's approval under {name}"
-            return Condition(compiled.ref, Result.ESCALATED, failure) if covered else None
+            return Condition(compiled.ref, Result.ESCALATED, compiled.rule.code, failure) if covered else None
         case _:
             return compiled.condition if covered else None
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import UNSET
 
-from app.model.rules import TimeWindow
+from app.model.time_windows import TimeWindow
 
 MINUTE_US = 60_000_000
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")

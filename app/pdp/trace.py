@@ -80,7 +80,7 @@ class _NotingAgent:
     def __init__(self, agent: CompiledAgent, known: Mapping[Place, str | None]) -> None:
         self._agent = agent
         self._known = known
-        self.active, self.refusal, self.combined = agent.active, agent.refusal, agent.combined
+        self.refusal, self.combined = agent.refusal, agent.combined
         self.said: dict[Place, str | None] = {}
         self.asked: tuple[PolicyView, ...] = ()
 
@@ -131,7 +131,7 @@ class _Judge:
     def __init__(
         self, agent: CompiledAgent, noting: _NotingAgent, plan: Plan, request: AuthorizeRequest, key_id: str
     ) -> None:
-        self._active = agent.active
+        self._active = agent.refusal is None
         self._noting = noting
         self._request = request
         self._asked = {view.policy_id: view for view in noting.asked}

@@ -11,8 +11,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from app.canonical.value_paths import EACH
 from app.model.constraints import Constraint
 from app.model.counting import limit_of
-from app.model.decision_codes import AGENT_IS
-from app.model.decisions import RuleRef, ShadowOutcome
+from app.model.decision_codes import DecisionCode
+from app.model.decisions import Result, RuleRef, ShadowOutcome
+from app.model.logged_codes import code_from
 from app.model.quotas import Budget
 from app.model.rules import ParameterSchema, PolicyRule, Sequenced, constraints_of
 from app.model.times import parse_time_ms
@@ -53,9 +54,14 @@ class LoggedCall(Struct, rename="camel"):
         return _minute_ms(text[:_TO_THE_MINUTE]) + int(text[17:19]) * 1000 + int(text[20:23])
 
     @property
+    def code(self) -> DecisionCode:
+        """Why it was decided this way. Raises ValueError if the line records no decision."""
+        return code_from(Result(self.result or ""), None if self.rule is None else self.rule.type, self.reason)
+
+    @property
     def was_inactive(self) -> bool:
         """Whether the call was denied because its agent was not active."""
-        return self.policy_id is None and self.reason.startswith(AGENT_IS)
+        return self.code in (DecisionCode.AGENT_SUSPENDED, DecisionCode.AGENT_REVOKED)
 
 
 decode_call = msgspec.json.Decoder(LoggedCall).decode

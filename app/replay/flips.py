@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from app.model.decision_codes import NO_APPROVAL_ROOM
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result, RuleRef
 from app.model.replays import NEW, Decider, Flip, FlipSample, ReplayReport
 from app.replay.calls import LoggedCall
@@ -38,9 +38,8 @@ class Recorded(Struct, frozen=True):
 
         A denial only because there was no room for an approval counts as escalated.
         """
-        result = Result(call.result or "")
-        if result is Result.DENIED and call.reason.startswith(NO_APPROVAL_ROOM):
-            result = Result.ESCALATED
+        had_no_room = call.code is DecisionCode.APPROVALS_FULL
+        result = Result.ESCALATED if had_no_room else Result(call.result or "")
         return cls(result, call.policy_id, call.rule, call.reason)
 
 

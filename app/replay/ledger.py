@@ -2,21 +2,16 @@
 
 from collections.abc import Collection, Iterable
 
-from app.model.decision_codes import AGENT_IS
+from app.model.agents import AgentStatus
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Quota, Result
-from app.model.marks import MAX_SESSIONS
+from app.model.marks import TOO_MANY_SESSIONS
+from app.pdp.compiled import INACTIVE
 from app.replay.buckets import Buckets
 from app.replay.denials import Denials
 from app.replay.seen_call import SeenCall
 from app.replay.sessions import Sessions
 from app.replay.spans import Limit, Room, Timeline
-
-_TOO_MANY = Outcome(
-    Result.DENIED, None, None, f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already"
-)
-
-
-_SUSPENDED = Outcome(Result.DENIED, None, None, f"{AGENT_IS}suspended")
 
 
 class Ledger:
@@ -32,7 +27,7 @@ class Ledger:
         outcomes = []
         standing = self.denials.standing(agent_id)
         if standing is not Room.YES:
-            outcomes.append(_SUSPENDED)
+            outcomes.append(INACTIVE[AgentStatus.SUSPENDED].outcome)
             if standing is not Room.UNKNOWN:
                 return outcomes
         for quota in found.plan.quotas:
@@ -60,7 +55,7 @@ class Ledger:
                 outcomes.append(quota.when_full)
                 if room is not Room.UNKNOWN:
                     return outcomes, asked
-        allowed = Outcome(Result.ALLOWED, outcome.policy_id, outcome.rule, reason)
+        allowed = Outcome(Result.ALLOWED, outcome.policy_id, outcome.rule, reason, DecisionCode.ALLOWED)
         return self._with_marks(found, agent_id, [*outcomes, allowed]), asked
 
     def take(
@@ -112,5 +107,5 @@ class Ledger:
             return outcomes
         room = self.sessions.crowded(found.session, found.marks, agent_id)
         if room is Room.NO:
-            return [*outcomes[:-1], _TOO_MANY]
-        return outcomes if room is Room.YES else [*outcomes[:-1], _TOO_MANY, outcomes[-1]]
+            return [*outcomes[:-1], TOO_MANY_SESSIONS]
+        return outcomes if room is Room.YES else [*outcomes[:-1], TOO_MANY_SESSIONS, outcomes[-1]]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from app.model.decision_codes import NO_APPROVAL_ROOM
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.marks import shared_marks
 from app.model.policies import Policy, off_in_shadow
@@ -241,7 +241,7 @@ class Replay:
 
     def _deny(self, entry: _Entry, found: SeenCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
         """Count the call in breakers if it is denied, or may be; also if there is no room for an approval."""
-        had_no_room = entry.call.reason.startswith(NO_APPROVAL_ROOM) and outcomes[-1].result is Result.ESCALATED
+        had_no_room = entry.call.code is DecisionCode.APPROVALS_FULL and outcomes[-1].result is Result.ESCALATED
         if had_no_room or any(each.result is Result.DENIED for each in outcomes):
             self._ledger.deny(found, entry.call.agent_id, certain=certain and not had_no_room)
             self.findings.report.trips = self._ledger.denials.trips

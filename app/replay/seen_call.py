@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
 from app.pdp import decide
 from app.pdp.compiled_rules import CompiledRule
@@ -22,7 +23,7 @@ from app.replay.calls import (
 )
 from app.replay.sides import Side
 
-_NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, ""))
+_NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, "", DecisionCode.ALLOWED))
 
 
 class SeenCall:
@@ -119,8 +120,8 @@ class SeenCall:
                         continue
                     reason = condition.failed(self.request.parameters, self.request.context or {}, minute)
                     if reason is not None:
-                        return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason)
-        return Outcome(Result.ESCALATED, None, None, "")
+                        return Outcome(Result.DENIED, policy.policy_id, condition.ref, reason, condition.code)
+        return Outcome(Result.ESCALATED, None, None, "", DecisionCode.APPROVAL_REQUIRED)
 
 
 def _limit_of(quota: Quota) -> tuple[str, str]:

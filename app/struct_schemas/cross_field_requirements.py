@@ -16,11 +16,11 @@ from app.model.rules import (
     RateLimited,
     Sequenced,
     TimeBased,
-    TimeWindow,
     ToolAllowlist,
     ToolDenylist,
 )
 from app.model.sequences import CallSequence
+from app.model.time_windows import TimeWindow
 
 _MAY_ESCALATE = (ParameterSchema, RateLimited, Budgeted, Sequenced, TimeBased)
 _NEVER_ESCALATE = (ToolAllowlist, ToolDenylist)

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from app.fairness.loop_turns import take_turn
-from app.model.decision_codes import code_from
 from app.model.decisions import Result, RuleRef
+from app.model.logged_codes import code_from
 
 _STEP_ENTRIES = 64
 """How many lines are processed in one step; this many take half a millisecond."""

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.model.decision_codes import DecisionCode, NextAction, code_of, next_action
+from app.model.decision_codes import DecisionCode, NextAction, next_action
 from app.model.decisions import ApprovalRef, Decision, Outcome, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
 from app.model.times import rfc3339
@@ -54,7 +54,6 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     def of(cls, decision: Decision) -> "DecisionView":
         outcome = decision.outcome
         # Rounded up, so a client that waits this long is not refused again.
-        code = code_of(outcome)
         retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
         return cls(
             id=decision.id,
@@ -63,8 +62,8 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
             policy_id=outcome.policy_id,
             rule=outcome.rule,
             reason=outcome.reason,
-            code=code,
-            next_action=next_action(code, waiting_helps=retry_ms is not None),
+            code=outcome.code,
+            next_action=next_action(outcome.code, waiting_helps=retry_ms is not None),
             retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
             latency_ms=decision.latency_us / 1000,
             timestamp=rfc3339(decision.time_us // 1000),

@@ -11,9 +11,8 @@ from app.audit.index import name_of
 from app.audit.log import AuditLog, export
 from app.audit.sealer import Sealer
 from app.errors import AuditLogDamaged
-from app.model.audit import AuditQuery
+from app.model.audit import AuditQuery, Format
 from app.model.decisions import Result
-from app.model.exports import Format
 
 pytestmark = pytest.mark.slow
 

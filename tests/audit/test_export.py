@@ -12,9 +12,9 @@ from app.audit import scan as audit_scan
 from app.audit.log import AuditLog, export
 from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
-from app.model.audit import AuditEntry, AuditQuery
+from app.model.audit import AuditEntry, AuditQuery, Format
 from app.model.decisions import Result
-from app.model.exports import COLUMNS, Format, escaped_cell
+from app.model.exports import COLUMNS, escaped_cell
 from app.views.audit_entries import with_code
 
 

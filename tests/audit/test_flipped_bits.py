@@ -9,8 +9,7 @@ from profiles import examples
 from app.audit.log import AuditLog, export
 from app.audit.sealer import Sealer
 from app.errors import AuditLogDamaged
-from app.model.audit import AuditQuery
-from app.model.exports import Format
+from app.model.audit import AuditQuery, Format
 
 FLIPS = examples(120)
 FIELDS = ("frames", "digests", "sha256", "previous")

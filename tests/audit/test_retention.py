@@ -15,10 +15,9 @@ from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.background.jobs import background_jobs
 from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
-from app.model.audit import AuditQuery, Floor
+from app.model.audit import AuditQuery, Floor, Format
 from app.model.checkpoints import Fault
 from app.model.decisions import Result
-from app.model.exports import Format
 from app.redis_client.scripts import DROP_SEGMENT
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES

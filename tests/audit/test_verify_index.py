@@ -11,9 +11,8 @@ from app.audit.log import AuditLog, export
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
-from app.model.audit import AuditQuery
+from app.model.audit import AuditQuery, Format
 from app.model.checkpoints import Fault
-from app.model.exports import Format
 
 RESULTS = ["allowed", "allowed", "denied"]
 

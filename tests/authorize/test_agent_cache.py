@@ -11,6 +11,7 @@ from app.authorize.agent_cache import AgentCache
 from app.errors import AgentNotFound, StoreUnavailable
 from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Plan, Result, Tokens
 from app.model.policies import Policy
 from app.model.rules import ToolAllowlist
@@ -288,7 +289,9 @@ async def test_what_leaves_the_cache_is_freed_at_once(shelf, how):
     gc.disable()
     try:
         entry = await cache.load(W, "a")
-        entry.keep_call("t", "k", Plan(Outcome(Result.DENIED, None, None, "no")), Compiled(0, 0, 0), 100)
+        entry.keep_call(
+            "t", "k", Plan(Outcome(Result.DENIED, None, None, "no", DecisionCode.DEFAULT_DENY)), Compiled(0, 0, 0), 100
+        )
         freeze_heap()
         gone = weakref.ref(entry.compiled)
         match how:

@@ -14,12 +14,13 @@ from app.errors import StoreUnavailable
 from app.metrics import Metrics
 from app.model import agents as model
 from app.model.api_keys import Caller, Scope
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
 from app.model.ids import Ids
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
 REQUEST = AuthorizeRequest("a", "t", "authorize", {}, b"{}")
-DENIED = Outcome(Result.DENIED, None, None, "default deny")
+DENIED = Outcome(Result.DENIED, None, None, "default deny", DecisionCode.DEFAULT_DENY)
 
 
 class Agent:

@@ -65,7 +65,7 @@ async def test_a_plain_call_runs_the_script_without_parts():
     keyspace = Keyspace("w")
     assert script is COMMIT_DECISION
     assert keys[4:] == [keyspace.quota(POLICY, "wide"), keyspace.quota(POLICY, "other")]
-    assert args[len(script.args) :] == [9, MINUTE, "denied", POLICY, "7 rate_limit", "wide is full"] * 2
+    assert args[len(script.args) :] == [9, MINUTE, "denied", POLICY, "7 rate_limit", "Rate limit reached: wide"] * 2
     found = named(script, keys, args)
     assert (found["versions"], found["backlog"], found["waited_us"]) == ("v1 v2", "room:1000", 7)
     assert (found["reason"], found["policy"], found["rule"]) == (ALLOWED.reason, POLICY, "0 tool_allowlist")

@@ -9,9 +9,10 @@ import pytest
 from servers import Replica
 from tenants import Tenant
 
-from app.authorize.quota_part import MANY_SESSIONS
-from app.model.decision_codes import DecisionCode, NextAction, code_from, next_action
+from app.model.decision_codes import DecisionCode, NextAction, next_action
 from app.model.decisions import Result
+from app.model.logged_codes import code_from
+from app.model.marks import TOO_MANY_SESSIONS
 from app.model.rules import PolicyRule
 
 PAGE = (Path(__file__).parents[2] / "docs/decision-codes.md").read_text()
@@ -111,6 +112,7 @@ def test_with_too_many_open_approvals_a_call_can_be_tried_later(store):
     answers = [made.authorize(agent, "t", parameters={"n": number}) for number in range(2)]
     assert [each["code"] for each in answers] == ["approval_required", "approvals_full"]
     assert (answers[1]["result"], answers[1]["nextAction"]) == ("denied", "retry")
+    assert made.log(agent_id=agent, limit=1)[0]["code"] == "approvals_full"
     made.close()
     replica.stop()
 
@@ -177,6 +179,6 @@ def test_a_call_forbidden_after_another_one_says_so(tenant):
     assert (answer["code"], answer["nextAction"]) == ("sequence_forbidden", "retry")
     assert answer["retryAfterSeconds"] > 0
     assert tenant.authorize(agent, "t", context={"session": "other"})["code"] == "allowed"
-    crowded = code_from(Result.DENIED, None, MANY_SESSIONS)
-    assert crowded is DecisionCode.SEQUENCE_FORBIDDEN
-    assert next_action(crowded, waiting_helps=True) is NextAction.RETRY
+    crowded = TOO_MANY_SESSIONS
+    assert code_from(Result.DENIED, None, crowded.reason) is crowded.code is DecisionCode.SEQUENCE_FORBIDDEN
+    assert next_action(crowded.code, waiting_helps=True) is NextAction.RETRY

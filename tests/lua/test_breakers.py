@@ -7,6 +7,7 @@ from profiles import examples
 
 from app.model.agents import AgentStatus, Trip
 from app.model.changes import ChangeQuery
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Decision, DenialCount, Idempotency, Outcome, Plan, Result, RuleRef
 from app.model.quotas import MAX_DENIALS
 from app.store.changes import Changes
@@ -17,7 +18,13 @@ OTHER = "018bcfe5-6800-7000-8000-00000000beef"
 
 def breaker(most=2, *, suspends=True, policy=POLICY, name="cafe", window_us=MINUTE, since=0):
     result = Result.DENIED if suspends else Result.ESCALATED
-    full = Outcome(result, policy, RuleRef(8, "denial_breaker"), f"Denial breaker: {most} denials in 60 s")
+    full = Outcome(
+        result,
+        policy,
+        RuleRef(8, "denial_breaker"),
+        f"Denial breaker: {most} denials in 60 s",
+        DecisionCode.APPROVAL_REQUIRED,
+    )
     return DenialCount(policy, name, most, window_us, full, suspends, since)
 
 

@@ -11,12 +11,13 @@ from profiles import examples
 
 from app.authorize.commit import CommitDecision
 from app.authorize.quota_part import CROWDED
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.ids import Ids
 from app.model.quotas import MAX_LIVE
 
 WINDOW = MINUTE
-FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "budget"), "spent")
+FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "budget"), "spent", DecisionCode.BUDGET_SPENT)
 
 
 def budget(amount, most=100, bucket=""):

@@ -80,7 +80,7 @@ async def test_a_full_quotas_outcome_is_answered_and_logged(scene):
         answer.id,
         "denied",
         "7 rate_limit",
-        "other is full",
+        "Rate limit reached: other",
     )
 
 

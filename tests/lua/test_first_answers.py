@@ -10,6 +10,7 @@ from app.authorize.commit_answers import Stale
 from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, Tokens
 from app.model.policies import PolicyKind
 from app.model.rules import ToolDenylist
@@ -139,7 +140,11 @@ async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, out
     assert isinstance(await commit(scene, Plan(ALLOWED, (one,)), ANOTHER_KEY, tokens=tokens), Decision)
 
 
-@pytest.mark.parametrize("now", [DENIED, Outcome(Result.ESCALATED, None, None, "ask")], ids=["denied", "escalated"])
+@pytest.mark.parametrize(
+    "now",
+    [DENIED, Outcome(Result.ESCALATED, None, None, "ask", DecisionCode.APPROVAL_REQUIRED)],
+    ids=["denied", "escalated"],
+)
 async def test_what_the_clock_no_longer_permits_is_not_repeated(scene, now):
     """I8: a time window that has closed changes no policy, and forbids what was allowed in it all the same."""
     one, closes = quota("one", 10, 60 * SECOND), START + SECOND

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from app.errors import OutcomeConflict, StoreUnavailable, Unauthorized
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import Mark, Outcome, Plan, Quota, Result, RuleRef
 from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallStatus, DecidedCall
@@ -17,7 +18,7 @@ from app.model.times import rfc3339
 from app.store.outcomes import Outcomes
 from tests.support.actors import BY
 
-FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "rate_limit"), "full")
+FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "rate_limit"), "full", DecisionCode.QUOTA_FULL)
 
 
 def calls(most, bucket=""):
@@ -102,7 +103,7 @@ async def test_only_the_decisions_own_record_is_kept_and_it_expires(scene):
     plan = Plan(FULL, (calls(1),))
     denied = await scene.commit(plan=plan)
     assert await scene.client.call("EXISTS", taken(denied.id)) == 0
-    allowed = Outcome(Result.ALLOWED, POLICY, RuleRef(0, "tool_allowlist"), "")
+    allowed = Outcome(Result.ALLOWED, POLICY, RuleRef(0, "tool_allowlist"), "", DecisionCode.ALLOWED)
     marked = Plan(allowed, (calls(1),), session="5e", marks=(Mark("aa", MINUTE, MINUTE),))
     decision = await scene.commit(plan=marked)
     assert 0 < await scene.client.call("PTTL", taken(decision.id)) <= REPORT_MS

@@ -4,7 +4,7 @@ import pytest
 from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 
 from app.authorize.commit import CommitDecision
-from app.authorize.quota_part import MANY_SESSIONS
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import (
     AuthorizeRequest,
     Decision,
@@ -17,11 +17,11 @@ from app.model.decisions import (
     RuleRef,
     Tokens,
 )
-from app.model.marks import MAX_SESSIONS
+from app.model.marks import MAX_SESSIONS, TOO_MANY_SESSIONS
 from tests.support.actors import BY
 
 WITHIN = MINUTE
-FAILED = Outcome(Result.DENIED, POLICY, RuleRef(4, "sequence"), "the session's past")
+FAILED = Outcome(Result.DENIED, POLICY, RuleRef(4, "sequence"), "the session's past", DecisionCode.SEQUENCE_FORBIDDEN)
 READ = "ad" * 16
 BOTH = Mark(READ, WITHIN, WITHIN)
 
@@ -110,10 +110,11 @@ async def test_a_session_beyond_the_limit_is_refused_and_says_so(scene):
 
     answer = await scene.commit(plan=leaving(session="abcdef"), at=START + SECOND)
 
-    assert answer.outcome == Outcome(Result.DENIED, None, None, MANY_SESSIONS)
+    assert answer.outcome == TOO_MANY_SESSIONS
     assert answer.retry_after_us == MINUTE - SECOND
     entry = (await scene.entries())[-1]
-    assert [entry[name] for name in ("result", "policyId", "rule", "reason")] == ["denied", "", "", MANY_SESSIONS]
+    assert [entry[name] for name in ("result", "policyId", "rule")] == ["denied", "", ""]
+    assert entry["reason"] == TOO_MANY_SESSIONS.reason
     assert await marks_of(scene) == before_it
     assert (await scene.commit(plan=leaving(session="7"), at=START + SECOND)).outcome == ALLOWED
     mine, scene.agent = scene.agent, await scene.agents.create(scene.workspace_id, "other", None, by=BY)
@@ -132,7 +133,7 @@ async def test_a_call_without_room_for_one_of_its_marks_leaves_none_of_them(scen
 
     answer = await scene.commit(plan=leaving(Mark("bb" * 16, WITHIN, WITHIN), BOTH, session="abcdef"))
 
-    assert answer.outcome.reason == MANY_SESSIONS
+    assert answer.outcome == TOO_MANY_SESSIONS
     assert await marks_of(scene) == before_it
 
 

@@ -14,7 +14,7 @@ from pdp_and_mirror import PdpAndMirror, request
 from profiles import examples
 
 from app.model.constraints import Circumstances, Constraint
-from app.model.rules import TimeWindow
+from app.model.time_windows import TimeWindow
 from app.pdp import decide
 from app.pdp.clauses import covers
 from app.pdp.constraints import compile_circumstances, compile_constraint

@@ -22,6 +22,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
+from app.model.logged_codes import code_from
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
@@ -100,6 +101,7 @@ class Workspace:
         assert isinstance(decision, Decision)
         self.told = DecisionView.of(with_message(decision, compiled))
         outcome, self.together = decision.outcome, decision.shadow
+        assert outcome.code is code_from(outcome.result, outcome.rule and outcome.rule.type, outcome.reason)
         called = self.called(outcome.policy_id)
         index = None if outcome.rule is None else outcome.rule.index
         return (outcome.result.value, called, index, decision.retry_after_us), outcome.reason

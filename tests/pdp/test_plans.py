@@ -3,6 +3,7 @@
 import pytest
 from pdp_and_mirror import REDACTOR, Ledger, agent, policy_of, request
 
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import FOREVER_US, Outcome, Plan, Quota, Result, RuleRef
 from app.pdp import compile_agent, decide
 
@@ -38,8 +39,8 @@ def test_a_plan_names_each_quota_with_the_outcome_it_has_when_full():
     plan = decide(compiled(body("p", limit(2, "t"))), request("t"), NOON)
 
     ref = RuleRef(0, "rate_limit")
-    full = Outcome(Result.DENIED, "p", ref, "Rate limit reached: 2 calls in 60 s")
-    assert plan.outcome == Outcome(Result.ALLOWED, "p", ref, 'Policy "p" allows "t"')
+    full = Outcome(Result.DENIED, "p", ref, "Rate limit reached: 2 calls in 60 s", DecisionCode.QUOTA_FULL)
+    assert plan.outcome == Outcome(Result.ALLOWED, "p", ref, 'Policy "p" allows "t"', DecisionCode.ALLOWED)
     assert plan.quotas == (Quota("p", plan.quotas[0].fingerprint, 2, MINUTE, full),)
 
 
@@ -69,7 +70,7 @@ def test_a_window_that_does_not_decide_does_not_bind_the_plan():
 def test_an_inactive_agent_has_a_plan_without_quotas(status):
     """No policy is evaluated, and no quota can be taken."""
     plan = decide(compiled(body("p", limit(1, "*"), hours(9)), status=status), request("t"), NOON)
-    assert plan == Plan(Outcome(Result.DENIED, None, None, f"Agent is {status}"))
+    assert plan == Plan(Outcome(Result.DENIED, None, None, f"Agent is {status}", DecisionCode(f"agent_{status}")))
 
 
 def test_a_denial_keeps_only_quotas_that_could_be_named_instead():

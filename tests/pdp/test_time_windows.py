@@ -7,7 +7,7 @@ from zoneinfo import _common as tzif
 
 import pytest
 
-from app.model.rules import TimeWindow
+from app.model.time_windows import TimeWindow
 from app.pdp.time_windows import compile_time_window
 
 JAN_1973 = 94_694_400

@@ -10,6 +10,7 @@ from app.authorize.prepared_calls import PreparedCalls
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import Caller, Scope
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
 from app.redis_client.packed_call import NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY
@@ -120,7 +121,7 @@ async def test_a_recurring_denial_is_packed_once_with_a_fresh_reason_each_time()
     """A reason that quotes a parameter varies; the rest of the commit does not."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
     for reason in ("is 900", "is 901"):
-        _, args = await commit(Plan(Outcome(Result.DENIED, POLICY, rule, reason)))
+        _, args = await commit(Plan(Outcome(Result.DENIED, POLICY, rule, reason, DecisionCode.TOOL_DENIED)))
         assert (args["reason"], args["result"], args["rule"]) == (reason, "denied", "1 parameter_constraint")
     assert commit.runner.prepared == 1
 
@@ -128,13 +129,13 @@ async def test_a_recurring_denial_is_packed_once_with_a_fresh_reason_each_time()
 async def test_another_rules_outcome_is_packed_separately():
     """Whether of the same policy, of another one, or another result of the same rule."""
     rule, commit = RuleRef(1, "parameter_constraint"), Committing(Plan(DENIED))
-    outcome = Outcome(Result.DENIED, POLICY, rule, "no")
+    outcome = Outcome(Result.DENIED, POLICY, rule, "no", DecisionCode.TOOL_DENIED)
     for other in (
         outcome,
         replace(outcome, rule=RuleRef(2, "parameter_constraint")),
         replace(outcome, policy_id="018bcfe5-6800-7000-8000-00000000beef"),
         replace(outcome, result=Result.ESCALATED),
-        Outcome(Result.DENIED, None, None, "no"),
+        Outcome(Result.DENIED, None, None, "no", DecisionCode.DEFAULT_DENY),
     ):
         _, args = await commit(Plan(other))
         assert (args["result"], args["policy"]) == (other.result, other.policy_id or "")
@@ -165,7 +166,7 @@ async def test_other_callers_tools_and_keys_are_packed_separately():
 
 async def test_the_cache_of_packed_calls_is_bounded():
     """In bytes per tool; the oldest are evicted, and the agent cache is told of every byte."""
-    plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes"))
+    plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes", DecisionCode.ALLOWED))
     commit = Committing(plan)
     commit.held.calls = PreparedCalls(max_bytes=20_000)
     for tool in "abcd":

@@ -10,7 +10,8 @@ from app.model.constraints import Constraint
 from app.model.counting import quota_fingerprints
 from app.model.policies import evaluation_order
 from app.model.quotas import RateLimit
-from app.model.rules import ParameterConstraint, RateLimited, TimeBased, TimeWindow, ToolAllowlist
+from app.model.rules import ParameterConstraint, RateLimited, TimeBased, ToolAllowlist
+from app.model.time_windows import TimeWindow
 from app.store.keyspace import Keyspace
 from app.store.policies import ATTEMPTS, Policies
 from tests.support.actors import BY

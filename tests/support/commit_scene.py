@@ -7,6 +7,7 @@ from app.authorize.commit_answers import Stale
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import ApiKey, Caller, Scope
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef, Tokens
 from app.model.ids import Ids
 from app.redis_client.replies import as_record
@@ -22,14 +23,28 @@ START = 1_800_000_000 * SECOND
 """Injected times start here; the servers' own clocks are elsewhere."""
 
 POLICY = "018bcfe5-6800-7000-8000-00000000cafe"
-ALLOWED = Outcome(Result.ALLOWED, POLICY, RuleRef(0, "tool_allowlist"), 'Policy "p" allows "file.read"')
-DENIED = Outcome(Result.DENIED, POLICY, RuleRef(1, "tool_denylist"), '"file.read" is on the denylist of policy "p"')
-ESCALATED = Outcome(Result.ESCALATED, POLICY, RuleRef(2, "approval_required"), "a person's approval is needed")
+ALLOWED = Outcome(
+    Result.ALLOWED, POLICY, RuleRef(0, "tool_allowlist"), 'Policy "p" allows "file.read"', DecisionCode.ALLOWED
+)
+DENIED = Outcome(
+    Result.DENIED,
+    POLICY,
+    RuleRef(1, "tool_denylist"),
+    '"file.read" is on the denylist of policy "p"',
+    DecisionCode.TOOL_DENIED,
+)
+ESCALATED = Outcome(
+    Result.ESCALATED,
+    POLICY,
+    RuleRef(2, "approval_required"),
+    "a person's approval is needed",
+    DecisionCode.APPROVAL_REQUIRED,
+)
 
 
 def quota(name: str, max_calls: int, window_us: int, full: Result = Result.DENIED) -> Quota:
     """A quota whose full outcome names it."""
-    outcome = Outcome(full, POLICY, RuleRef(7, "rate_limit"), f"{name} is full")
+    outcome = Outcome(full, POLICY, RuleRef(7, "rate_limit"), f"Rate limit reached: {name}", DecisionCode.QUOTA_FULL)
     return Quota(POLICY, name, max_calls, window_us, outcome)
 
 

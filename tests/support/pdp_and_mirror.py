@@ -22,6 +22,7 @@ from app.model.decisions import (
     ShadowOutcome,
     ShadowPlan,
 )
+from app.model.logged_codes import code_from
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import Rules
@@ -198,7 +199,7 @@ class PdpAndMirror:
     def judge(
         self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
     ) -> tuple[naive.Answer, Outcome]:
-        """The decision point's answer, in the mirror's words and in its own."""
+        """The decision point's answer, in the mirror's words and in its own; its entry will be read with its code."""
         plan = decide(self.compiled, request(tool_name, parameters, context=context), now_us)
         outcome, retry_us = self.ledger.close(plan, now_us)
         together = self.ledger.together
@@ -210,7 +211,8 @@ class PdpAndMirror:
         if self.ledger.tripped and self.status == "active":
             self.status = "suspended"
             self._compile()
-        index = None if outcome.rule is None else outcome.rule.index
+        index, kind = (None, None) if outcome.rule is None else (outcome.rule.index, outcome.rule.type)
+        assert code_from(outcome.result, kind, outcome.reason) is outcome.code, outcome
         return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
 
     def judge_by_mirror(

@@ -13,7 +13,7 @@ from app.http.authentication import raw_key_of, requires
 from app.http.open_streams import require_room_for_stream, while_valid
 from app.http.queries import Query
 from app.model.api_keys import Caller, Scope
-from app.model.exports import Format
+from app.model.audit import Format
 from app.replica import Services
 
 MEDIA = {Format.NDJSON: "application/x-ndjson", Format.CSV: "text/csv"}

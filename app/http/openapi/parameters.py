@@ -11,10 +11,9 @@ from app.http.queries import MAX_LIMIT, MAX_OFFSET, MAX_TEXT
 from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON
 from app.model.agents import CALLED, AgentStatus
 from app.model.approvals import ApprovalStatus
-from app.model.audit import ANY_SHADOW
+from app.model.audit import ANY_SHADOW, Format
 from app.model.changes import ResourceType
 from app.model.decisions import Result
-from app.model.exports import Format
 from app.model.policies import PolicyKind
 from app.model.policy_keys import CALLED as CALLED_POLICY
 from app.model.text import VISIBLE

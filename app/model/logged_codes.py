@@ -1,0 +1,41 @@
+"""The code of a decision that is read back: entries keep result, rule and reason, but no code.
+
+The only code that reads reasons. The sentences here are those that releases have written so far: a sentence that is
+reworded where it is written is added here, and the old one stays. Tests compare the codes with those decided live.
+"""
+
+from typing import get_args
+
+from app.model.decision_codes import DecisionCode
+from app.model.decisions import Result
+from app.model.rules import PolicyRule
+
+_OF_RULE: dict[str, DecisionCode] = {rule.__struct_config__.tag: rule.code for rule in get_args(PolicyRule)}
+_APPROVALS_FULL = "Too many approvals wait for people already"
+_WITHOUT_RULE = (
+    ("Agent is suspended", DecisionCode.AGENT_SUSPENDED),
+    ("Agent is revoked", DecisionCode.AGENT_REVOKED),
+    ("Sequence rules look back on ", DecisionCode.SEQUENCE_FORBIDDEN),
+)
+_LIMITS = frozenset({"rate_limit", "budget"})
+_FULL_LIMIT = ("Rate limit reached: ", "Budget spent: ", "This limit counts ")
+"""The reasons of full limits. A limit that cannot tell what to count gives other reasons."""
+_NOT_JUDGED = tuple(
+    f'this rule\'s "{word}" {what}' for word in ("when", "unless") for what in ("reads it", "can judge")
+)
+"""The end of a reason if it is unknown whether the rule applies to the call."""
+
+
+def code_from(result: Result, rule_type: str | None, reason: str) -> DecisionCode:
+    """The code with which a decision was answered, from the fields of its entry."""
+    if result is Result.ALLOWED:
+        return DecisionCode.ALLOWED
+    if result is Result.ESCALATED:
+        return DecisionCode.APPROVAL_REQUIRED
+    if reason.startswith(_APPROVALS_FULL):
+        return DecisionCode.APPROVALS_FULL
+    if rule_type is None:
+        return next((code for begin, code in _WITHOUT_RULE if reason.startswith(begin)), DecisionCode.DEFAULT_DENY)
+    if reason.endswith(_NOT_JUDGED) or (rule_type in _LIMITS and not reason.startswith(_FULL_LIMIT)):
+        return DecisionCode.PARAMETER_INVALID
+    return _OF_RULE.get(rule_type, DecisionCode.RULE_FAILED)
