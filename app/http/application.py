@@ -7,6 +7,7 @@ from typing import Any
 from litestar import Litestar
 from litestar.datastructures import State
 from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
 from litestar.types import ControllerRouterHandler
 
 from app.errors import LockedOut, TooManyRequests
@@ -20,10 +21,8 @@ from app.http.api import (
     audit_export,
     audit_log,
     audit_stream,
-    authorize,
     catalog,
     changes,
-    claude_code_hook,
     decisions,
     explain,
     health,
@@ -37,10 +36,12 @@ from app.http.api import (
     replay,
     webhooks,
 )
-from app.http.authentication import NEEDS_A_KEY, peer_of, provide_caller
+from app.http.authentication import peer_of, provide_caller
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.change_reasons import provide_changed_by
+from app.http.doors import DOORS, route_of
 from app.http.etag import provide_if_match
+from app.http.hot_path import AsgiCall, respond
 from app.http.litestar_bodies import BodyRequest
 from app.http.methods import options_handler
 from app.http.open_streams import close_stream
@@ -52,8 +53,7 @@ from app.http.throttle import check_rate, has_bounds
 from app.replica import Services
 
 ROUTES: list[ControllerRouterHandler] = [
-    authorize.authorize,
-    claude_code_hook.claude_code_hook,
+    *map(route_of, DOORS.values()),
     explain.explain,
     api_keys.create_key,
     api_keys.list_keys,
@@ -118,12 +118,14 @@ ROUTES: list[ControllerRouterHandler] = [
     page.root,
 ]
 
-_AUTHORIZE = frozenset({authorize.PATH, authorize.PATH + "/"})
-"""The router ignores a trailing slash, but there must be only one URL for decisions."""
+PUBLIC = frozenset(
+    path for route in ROUTES if isinstance(route, HTTPRouteHandler) and not route.guards for path in route.paths
+)
+"""The paths that need no key. What bounds callers holds for all others, even if nothing is served there."""
 
 
 class Application(Litestar):
-    """Litestar, except that the hot path's route is answered before routing."""
+    """Litestar, except that calls are answered before routing."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one ASGI event."""
@@ -133,13 +135,11 @@ class Application(Litestar):
         if path is None:
             refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
             return await send_answer(send, refusal)
-        scope["path"] = path
-        if path in _AUTHORIZE and scope["method"] == "POST":
-            return await authorize.answer(services, scope, receive, send)
-        # here, because a refusal must be an answer, too
-        if path == claude_code_hook.PATH and scope["method"] == "POST":
-            return await claude_code_hook.answer(services, scope, receive, send)
-        if path.startswith(NEEDS_A_KEY) and has_bounds(services):
+        # As the router does. Whether this second spelling is served is decided here alone, for doors and all others.
+        scope["path"] = path = path.rstrip("/") or "/"
+        if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
+            return await send_answer(send, await respond(services, door, AsgiCall(scope, receive)))
+        if path not in PUBLIC and has_bounds(services):
             try:
                 send = with_headers(send, check_rate(services, peer_of(scope), scope["headers"]))
             except (LockedOut, TooManyRequests) as error:

@@ -18,8 +18,6 @@ from app.model.ids import canonical_uuid
 from app.replica import Services
 
 AUTHORIZATION = b"authorization"
-NEEDS_A_KEY = "/v1/"
-"""The prefix of every path that requires a key, and of no other."""
 _ONLY = frozenset({AUTHORIZATION})
 _SCHEME = b"bearer "
 _FORWARDED = b"x-forwarded-for"

@@ -38,8 +38,8 @@ MAX_OUTSIDE_STRINGS = 96 * 1024
 _MAX_STRINGS = MAX_OUTSIDE_STRINGS // 3
 """More strings, including names, than fit into an entry: `"",` is the shortest."""
 
-ANY_LENGTH = 1 << 62
-"""More bytes than any body may have; stands for a length that was not announced."""
+ANY_LENGTH = ANY_NUMBER = 1 << 62
+"""More bytes, and more names, than any body has; also stands for a length that was not announced."""
 
 
 _LONG = 4096
@@ -114,10 +114,12 @@ def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = M
     return value
 
 
-def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> None:
+def require_readable(
+    raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED, max_names: int = ANY_NUMBER
+) -> None:
     """Raise unless `raw` is small and flat enough to be decoded at all.
 
-    max_nested: if it is above the default, the excess size may also be outside strings.
+    max_nested: if it is above the default, the excess size may also be outside strings. max_names: the most names.
     """
     if len(raw) > max_bytes:
         raise too_large(max_bytes)
@@ -126,8 +128,11 @@ def require_readable(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: in
         _require_mostly_texts(raw)
     if raw.count(b"{") + (raw.count(b"[") if _LIST in raw else 0) > MAX_DEPTH + _ENVELOPE:
         _require_flat(raw, max_nested)
-    if len(raw) > _LONG and raw.count(b"e") + raw.count(b"E") > MAX_LARGE_EXPONENTS:
-        _require_small_exponents(raw)
+    if len(raw) > _LONG:
+        if raw.count(b"e") + raw.count(b"E") > MAX_LARGE_EXPONENTS:
+            _require_small_exponents(raw)
+        if raw.count(b":") > max_names and keys_written(raw) > max_names:
+            raise Invalid.at("$", f"holds more than {max_names} names")
 
 
 def require_content(raw: bytes) -> None:

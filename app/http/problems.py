@@ -58,8 +58,12 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
 
 def error_answer(error: AppError, *headers: Header) -> Answer:
     """The answer to an error raised before the router was reached."""
-    own = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
-    return Answer(error.status, [*own, JSON, *headers], encode_error(error))
+    return Answer(error.status, [*headers_of(error), JSON, *headers], encode_error(error))
+
+
+def headers_of(error: AppError) -> list[Header]:
+    """The error's own headers, such as Retry-After."""
+    return [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
 
 
 def as_app_error(request: Request[Any, Any, Any], error: Exception) -> AppError:

@@ -4,7 +4,7 @@ from bench.harness import stages
 from bench.harness.machine import ROOT
 
 LOOP = "Runner.run (asyncio/runners.py:118)"
-ANSWER = "answer (app/http/api/authorize.py:1)"
+ANSWER = "respond (app/http/hot_path.py:1)"
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ ANSWER = "answer (app/http/api/authorize.py:1)"
     [
         ([LOOP, "HttpToolsProtocol.data_received (uvicorn/protocols/http/httptools_impl.py:174)"], stages.PARSE),
         ([LOOP, ANSWER, "raw_key_of (app/http/authentication.py:43)"], stages.AUTHENTICATE),
-        ([LOOP, ANSWER, "decode_tool_call (app/http/api/authorize_body.py:52)"], stages.DECODE),
+        ([LOOP, ANSWER, "tool_call (app/http/tool_calls.py:52)"], stages.DECODE),
         (
             [LOOP, ANSWER, "Authorizer.authorize (app/authorize/authorizer.py:38)", "decide (app/pdp/decide.py:22)"],
             stages.DECIDE,
@@ -45,7 +45,7 @@ def test_every_file_of_the_hot_path_that_a_rule_names_exists():
         "redis_client/pipelined",
         "authorize/commit",
         "http/api/authorize",
-        "http/api/authorize_body",
+        "http/tool_calls",
         "http/bodies",
     ]
     named += [

@@ -13,7 +13,7 @@ from app.fairness.auth_failures import AuthFailures
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.audit_log import ALIASES, FILTERS, audit_query
-from app.http.api.authorize_body import MAX_RECORDED_BYTES, decode_tool_call
+from app.http.api.authorize import read_call
 from app.http.api.changes import ALIASES as CHANGE_ALIASES
 from app.http.api.changes import FILTERS as CHANGE_FILTERS
 from app.http.api.changes import change_query
@@ -23,6 +23,7 @@ from app.http.bodies import decode_body
 from app.http.etag import provide_if_match
 from app.http.problems import encode_error
 from app.http.queries import Query
+from app.http.tool_calls import MAX_RECORDED_BYTES, Reading
 from app.model.agents import Agent, is_alias
 from app.model.api_keys import is_raw_key
 from app.model.checkpoints import Checkpoint
@@ -58,7 +59,7 @@ def _sentence(error: ValueError) -> None:
 def tool_call(raw: bytes) -> None:
     """The body of POST /v1/authorize."""
     try:
-        request = decode_tool_call(raw, None, _REDACTOR)
+        request = read_call(raw, Reading(_REDACTOR))
     except AppError as error:
         return _refusal(error)
     assert canonical_uuid(request.agent_id) == request.agent_id or is_alias(request.agent_id)

@@ -5,7 +5,7 @@ import json
 import pytest
 from tenants import FREE, tenant_on
 
-from app.http.api.authorize_body import MAX_CALL_BYTES
+from app.http.tool_calls import MAX_CALL_BYTES
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 LIMITED = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}

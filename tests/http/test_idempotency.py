@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.http.api.authorize_body import decode_tool_call
+from app.http.api.authorize import read_call
+from app.http.tool_calls import Reading
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Signer
 
@@ -58,7 +59,7 @@ def test_another_body_with_the_same_key_is_409(ask):
 
 def asked(pin, *secrets):
     """The record stored for this request."""
-    return decode_tool_call(QUESTION % pin, b"key", Redactor(["pin"]), Signer(secrets)).idempotency
+    return read_call(QUESTION % pin, Reading(Redactor(["pin"]), Signer(secrets), idempotency_key=b"key")).idempotency
 
 
 def test_a_pin_cannot_be_found_by_trying_them_all():

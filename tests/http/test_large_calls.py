@@ -9,14 +9,16 @@ from contextlib import ExitStack
 import httpx
 import pytest
 from approval_steps import SECRET
+from msgspec.structs import replace
 from servers import Replica
 from tenants import Tenant
 
 from app.fairness.shares import LargeCalls
-from app.http.api import authorize as hot_path
-from app.http.api.authorize import IN_THE_LOOP_BYTES
-from app.http.api.authorize_body import MAX_CALL_BYTES, MAX_RECORDED_BYTES, decode_tool_call
+from app.http.api.authorize import AUTHORIZE
 from app.http.bodies import MAX_BODY_BYTES
+from app.http.doors import DOORS
+from app.http.hot_path import IN_THE_LOOP_BYTES
+from app.http.tool_calls import MAX_CALL_BYTES, MAX_RECORDED_BYTES
 from app.main import create_app
 from app.redaction.recording import QUICK_BYTES
 from app.redaction.signer import Purpose, Signer
@@ -150,11 +152,11 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
     """A small one is read in the loop, which is faster; the limit is lower if secrets must be looked for."""
     threads = []
 
-    def decode(*args):
+    def read(*args):
         threads.append(threading.current_thread() is threading.main_thread())
-        return decode_tool_call(*args)
+        return AUTHORIZE.read(*args)
 
-    monkeypatch.setattr(hot_path, "decode_tool_call", decode)
+    monkeypatch.setitem(DOORS, AUTHORIZE.path, replace(AUTHORIZE, read=read))
     tenant.agent = tenant.new_agent()["id"]
     app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
     async with app.lifespan():

@@ -105,11 +105,21 @@ def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json"])
+@pytest.mark.parametrize(
+    "path", ["/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"]
+)
 def test_a_request_that_needs_no_key_is_not_refused(call, path):
     """A balancer's health checks come from the same address as its callers."""
     use_up(call)
     assert call(path=path, key=None).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/agents/"])
+def test_every_other_path_is_refused_whether_or_not_anything_is_there(call, path):
+    """What a path begins with does not matter."""
+    use_up(call)
+    assert call(path=path).status_code == 429
 
 
 @pytest.mark.slow

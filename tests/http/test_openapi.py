@@ -18,9 +18,9 @@ from tenants import tenant_on
 
 from app import errors
 from app.http.api.audit_log import ALIASES
-from app.http.api.authorize_body import AuthorizeBody, decode_tool_call
+from app.http.api.authorize import AuthorizeBody, read_call
 from app.http.api.catalog import PutCatalog
-from app.http.api.claude_code_hook import HookCall, authorize_body
+from app.http.api.claude_code_hook import HookCall, read_hook
 from app.http.api.explain import ExplainBody
 from app.http.application import ROUTES
 from app.http.bodies import Body, decode_body
@@ -29,6 +29,7 @@ from app.http.openapi.document import all_errors, document, sentence_of
 from app.http.openapi.examples import ANSWERS, BODIES
 from app.http.openapi.operation import errors_of
 from app.http.openapi.operations import OPERATIONS
+from app.http.tool_calls import Reading
 from app.model.text import HIDDEN, FieldError, require_tool_name, require_visible
 from app.redaction.redactor import Redactor
 
@@ -174,7 +175,7 @@ def test_an_example_of_a_body_is_accepted(kind, name, value):
     assert (
         isinstance(decode_body(raw, kind), kind)
         if issubclass(kind, Body)
-        else decode_tool_call(authorize_body(raw, AGENT) if kind is HookCall else raw, None, Redactor([]))
+        else (read_hook if kind is HookCall else read_call)(raw, Reading(Redactor([]), headers=AGENT))
     )
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
+from app.http.application import PUBLIC as UNBOUNDED
 from app.http.application import ROUTES
+from app.http.doors import DOORS
 from app.http.openapi.operations import OPERATIONS
 from app.model.api_keys import Scope
 
@@ -53,10 +55,15 @@ def test_every_route_has_one_guard_or_is_public(handler):
         assert len(guard_scopes(handler)) == 1
 
 
-def test_only_the_authorize_routes_check_the_key_without_a_guard():
-    """It authenticates in the handler, because the commit has the last word; the hook uses the same handler."""
+def test_only_doors_check_the_key_without_a_guard():
+    """The commit has the last word there."""
     unguarded = [path for each in ROUTES if isinstance(each, ASGIRouteHandler) for path in each.paths]
-    assert unguarded == ["/v1/authorize", "/v1/hooks/claude-code"]
+    assert unguarded == list(DOORS)
+
+
+def test_only_public_paths_are_not_bounded():
+    """Locked-out addresses and keys that ask too fast are refused everywhere else."""
+    assert UNBOUNDED == PUBLIC
 
 
 def test_the_scopes_are_those_of_the_specification():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.http.api.authorize import IN_THE_LOOP_BYTES
+from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol import bounds
 from app.lanes.lane import MESSAGE_BYTES, Lane, MovedConnection, MoveResult, Note, TakesLong
 

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from app.cancellation import Cancelled, cancelled_when
-from app.http.api.authorize_body import decode_tool_call
+from app.http.api.authorize import read_call
+from app.http.tool_calls import Reading
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Policy
@@ -86,7 +87,7 @@ def test_a_string_with_a_cut_api_key_counts_at_its_possible_length():
     """
     agent = compiled(constraint("t", text=".{1000}$"))
     body = {"agent_id": AGENT_ID, "tool_name": "t", "parameters": {"text": "svc_" + "ab" * 30_000}}
-    request = decode_tool_call(msgspec.json.encode(body), None, Redactor(()))
+    request = read_call(msgspec.json.encode(body), Reading(Redactor(())))
     assert len(request.recorded_parameters) < 60
     assert not agent.is_quick(request)
 

@@ -1,220 +1,109 @@
-"""/v1/authorize: the HTTP side of the hot path.
+"""POST /v1/authorize: one tool call to judge, decoded in one step."""
 
-A plain ASGI handler that the application calls before its router: typed handlers and routing cost as much again as the
-decision. Errors, methods and the entry in the OpenAPI document are the same as everywhere.
-"""
+from typing import Any, ClassVar
 
-from collections.abc import Callable
-from typing import Protocol, cast
-from urllib.parse import parse_qsl
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
-from litestar import asgi
-from litestar.types import HTTPScope, Receive, Scope, Send
-
-from app.errors import (
-    AgentNotFound,
-    AppError,
-    InsufficientScope,
-    Invalid,
-    Overloaded,
-    PayloadTooLarge,
-    Unauthorized,
-)
-from app.fairness.shares import LARGE_BYTES
-from app.http.answers import JSON, Answer, Header, send_answer
-from app.http.api.authorize_body import decode_tool_call
-from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
-from app.http.bodies import ANY_LENGTH, read_body
-from app.http.call_headers import CallHead, CallHeaders, call_headers_of
-from app.http.methods import not_allowed
-from app.http.problems import error_answer, unexpected
-from app.http.request_ids import request_id_header, request_id_of
-from app.http.throttle import check_rate, has_bounds
-from app.lanes.lane import monotonic_us
-from app.model.api_keys import Caller
+from app.errors import Invalid
+from app.http.bodies import count_keys, require_readable, require_unique_keys, two_spellings
+from app.http.hot_path import Door
+from app.http.problems import error_answer
+from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
+from app.model.agents import AgentRef
 from app.model.decisions import AuthorizeRequest
-from app.redaction.recording import QUICK_BYTES, takes_long
-from app.replica import Services
-from app.validation_messages import visible
+from app.model.fields import Uuid
+from app.model.ids import canonical_uuid
+from app.model.text import Name, ToolName
 from app.views.decisions import encode_decision
 
-PATH = "/v1/authorize"
-IN_THE_LOOP_BYTES = 16 * 1024
-"""The largest body read in one step of the loop, in bytes."""
 
-_AT_ONCE_BYTES = 256
-"""Reading a smaller body takes no time that others would notice, whatever is in it."""
+class AuthorizeBody(Struct, frozen=True, kw_only=True):
+    """One tool call to judge. Unknown fields are ignored, so a PEP can send what it has.
 
-Translation = Callable[[bytes, list[Header], int], bytes]
-"""Makes a body of /v1/authorize from another body and its headers, within this many bytes."""
-
-
-class Call(Protocol):
-    """A POST as the connection has it: the headers have arrived, the body may still be on its way."""
-
-    headers: list[Header]
-    arrived_us: int
-    """When it arrived, by our monotonic clock, if another process of this replica has noted it; otherwise 0."""
-
-    @property
-    def head(self) -> CallHead:
-        """The headers as the connection keeps them."""
-
-    @property
-    def peer(self) -> str | None:
-        """The address at the other end of the connection."""
-
-    @property
-    def most(self) -> int:
-        """The largest size that the body can have, in bytes."""
-
-    async def body(self, max_bytes: int) -> bytes:
-        """The body, if it has at most this many bytes. Raises PayloadTooLarge, or Invalid if it breaks off."""
-
-
-async def respond(services: Services, call: Call, question: Translation | None = None) -> Answer:
-    """Admit, authenticate, decode, authorize, encode. A decision is in the audit stream when it is returned.
-
-    question: makes the body of /v1/authorize from another one. Raises TakesLong if the slow lane must answer it.
+    tool_name: The tool that the agent wants to call.
+    action: The attempted action, for the log; `authorize` if left out.
+    parameters: The call's parameters, up to 32 levels deep. Their size is limited only by the body's, 1040 KiB unless
+    configured otherwise; the entry keeps up to 64 KiB, and only the beginning of strings beyond 2 KiB.
+    context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8
+    levels deep.
+    approval_id: The approval that an earlier answer to this call named. If the call still needs approval, only this one
+    can let it through, and no new one is requested: 409 `APPROVAL_MISMATCH` if it is not this call's or no longer open.
     """
-    moved_us = call.arrived_us
-    arrived_us = call.arrived_us = moved_us or monotonic_us()
-    admitted: list[Header] = []
+
+    # Both spellings are fields, because this body is decoded in one step.
+    aliases: ClassVar[dict[str, str]] = {
+        "agentId": "agent_id",
+        "toolName": "tool_name",
+        "approvalId": "approval_id",
+    }
+    required_fields: ClassVar[tuple[str, ...]] = ("agent_id", "tool_name")
+
+    agent_id: AgentRef | UnsetType = UNSET
+    agentId: str | UnsetType = UNSET  # noqa: N815 - the other spelling
+    tool_name: ToolName | UnsetType = UNSET
+    toolName: ToolName | UnsetType = UNSET  # noqa: N815 - the other spelling
+    action: Name | UnsetType = UNSET
+    parameters: dict[str, Any] | UnsetType = UNSET
+    context: dict[str, Any] | UnsetType = UNSET
+    approval_id: Uuid | UnsetType = UNSET
+    approvalId: Uuid | UnsetType = UNSET  # noqa: N815 - the other spelling
+
+
+_decode = msgspec.json.Decoder(AuthorizeBody).decode
+
+
+def read_call(raw: bytes, reading: Reading) -> AuthorizeRequest:
+    """The tool call in `raw`, and what the log may keep of it. Raises Invalid or PayloadTooLarge."""
+    require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
     try:
-        if has_bounds(services):
-            admitted = check_rate(services, call.peer, call.headers, has_moved=moved_us > 0)
-        given = call_headers_of(call.head)
-        raw_key = given.raw_key
-        caller = services.authenticator.recall(given.digest) or await services.authenticator.authenticate_once(raw_key)
-        counted = 0
-        try:
-            if not caller.asks_for_all:
-                require_asking(caller)
-            counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
-            max_bytes = services.settings.call_bytes_max
-            raw = await call.body(max_bytes)
-            request = (
-                decode_tool_call(raw, given.idempotency_key, services.redactor, services.signer, max_bytes)
-                if question is None and len(raw) <= _AT_ONCE_BYTES
-                else await _decode(services, caller.workspace_id, raw, call.headers, given, question)
-            )
-            if not caller.asks_for_all:
-                require_asking_for(caller, request.agent_id)
-            decision = await services.authorizer.authorize(caller, request, arrived_us)
-        except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
-            # No commit has confirmed the key, so the store is asked before the caller learns anything.
-            await services.authenticator.authenticate(raw_key, promptly=True)
-            raise
-        except Unauthorized:
-            services.authenticator.forget(raw_key)
-            raise
-        finally:
-            if counted:
-                services.large_calls.leave(caller.workspace_id, counted)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
-        problem = error if isinstance(error, AppError) else unexpected(error)
-        note_failure(services, call.peer, call.headers, problem)
-        services.metrics.refused(problem.code)
-        services.metrics.ready(monotonic_us() - arrived_us)
-        return error_answer(problem, request_id_header(request_id_of(call.headers)), *admitted)
-    headers = [JSON, request_id_header(given.request_id or decision.id.encode()), *admitted]
-    if decision.repeated:
-        headers.append((b"idempotency-replayed", b"true"))
-    else:
-        services.metrics.decided(decision.outcome.result, decision.latency_us)
-    body = encode_decision(decision)
-    waited_us = monotonic_us() - arrived_us
-    services.metrics.ready(waited_us)
-    if services.note_decision is not None:
-        services.note_decision(caller.workspace_id, request, decision, waited_us)
-    return Answer(200, headers, body)
+        body = _decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise not_a_call(raw, error, AuthorizeBody, reading.max_bytes) from None
+    parameters = {} if body.parameters is UNSET else body.parameters
+    context = None if body.context is UNSET or not body.context else body.context
+    require_unique_keys(
+        raw, _fields_given(body) + count_keys(parameters) + (0 if context is None else count_keys(context))
+    )
+    agent_id = _one_of(body.agent_id, body.agentId, "agent_id", "agentId")
+    tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")
+    action = DEFAULT_ACTION if body.action is UNSET else body.action
+    approval_id = "" if body.approval_id is UNSET and body.approvalId is UNSET else _approval_named(body)
+    return tool_call(raw, reading, agent_id, tool_name, action, parameters, context, approval_id)
 
 
-def _enter_large(services: Services, caller: Caller, call: Call) -> int:
-    """Count the call as a large one; return the bytes counted. Raises Overloaded if there is no room for it."""
-    counted = min(call.most, services.settings.call_bytes_max)
-    if not services.large_calls.enter(caller.workspace_id, counted):
-        raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
-    return counted
+def _fields_given(body: AuthorizeBody) -> int:
+    # Written out, because a loop over the struct would cost more than decoding it does.
+    given = [
+        body.agent_id,
+        body.agentId,
+        body.tool_name,
+        body.toolName,
+        body.action,
+        body.parameters,
+        body.context,
+        body.approval_id,
+        body.approvalId,
+    ]
+    return len(given) - given.count(UNSET)
 
 
-async def _decode(
-    services: Services,
-    workspace_id: str,
-    raw: bytes,
-    headers: list[Header],
-    given: CallHeaders,
-    question: Translation | None,
-) -> AuthorizeRequest:
-    """The call in a body that may take milliseconds to read: in the workspace's share of the loop, or in a thread.
-
-    Raises TakesLong if the slow lane must answer.
-    """
-
-    def decode() -> AuthorizeRequest:
-        max_bytes = services.settings.call_bytes_max
-        body = raw if question is None else question(raw, headers, max_bytes)
-        return decode_tool_call(body, given.idempotency_key, services.redactor, services.signer, max_bytes)
-
-    size = len(raw)
-    if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, services.redactor)):
-        return services.loop_budget.run(workspace_id, monotonic_us(), decode)
-    return await services.call_pool.run(workspace_id, decode)
+def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: str) -> str:
+    if snake is UNSET:
+        if camel is UNSET:
+            raise Invalid.at(f"$.{name}", f"is missing; {alias} is accepted, too")
+        return camel
+    if camel is not UNSET and camel != snake:
+        raise two_spellings(name, alias)
+    return snake
 
 
-@asgi(PATH, copy_scope=False)
-async def authorize(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one tool call. The answer is already in the audit stream when it is sent."""
-    await answer(scope["litestar_app"].state.services, cast("HTTPScope", scope), receive, send)
+def _approval_named(body: AuthorizeBody) -> str:
+    given = _one_of(body.approval_id, body.approvalId, "approval_id", "approvalId")
+    approval_id = canonical_uuid(given)
+    if approval_id is None:
+        raise Invalid.at("$.approval_id", "must be an approval's id, a UUID")
+    return approval_id
 
 
-async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """The same as `authorize`, for callers that have the services: every POST comes this way, past the router."""
-    if scope["method"] == "OPTIONS":
-        await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
-    elif scope["method"] == "POST":
-        question = _refuse_query(scope["query_string"]) if scope["query_string"] else None
-        await send_answer(send, await respond(services, AsgiCall(scope, receive), question))
-    else:
-        problem = not_allowed(scope["method"], _ALLOW)
-        services.metrics.refused(problem.code)
-        await send_answer(send, error_answer(problem))
-
-
-def _refuse_query(query: bytes) -> Translation:
-    """Raise Invalid if there is a query: a request for a dry run must not get a decision."""
-
-    def refuse(raw: bytes, _headers: list[Header], _max_bytes: int) -> bytes:
-        for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-            message = "is no query parameter, there are none here; POST /v1/explain says what would be answered"
-            raise Invalid.at(visible(name), message)
-        return raw
-
-    return refuse
-
-
-class AsgiCall:
-    """A call handed over by an ASGI server."""
-
-    arrived_us = 0
-
-    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
-        self.headers: list[Header] = list(scope["headers"])
-        self.call_headers: CallHeaders | None = None
-        self.peer = peer_of(scope)
-        self._receive = receive
-
-    @property
-    def head(self) -> CallHead:
-        return self
-
-    @property
-    def most(self) -> int:
-        announced = next((value for name, value in self.headers if name == b"content-length"), b"")
-        return int(announced) if announced.isdigit() else ANY_LENGTH
-
-    async def body(self, max_bytes: int) -> bytes:
-        return await read_body(self._receive, max_bytes)
-
-
-_ALLOW = "OPTIONS, POST"
+AUTHORIZE = Door("/v1/authorize", read_call, encode_decision, error_answer)

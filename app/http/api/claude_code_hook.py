@@ -1,27 +1,23 @@
-"""/v1/hooks/claude-code: the HTTP hook of a coding agent, called before each of its tools.
+"""POST /v1/hooks/claude-code: the HTTP hook of a coding agent, called before each of its tools.
 
-The hook's call becomes the body of /v1/authorize, so there is only one way to make, bind and record decisions. Every
-answer is 200: the coding agent treats any other status as a failed hook, and then runs the tool unless its settings
-have `onFailure`.
+Every answer is 200: the coding agent treats any other status as a failed hook, and then runs the tool unless its
+settings have `onFailure`.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from litestar import asgi
-from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Meta, Raw, Struct
 
-from app.errors import Invalid
-from app.http.answers import JSON, Answer, Header, send_answer
-from app.http.api.authorize import AsgiCall, respond
-from app.http.bodies import MAX_BODY_BYTES, require_readable
-from app.http.methods import not_allowed
-from app.http.problems import error_answer
-from app.model.decisions import Result
-from app.replica import Services
+from app.errors import AppError, Invalid
+from app.http.answers import JSON, Answer
+from app.http.bodies import count_keys, require_readable, require_unique_keys
+from app.http.hot_path import Door
+from app.http.problems import headers_of
+from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
+from app.model.api_keys import without_raw_keys
+from app.model.decisions import AuthorizeRequest, Decision, Result
 
-PATH = "/v1/hooks/claude-code"
 AGENT = b"x-remit-agent"
 EVENT = "PreToolUse"
 VOUCHED = ("cwd", "permission_mode", "agent_type")
@@ -73,54 +69,12 @@ class HookAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     hook_specific_output: HookDecision
 
 
-class _Judged(Struct, frozen=True, rename="camel"):
-    result: Result
-    reason: str
-    agent_message: str | None = None
-
-
-class _Error(Struct, frozen=True):
-    code: str
-    message: str
-
-
-class _Problem(Struct, frozen=True):
-    error: _Error
-
-
-@asgi(PATH, copy_scope=False)
-async def claude_code_hook(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one hook."""
-    await answer(scope["litestar_app"].state.services, scope, receive, send)  # type: ignore[arg-type]
-
-
-async def answer(services: Services, scope: HTTPScope, receive: Receive, send: Send) -> None:
-    """The same as `claude_code_hook`, for a caller that has the services."""
-    if scope["method"] != "POST":
-        return await send_answer(send, error_answer(not_allowed(scope["method"], "OPTIONS, POST")))
-    answered = await respond(services, AsgiCall(scope, receive), authorize_body)
-    if answered.status == 200:  # noqa: PLR2004 - OK
-        judged = _decode_judged(answered.body)
-        # The model reads the reason of a denial; the user reads the reason of a request for approval.
-        said_to_agent = judged.agent_message if judged.result is Result.DENIED else None
-        decision = _WORDS[judged.result], said_to_agent or judged.reason
-    else:
-        error = _decode_problem(answered.body).error
-        decision = "deny", f"Remit has not decided ({error.code}): {error.message}"
-    said = HookDecision(hook_event_name=EVENT, permission_decision=decision[0], permission_decision_reason=decision[1])
-    kept = [header for header in answered.headers if header[0] not in _OF_THE_BODY]
-    return await send_answer(send, Answer(200, [JSON, *kept], _encode(HookAnswer(hook_specific_output=said))))
-
-
-def authorize_body(raw: bytes, headers: list[Header], max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """The body of /v1/authorize for the hook's call; tool_input is passed on exactly as written.
-
-    Raises Invalid, which the hook's answer reports as a denial.
-    """
-    agents = [value for name, value in headers if name == AGENT]
+def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
+    """The hook's call as a tool call. Raises Invalid, which the hook's answer reports as a denial."""
+    agents = [value for name, value in reading.headers if name == AGENT]
     if len(agents) != 1:
         raise Invalid.at("X-Remit-Agent", f"is given {len(agents)} times; exactly one header must name the agent")
-    require_readable(raw, max_bytes)
+    require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
     try:
         call = _decode_call(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -129,14 +83,40 @@ def authorize_body(raw: bytes, headers: list[Header], max_bytes: int = MAX_BODY_
         raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that event only")
     context = {"session": call.session_id, "source": "claude-code"}
     context |= {name: value for name in VOUCHED if isinstance(value := getattr(call, name), str)}
-    return _encode(
-        {
-            "agent_id": agents[0].decode("latin-1"),
-            "tool_name": call.tool_name,
-            "parameters": call.tool_input,
-            "context": context,
-        }
-    )
+    body = b'{"parameters":%b,"context":%b}' % (call.tool_input, _encode(context))
+    try:
+        parameters = _decode_parameters(body).parameters
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise not_a_call(body, error, _Parameters, reading.max_bytes) from None
+    require_unique_keys(bytes(call.tool_input), count_keys(parameters))
+    agent = agents[0].decode("latin-1")
+    return tool_call(body, reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
+
+
+def answer_hook(decision: Decision) -> bytes:
+    """The decision in the hook's words. The model reads the reason of a denial, the user that of a question."""
+    outcome = decision.outcome
+    to_agent = decision.agent_message if outcome.result is Result.DENIED else None
+    return _said(_WORDS[outcome.result], to_agent or outcome.reason)
+
+
+def refuse_hook(error: AppError) -> Answer:
+    """A denial, with status 200: the coding agent would run the tool after any other."""
+    kept = [header for header in headers_of(error) if header[0] not in _OF_A_STATUS]
+    reason = without_raw_keys(f"Remit has not decided ({error.code}): {error.message}")
+    return Answer(200, [JSON, *kept], _said("deny", reason))
+
+
+def _said(word: Literal["allow", "deny", "ask"], reason: str) -> bytes:
+    said = HookDecision(hook_event_name=EVENT, permission_decision=word, permission_decision_reason=reason)
+    return _encode(HookAnswer(hook_specific_output=said))
+
+
+class _Parameters(Struct, frozen=True):
+    aliases: ClassVar[dict[str, str]] = {}
+    required_fields: ClassVar[tuple[str, ...]] = ()
+
+    parameters: dict[str, Any]
 
 
 _WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
@@ -144,8 +124,9 @@ _WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
     Result.DENIED: "deny",
     Result.ESCALATED: "ask",
 }
-_OF_THE_BODY = {JSON[0], b"www-authenticate", b"retry-after"}
+_OF_A_STATUS = {b"www-authenticate", b"retry-after"}
 _encode = msgspec.json.Encoder().encode
 _decode_call = msgspec.json.Decoder(HookCall).decode
-_decode_judged = msgspec.json.Decoder(_Judged).decode
-_decode_problem = msgspec.json.Decoder(_Problem).decode
+_decode_parameters = msgspec.json.Decoder(_Parameters).decode
+
+CLAUDE_CODE = Door("/v1/hooks/claude-code", read_hook, answer_hook, refuse_hook)

@@ -9,10 +9,11 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from app.http.agent_references import REFERENCE_RULES, agent_reference
-from app.http.api.authorize import AsgiCall
-from app.http.api.authorize_body import decode_tool_call
+from app.http.api.authorize import read_call
 from app.http.authentication import requires
 from app.http.bodies import Body, decode_body, read_body
+from app.http.hot_path import AsgiCall
+from app.http.tool_calls import Reading
 from app.model.agents import Agent, AgentRef
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest
@@ -87,4 +88,4 @@ def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeReque
     """The body, and its call, decoded as authorize would from the same bytes, because approvals are bound to them."""
     max_bytes = services.settings.call_bytes_max
     body = decode_body(raw, ExplainBody, max_bytes)
-    return body, decode_tool_call(raw, None, services.redactor, services.signer, max_bytes)
+    return body, read_call(raw, Reading(services.redactor, services.signer, max_bytes))

@@ -6,9 +6,10 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.http.api.authorize import IN_THE_LOOP_BYTES, PATH, respond
 from app.http.application import Application
 from app.http.authentication import known_caller
+from app.http.doors import TARGETS
+from app.http.hot_path import IN_THE_LOOP_BYTES, respond
 from app.http.protocol.body import ChunkedBody
 from app.http.protocol.exchange import Exchange
 from app.http.protocol.exchange_owner import ExchangeOwner
@@ -18,7 +19,6 @@ from app.http.protocol.target import Ends, scope_of
 from app.lanes.lane import Lane, TakesLong
 from app.replica import Services
 
-_PATH = PATH.encode()
 _MOST_LINES = 100
 """Of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes. Each takes 3 us, and
 nothing is known yet of who sends them.
@@ -58,17 +58,16 @@ class Dispatch:
         lane = self._lane
         if lane.is_alone:
             return True
-        is_short = head.target == _PATH and head.method == b"POST" and head.length <= IN_THE_LOOP_BYTES
+        is_short = head.method == b"POST" and head.length <= IN_THE_LOOP_BYTES and head.target in TARGETS
         if is_short and head.length == CHUNKED:
             is_short = _is_short_body(head, incoming.all())
         return lane.is_fast is is_short
 
     def open(self, owner: ExchangeOwner, head: Head) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
-        scope = None
-        if self._services is None or head.target != _PATH or head.method != b"POST":
-            scope = scope_of(head, self._ends, self._app_state)
-        return Exchange(owner, head, self._ends.peer, scope)
+        door = TARGETS.get(head.target) if head.method == b"POST" and self._services is not None else None
+        scope = scope_of(head, self._ends, self._app_state) if door is None else None
+        return Exchange(owner, head, self._ends.peer, scope, door)
 
     def can_wait(self, exchange: Exchange) -> bool:
         """Whether processing may wait until the body has arrived: only for a call from a caller this replica knows.
@@ -92,8 +91,8 @@ class Dispatch:
     async def _answer(self, exchange: Exchange) -> None:
         """Answer the exchange, whatever is raised on the way."""
         try:
-            if exchange.scope is None:
-                exchange.finish(await respond(cast("Services", self._services), exchange))
+            if exchange.door is not None:
+                exchange.finish(await respond(cast("Services", self._services), exchange.door, exchange))
             else:
                 await self._application(cast("Any", exchange.scope), exchange.receive, exchange.send)
                 if not (exchange.is_answered or exchange.is_gone):

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from app.errors import AppError, Invalid
 from app.http.answers import Answer, Header
 from app.http.bodies import ANY_LENGTH, too_large
+from app.http.hot_path import Door
 from app.http.open_streams import OPEN_STREAM
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
@@ -29,7 +30,8 @@ class Exchange:
 
     received: body bytes not taken yet. taken: the body, once the hot path has it. is_complete: all of the body has
     arrived. error: why it never will. owed: announced bytes of the answer not yet handed to the connection. scope: the
-    ASGI scope, None for a call of the hot path. arrived_us: when a call arrived, by the monotonic clock.
+    ASGI scope, None for a call of the hot path. door: where a call comes in to the hot path. arrived_us: when a call
+    arrived, by the monotonic clock.
     """
 
     received: bytes | bytearray = b""
@@ -44,12 +46,15 @@ class Exchange:
     _was_asked = _was_told_all = _is_chunked = _is_open_ended = False
     _held_head = b""
 
-    def __init__(self, owner: ExchangeOwner, head: Head, peer: str | None, scope: dict[str, Any] | None) -> None:
+    def __init__(
+        self, owner: ExchangeOwner, head: Head, peer: str | None, scope: dict[str, Any] | None, door: Door | None
+    ) -> None:
         self._owner = owner
         self.head = head
         self.headers = head.headers
         self.peer = peer
         self.scope = scope
+        self.door = door
 
     def feed(self, data: bytes) -> bytes:
         """Take the bytes that belong to the body; return those that follow it. Raises Invalid or HeadTooLarge."""

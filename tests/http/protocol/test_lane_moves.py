@@ -9,7 +9,7 @@ import socket
 import pytest
 from far_ends import FarEnd, Recorder, settle
 
-from app.http.api.authorize import IN_THE_LOOP_BYTES
+from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 from app.http.protocol.head import read_head

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.authorize import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody

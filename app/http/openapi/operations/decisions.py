@@ -8,7 +8,7 @@ from app.errors import (
     IdempotencyStale,
     OutcomeConflict,
 )
-from app.http.api.authorize_body import AuthorizeBody
+from app.http.api.authorize import AuthorizeBody
 from app.http.api.claude_code_hook import HookAnswer, HookCall
 from app.http.api.decisions import ReportOutcome
 from app.http.api.explain import ExplainBody

@@ -1,0 +1,40 @@
+"""The doors to the hot path: one line each."""
+
+from litestar import asgi
+from litestar.handlers import ASGIRouteHandler
+from litestar.types import Receive, Scope, Send
+
+from app.http.answers import Answer, send_answer
+from app.http.api.authorize import AUTHORIZE
+from app.http.api.claude_code_hook import CLAUDE_CODE
+from app.http.hot_path import Door
+from app.http.methods import not_allowed
+from app.http.problems import error_answer
+
+DOORS = {
+    door.path: door
+    for door in (
+        AUTHORIZE,
+        CLAUDE_CODE,
+    )
+}
+"""By path."""
+
+TARGETS = {path.encode(): door for path, door in DOORS.items()}
+"""By the target of a request that comes in directly, past ASGI: the path and nothing else."""
+
+_ALLOW = "OPTIONS, POST"
+
+
+def route_of(door: Door) -> ASGIRouteHandler:
+    """The route of a door, for methods other than POST: the application answers those before routing."""
+
+    @asgi(door.path, copy_scope=False)
+    async def other_method(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - Litestar wants it
+        if scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
+            return await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
+        problem = not_allowed(scope["method"], _ALLOW)  # type: ignore[typeddict-item]
+        scope["litestar_app"].state.services.metrics.refused(problem.code)
+        return await send_answer(send, error_answer(problem))
+
+    return other_method

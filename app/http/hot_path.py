@@ -1,0 +1,199 @@
+"""The hot path below HTTP/1.1: from the bytes of one call to the bytes of its answer, at whichever door it comes in.
+
+It runs before the router: typed handlers and routing cost as much again as the decision.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+from urllib.parse import parse_qsl
+
+from litestar.types import HTTPScope, Receive
+from msgspec import Struct
+
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    InsufficientScope,
+    Invalid,
+    Overloaded,
+    PayloadTooLarge,
+    Unauthorized,
+)
+from app.fairness.shares import LARGE_BYTES
+from app.http.answers import JSON, Answer, Header
+from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
+from app.http.bodies import ANY_LENGTH, read_body
+from app.http.call_headers import CallHead, CallHeaders, call_headers_of
+from app.http.problems import unexpected
+from app.http.request_ids import request_id_header, request_id_of
+from app.http.throttle import check_rate, has_bounds
+from app.http.tool_calls import Reading
+from app.lanes.lane import monotonic_us
+from app.model.api_keys import Caller
+from app.model.decisions import AuthorizeRequest, Decision
+from app.redaction.recording import QUICK_BYTES, takes_long
+from app.replica import Services
+from app.validation_messages import visible
+
+IN_THE_LOOP_BYTES = 16 * 1024
+"""The largest body read in one step of the loop, in bytes."""
+
+_AT_ONCE_BYTES = 256
+"""Reading a smaller body takes no time that others would notice, whatever is in it."""
+
+
+class Door(Struct, frozen=True):
+    """A way in to the hot path: each POST to `path` asks for one decision. `app.http.doors` has the table.
+
+    Whatever bounds a caller holds at every door: `respond` checks keys, lockouts, rates and sizes, not the door.
+
+    read: the call in a body. Raises Invalid or PayloadTooLarge. answer: the body of a decision, as JSON.
+    refuse: the answer if there is no decision; `respond` adds the request's id and the key's rate.
+    """
+
+    path: str
+    read: Callable[[bytes, Reading], AuthorizeRequest]
+    answer: Callable[[Decision], bytes]
+    refuse: Callable[[AppError], Answer]
+
+
+class Call(Protocol):
+    """A POST as the connection has it: the headers have arrived, the body may still be on its way."""
+
+    headers: list[Header]
+    arrived_us: int
+    """When it arrived, by our monotonic clock, if another process of this replica has noted it; otherwise 0."""
+
+    @property
+    def head(self) -> CallHead:
+        """The headers as the connection keeps them."""
+
+    @property
+    def peer(self) -> str | None:
+        """The address at the other end of the connection."""
+
+    @property
+    def most(self) -> int:
+        """The largest size that the body can have, in bytes."""
+
+    async def body(self, max_bytes: int) -> bytes:
+        """The body, if it has at most this many bytes. Raises PayloadTooLarge, or Invalid if it breaks off or there is
+        a query.
+        """
+
+
+async def respond(services: Services, door: Door, call: Call) -> Answer:
+    """Admit, authenticate, read, authorize, answer. A decision is in the audit stream when it is returned.
+
+    Raises TakesLong if the slow lane must answer it.
+    """
+    moved_us = call.arrived_us
+    arrived_us = call.arrived_us = moved_us or monotonic_us()
+    admitted: list[Header] = []
+    try:
+        if has_bounds(services):
+            admitted = check_rate(services, call.peer, call.headers, has_moved=moved_us > 0)
+        given = call.head.call_headers or call_headers_of(call.head)
+        raw_key = given.raw_key
+        caller = services.authenticator.recall(given.digest) or await services.authenticator.authenticate_once(raw_key)
+        counted = 0
+        try:
+            if not caller.asks_for_all:
+                require_asking(caller)
+            counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
+            max_bytes = services.settings.call_bytes_max
+            raw = await call.body(max_bytes)
+            reading = Reading(services.redactor, services.signer, max_bytes, given.idempotency_key, call.headers)
+            request = (
+                door.read(raw, reading)
+                if len(raw) <= _AT_ONCE_BYTES
+                else await _read_in_turn(services, caller.workspace_id, door, raw, reading)
+            )
+            if not caller.asks_for_all:
+                require_asking_for(caller, request.agent_id)
+            decision = await services.authorizer.authorize(caller, request, arrived_us)
+        except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
+            # No commit has confirmed the key, so the store is asked before the caller learns anything.
+            await services.authenticator.authenticate(raw_key, promptly=True)
+            raise
+        except Unauthorized:
+            services.authenticator.forget(raw_key)
+            raise
+        finally:
+            if counted:
+                services.large_calls.leave(caller.workspace_id, counted)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
+        return _refusal(services, door, call, error, arrived_us, admitted)
+    headers = [JSON, request_id_header(given.request_id or decision.id.encode()), *admitted]
+    if decision.repeated:
+        headers.append((b"idempotency-replayed", b"true"))
+    else:
+        services.metrics.decided(decision.outcome.result, decision.latency_us)
+    body = door.answer(decision)
+    waited_us = monotonic_us() - arrived_us
+    services.metrics.ready(waited_us)
+    if services.note_decision is not None:
+        services.note_decision(caller.workspace_id, request, decision, waited_us)
+    return Answer(200, headers, body)
+
+
+def _refusal(
+    services: Services, door: Door, call: Call, error: Exception, arrived_us: int, admitted: list[Header]
+) -> Answer:
+    """The answer to a call that was not decided."""
+    problem = error if isinstance(error, AppError) else unexpected(error)
+    note_failure(services, call.peer, call.headers, problem)
+    services.metrics.refused(problem.code)
+    services.metrics.ready(monotonic_us() - arrived_us)
+    status, headers, body = door.refuse(problem)
+    return Answer(status, [*headers, request_id_header(request_id_of(call.headers)), *admitted], body)
+
+
+def _enter_large(services: Services, caller: Caller, call: Call) -> int:
+    """Count the call as a large one; return the bytes counted. Raises Overloaded if there is no room for it."""
+    counted = min(call.most, services.settings.call_bytes_max)
+    if not services.large_calls.enter(caller.workspace_id, counted):
+        raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
+    return counted
+
+
+async def _read_in_turn(
+    services: Services, workspace_id: str, door: Door, raw: bytes, reading: Reading
+) -> AuthorizeRequest:
+    """Read a body that may take milliseconds: in the workspace's share of the loop, or in a thread.
+
+    Raises TakesLong if the slow lane must answer.
+    """
+    size = len(raw)
+    if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, services.redactor)):
+        return services.loop_budget.run(workspace_id, monotonic_us(), door.read, raw, reading)
+    return await services.call_pool.run(workspace_id, door.read, raw, reading)
+
+
+class AsgiCall:
+    """A call handed over by an ASGI server."""
+
+    arrived_us = 0
+
+    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
+        self.headers: list[Header] = list(scope["headers"])
+        self.call_headers: CallHeaders | None = None
+        self.peer = peer_of(scope)
+        self._receive, self._query = receive, scope["query_string"]
+
+    @property
+    def head(self) -> CallHead:
+        return self
+
+    @property
+    def most(self) -> int:
+        announced = next((value for name, value in self.headers if name == b"content-length"), b"")
+        return int(announced) if announced.isdigit() else ANY_LENGTH
+
+    async def body(self, max_bytes: int) -> bytes:
+        body = await read_body(self._receive, max_bytes)
+        for name, _ in parse_qsl(self._query.decode("latin-1"), keep_blank_values=True):
+            # A request for a dry run must not get a decision.
+            message = "is no query parameter, there are none here; POST /v1/explain says what would be answered"
+            raise Invalid.at(visible(name), message)
+        return body

@@ -1,0 +1,175 @@
+"""Tool calls from the bodies of requests: what every door checks, records and identifies alike."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from app.errors import Detail, Invalid, PayloadTooLarge
+from app.http.agent_references import REFERENCE_RULES, agent_reference
+from app.http.answers import Header
+from app.http.bodies import decode_json, not_json
+from app.model.decisions import AuthorizeRequest, Idempotency
+from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
+from app.redaction.recording import recorded
+from app.redaction.redactor import Redactor
+from app.redaction.signer import UNSIGNED, Purpose, Signer
+from app.validation_messages import explain
+
+MAX_CALL_BYTES = (1024 + 16) * 1024
+"""Room for a parameter of 1 MiB and what surrounds it."""
+MAX_RECORDED_BYTES = 64 * 1024
+"""For the parameters as logged."""
+
+MAX_NAMES = MAX_RECORDED_BYTES // 5
+"""More names than fit into an entry: `"":0,` is the shortest."""
+
+MAX_IDEMPOTENCY_KEY = 255
+MAX_CONTEXT_BYTES = 16 * 1024
+MAX_CONTEXT_DEPTH = 8
+DEFAULT_ACTION = "authorize"
+_NESTED = frozenset({dict, list})
+_encode = msgspec.json.Encoder().encode
+
+
+class Reading(Struct, frozen=True, gc=False):
+    """What a call is read with, besides its body.
+
+    idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read.
+    """
+
+    redactor: Redactor
+    signer: Signer = UNSIGNED
+    max_bytes: int = MAX_CALL_BYTES
+    idempotency_key: bytes | None = None
+    headers: Sequence[Header] = ()
+
+
+class _Names(Struct):
+    tool_name: ToolName
+    action: Name
+
+
+def tool_call(
+    body: bytes,
+    reading: Reading,
+    agent_id: str,
+    tool_name: str,
+    action: str,
+    parameters: dict[str, Any],
+    context: dict[str, Any] | None,
+    approval_id: str = "",
+) -> AuthorizeRequest:
+    """The call, and what the log may keep of it. Raises Invalid or PayloadTooLarge.
+
+    body: a JSON object with `parameters` and `context` as the caller wrote them; no key in it occurs twice.
+    agent_id: an id or an alias. context: None if it is empty.
+    """
+    _require_names(tool_name, action)
+    called = agent_reference(agent_id)
+    if called is None:
+        raise Invalid.at("$.agent_id", REFERENCE_RULES)
+    redactor, signer = reading.redactor, reading.signer
+    is_large = len(body) > MAX_RECORDED_BYTES
+    if is_large:
+        _require_short_names(parameters)  # before each of them is examined
+    recorded_parameters = recorded(parameters, redactor, signer, is_large=is_large)
+    _require_short(recorded_parameters)
+    idempotency = None
+    if reading.idempotency_key is not None:
+        asked: tuple[Any, ...] = (called, tool_name, action, parameters)
+        if approval_id:
+            asked = (*asked, context, approval_id)
+        elif context is not None:
+            asked = (*asked, context)
+        idempotency = _idempotency(reading.idempotency_key, asked, signer)
+    recorded_context = b""
+    if context is not None:
+        _require_small(context)
+        recorded_context = recorded(context, redactor, signer)
+    return AuthorizeRequest(
+        called,
+        tool_name,
+        action,
+        parameters,
+        recorded_parameters,
+        idempotency,
+        context,
+        recorded_context,
+        size=len(body),
+        body=body,
+        approval_id=approval_id,
+    )
+
+
+def not_a_call(raw: bytes, error: Exception, kind: type[Struct], max_bytes: int) -> Invalid:
+    """Why `raw` could not be decoded as `kind`; slow, because it is parsed again to find out."""
+    value = decode_json(raw, max_bytes)
+    if not isinstance(error, msgspec.ValidationError):
+        return not_json(error)
+    detail = explain(error, kind, value)
+    return Invalid.at(detail.path, detail.message)
+
+
+@lru_cache(maxsize=4096)
+def _require_names(tool_name: str, action: str) -> None:
+    """Raise Invalid unless both names are of a valid length and visible. Common names are checked in one step."""
+    named = {"tool_name": tool_name, "action": action}
+    try:
+        msgspec.convert(named, _Names)
+        require_tool_name("tool_name", tool_name)
+        require_visible("action", action)
+    except msgspec.ValidationError as error:
+        detail = explain(error, _Names, named)
+        raise Invalid.at(detail.path, detail.message) from None
+    except FieldError as error:
+        raise Invalid.at(f"$.{error.field}", error.message) from None
+
+
+def _require_small(context: dict[str, Any]) -> None:
+    size = len(_encode(context))
+    if size > MAX_CONTEXT_BYTES:
+        raise PayloadTooLarge(f"$.context has {size} bytes as JSON; at most {MAX_CONTEXT_BYTES} are taken")
+    level: list[Any] = [context]
+    for _ in range(MAX_CONTEXT_DEPTH):
+        insides = (value.values() if type(value) is dict else value for value in level)
+        level = [inner for inside in insides for inner in inside if type(inner) in _NESTED]
+        if not level:
+            return
+    raise Invalid.at("$.context", f"values are nested more than {MAX_CONTEXT_DEPTH} levels deep")
+
+
+def _require_short(parameters: bytes) -> None:
+    if len(parameters) > MAX_RECORDED_BYTES:
+        raise _too_much(f"have {len(parameters)} bytes as JSON even with long texts shortened")
+
+
+def _require_short_names(parameters: dict[str, Any]) -> None:
+    size = _size_of_names(parameters)
+    if size > MAX_RECORDED_BYTES:
+        raise _too_much(f"have names of {size} bytes as JSON")
+
+
+def _size_of_names(value: Any) -> int:
+    """A lower bound of the size of all names in it as JSON, in bytes."""
+    if type(value) is dict:
+        return sum(map(len, value)) + sum(_size_of_names(inner) for inner in value.values() if type(inner) in _NESTED)
+    return sum(_size_of_names(inner) for inner in value if type(inner) in _NESTED)
+
+
+def _too_much(has: str) -> PayloadTooLarge:
+    message = f"{has}; at most {MAX_RECORDED_BYTES} are kept"
+    return PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
+
+
+def _idempotency(key: bytes, asked: tuple[Any, ...], signer: Signer) -> Idempotency:
+    """The digests of the header and of the request; the order of names in an object does not matter."""
+    if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
+        raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")
+    question = msgspec.json.encode(asked, order="deterministic")
+    # The request includes what redaction keeps out of the log, so its digest must not allow guessing values.
+    newest, *former = signer.macs(Purpose.QUESTION, question) or [hashlib.sha256(question).hexdigest()]
+    return Idempotency(hashlib.sha256(key).hexdigest(), newest, tuple(former))
