@@ -32,17 +32,22 @@ CAPPED = (AGENT, TOOL, ACTION)
 _CACHED = 1 << 12
 
 
-class Candidate(NamedTuple):
-    """A segment that may hold matches.
+class IndexedSegment(NamedTuple):
+    """A segment that may have matches, as the index describes it.
 
-    mask: the frames that may; None = all. bound: the greatest number of matches.
-    exact: exactly `bound` entries match, unless the query's times or cursor exclude part of the segment.
+    mask: the frames that may; None = all.
+    exact: exactly `max_matches` entries match, unless the query's times or cursor exclude part of the segment.
     """
 
     row: Row
     mask: int | None
-    bound: int
+    max_matches: int
     exact: bool
+
+    @property
+    def end(self) -> int:
+        """The first sequence after the segment."""
+        return self.row.first_sequence + self.row.entries
 
 
 @lru_cache(maxsize=_CACHED)
@@ -88,35 +93,35 @@ class Lookup:
 
     async def read(
         self, client: Client, head: Head, spans: Mapping[int, Span], parts: Sequence[int]
-    ) -> list[list[Candidate]]:
+    ) -> list[list[IndexedSegment]]:
         """For each part, the segments in which every dimension has a match, newest first.
 
         The sets of the dimensions are read first. The segments' rows are read only for parts with candidates, because
-        most parts hold nothing about a rare agent. head, spans: read before. Raises AuditLogDamaged if the index cannot
-        be read, or does not name every segment of these parts exactly once.
+        most parts hold nothing about a rare agent. head, spans: as read at the start of the query.
+        Raises AuditLogDamaged if the index cannot be read, or does not name every segment of these parts exactly once.
         """
-        named: list[dict[int, Posting] | None] = [None] * len(parts)
+        postings: list[dict[int, Posting] | None] = [None] * len(parts)
         if self._dimensions:
             keys = [self._keys(part) for part in parts]
             commands = (("ZRANGE", key, 0, -1) for group in keys for key in group)
             replies = iter(await client.read_pipelined(commands))
-            for place, group in enumerate(keys):
-                named[place] = self._intersected([next(replies) for _ in group])
+            for index, group in enumerate(keys):
+                postings[index] = self._intersected([next(replies) for _ in group])
                 await take_turn()
-        wanted = [part for part, held in zip(parts, named, strict=True) if held is None or held]
-        commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in wanted)
-        rows = dict(zip(wanted, await client.read_pipelined(commands) if wanted else [], strict=True))
-        candidates = []
-        for part, held in zip(parts, named, strict=True):
-            found: list[Candidate] = []
+        read = [part for part, posted in zip(parts, postings, strict=True) if posted is None or posted]
+        commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in read)
+        rows = dict(zip(read, await client.read_pipelined(commands) if read else [], strict=True))
+        indexed = []
+        for part, posted in zip(parts, postings, strict=True):
+            segments: list[IndexedSegment] = []
             if part in rows:
                 checked = rows_of(rows[part], part, head, spans)
                 if checked.missing:
                     await self._require_dropped(client, checked.missing[-1])
-                found = self._everything(checked.rows) if held is None else self._named(checked.rows, held)
-            candidates.append(sorted(found, key=lambda each: -each.row.number))
+                segments = self._all(checked.rows) if posted is None else self._posted(checked.rows, posted)
+            indexed.append(sorted(segments, key=lambda segment: -segment.row.number))
             await take_turn()
-        return candidates
+        return indexed
 
     async def _require_dropped(self, client: Client, number: int) -> None:
         """Raise AuditLogDamaged unless retention has dropped the segment since the head was read."""
@@ -133,43 +138,41 @@ class Lookup:
 
     def _intersected(self, replies: Sequence[Iterable[str]]) -> dict[int, "Posting"]:
         """Each segment's matches in all dimensions together; `replies` are the members of `_keys`."""
-        rest = iter(replies)
-        found: dict[int, Posting] | None = None
+        members = iter(replies)
+        common: dict[int, Posting] | None = None
         for dimension, values in self._dimensions:
-            holding: dict[int, Posting] = {}
+            postings: dict[int, Posting] = {}
             for _ in values:
-                _add(holding, next(rest), exact=True)
+                _add(postings, next(members), exact=True)
             if dimension in CAPPED:
-                _add(holding, next(rest), exact=False)
-            if found is None:
-                found = holding
+                _add(postings, next(members), exact=False)
+            if common is None:
+                common = postings
                 continue
             both: dict[int, Posting] = {}
-            for number, (count, mask, _) in holding.items():
-                before = found.get(number)
-                if before is not None and before.mask & mask:
-                    both[number] = Posting(min(before.entries, count), before.mask & mask, exact=False)
-            found = both
-        return found or {}
+            for number, (entries, mask, _) in postings.items():
+                other = common.get(number)
+                if other is not None and other.mask & mask:
+                    both[number] = Posting(min(other.entries, entries), other.mask & mask, exact=False)
+            common = both
+        return common or {}
 
-    def _everything(self, rows: Mapping[int, Row]) -> list[Candidate]:
-        return [Candidate(row, None, row.entries, exact=self._counts) for row in rows.values()]
+    def _all(self, rows: Mapping[int, Row]) -> list[IndexedSegment]:
+        return [IndexedSegment(row, None, row.entries, exact=self._counts) for row in rows.values()]
 
-    def _named(self, rows: Mapping[int, Row], held: Mapping[int, "Posting"]) -> list[Candidate]:
-        found = []
-        for number, holds in held.items():
-            row = rows.get(number)
-            if row is not None:
-                exact = holds.exact and self._counts
-                found.append(Candidate(row, holds.mask, min(holds.entries, row.entries), exact))
-        return found
+    def _posted(self, rows: Mapping[int, Row], postings: Mapping[int, "Posting"]) -> list[IndexedSegment]:
+        return [
+            IndexedSegment(row, posting.mask, min(posting.entries, row.entries), exact=posting.exact and self._counts)
+            for number, posting in postings.items()
+            if (row := rows.get(number)) is not None
+        ]
 
 
-def miscounted(candidate: Candidate, found: int) -> AuditLogDamaged:
+def miscounted(segment: IndexedSegment, matches: int) -> AuditLogDamaged:
     """The error for an index that gives a segment another number of matches than its entries."""
     return AuditLogDamaged(
-        f"The index of the audit log says that {candidate.bound} entries of segment {candidate.row.number} match, and "
-        f"{found} do"
+        f"The index of the audit log says that {segment.max_matches} entries of segment {segment.row.number} match, "
+        f"and {matches} do"
     )
 
 
@@ -181,17 +184,17 @@ class Posting(NamedTuple):
     exact: bool
 
 
-def _add(holding: dict[int, Posting], members: Iterable[str], *, exact: bool) -> None:
+def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool) -> None:
     for text in members:
-        number, entries, mask = _posted(text)
-        before = holding.get(number)
-        if before is None:
-            holding[number] = Posting(entries, mask, exact)
+        number, entries, mask = _posting_of(text)
+        other = postings.get(number)
+        if other is None:
+            postings[number] = Posting(entries, mask, exact)
         else:
-            holding[number] = Posting(before.entries + entries, before.mask | mask, exact and before.exact)
+            postings[number] = Posting(other.entries + entries, other.mask | mask, exact and other.exact)
 
 
-def _posted(text: str) -> tuple[int, int, int]:
+def _posting_of(text: str) -> tuple[int, int, int]:
     """Segment, matches and frames of a member. Raises AuditLogDamaged."""
     number, _, rest = text.partition(":")
     entries, _, mask = rest.partition(":")

@@ -13,7 +13,7 @@ from app.audit.entry_format import time_ms_of
 from app.audit.follow import follow, resumed
 from app.audit.head import foreign_is_damage, head_of, newest_of, read_head
 from app.audit.scan import EntryChunk, Scan
-from app.audit.sealed_range import sequences_between
+from app.audit.sealed_walk import sequences_between
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier

@@ -5,18 +5,15 @@ from typing import NamedTuple
 
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, foreign_is_damage, head_of, read_head, read_newest
-from app.audit.index import Candidate, Lookup, miscounted
-from app.audit.sealed_range import SealedRange
-from app.audit.segments import Stored, checked_bodies, frames_of, missing
+from app.audit.sealed_walk import SealedFrames, SealedWalk
 from app.audit.stream import gone, line_of_unsealed, stream_entries
-from app.errors import AppError, AuditLogDamaged, StoreUnavailable
+from app.errors import AuditLogDamaged, StoreUnavailable
 from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditQuery
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 
 _TAIL_CHUNK = 128
-_SEGMENTS_AT_ONCE = 4
 
 
 class EntryChunk(NamedTuple):
@@ -38,9 +35,6 @@ class Scan:
         self._keyspace = Keyspace(workspace_id)
         self._query = query
         self._matcher = EntryFilter(query)
-        self._lookup = Lookup(self._keyspace, query)
-        self._is_timeless = query.from_ms is None and query.to_ms is None
-        self._whole = self._lookup.unfiltered and self._is_timeless
 
     async def newest(self) -> int:
         """The sequence of the newest entry; 0 if there is none. Raises AuditLogDamaged."""
@@ -92,7 +86,7 @@ class Scan:
                 return None
             first = f"({chunk[-1][0].decode()}"
         # If an entry is missing further on, the next read reports it.
-        entries = [each for place, each in enumerate(entries) if each[0] == entries[0][0] + place]
+        entries = [entry for index, entry in enumerate(entries) if entry[0] == entries[0][0] + index]
         sequences, lines = [], []
         for sequence, fields in entries:
             if self._matcher.may_hold(fields):
@@ -103,29 +97,25 @@ class Scan:
         return _Tail(sequences, b"".join(lines), entries[-1][0], entries[0][0])
 
     async def _sealed(self, head: Head, spans: dict[int, Span], position: int, until: int) -> AsyncIterator[EntryChunk]:
-        sealed, reached = SealedRange(self._query, head, spans, position, until), position
+        walk = SealedWalk(self._client, self._keyspace, self._query, head, spans, after=position, until=until)
+        reached = position
         self._require_kept(head, position)
-        for part in sealed.parts():
-            (found,) = await self._lookup.read(self._client, head, spans, [part])
+        for part in walk.parts():
+            segments = (await walk.segments([part]))[::-1]
             # Dropped segments leave the index. A segment that is dropped after this look at the index is noticed when
             # it is read.
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
             self._require_kept(now, max(position, spans[part].first_sequence - 1))
-            wanted = sealed.segments(reversed(found))
-            for start in range(0, len(wanted), _SEGMENTS_AT_ONCE):
-                some = wanted[start : start + _SEGMENTS_AT_ONCE]
-                for candidate, (record, data) in zip(some, await self._read(some), strict=True):
-                    if record[0] is None or not data:
-                        raise await self._lost(candidate.row.number)
-                    if self._whole and candidate.row.first_sequence > reached + 1:
-                        raise AuditLogDamaged(
-                            f"Entries {reached + 1} to {candidate.row.first_sequence - 1} are missing"
-                        )
-                    chunk = self._search(candidate, record, data, position, until)
-                    reached = candidate.row.first_sequence + candidate.row.entries - 1
-                    yield chunk
-                    await take_turn()
-        if self._whole and reached < min(head.sequence, until):
+            async for frames in walk.read(segments):
+                if frames is None:
+                    raise StoreUnavailable("A segment was dropped while it was being read")
+                first = frames.segment.row.first_sequence
+                if walk.takes_all and first > reached + 1:
+                    raise AuditLogDamaged(f"Entries {reached + 1} to {first - 1} are missing")
+                reached = frames.segment.end - 1
+                yield await self._search(walk, frames, position, until)
+                await take_turn()
+        if walk.takes_all and reached < min(head.sequence, until):
             raise AuditLogDamaged(f"Entries {reached + 1} to {head.sequence} are missing")
 
     def _require_kept(self, head: Head, position: int) -> None:
@@ -137,50 +127,16 @@ class Scan:
             f"Entries {position + 1} to {floor.sequence - 1} were dropped by retention before they were read"
         )
 
-    async def _lost(self, number: int) -> AppError:
-        """The error for a segment that does not exist: dropped by retention just now, or missing."""
-        now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-        if number < now.first_segment:
-            return StoreUnavailable(f"Segment {number} was dropped while it was being read")
-        return missing(number)
-
-    async def _read(self, candidates: Sequence[Candidate]) -> list[tuple[list[bytes | None], bytes | None]]:
-        keyspace, numbers = self._keyspace, [each.row.number for each in candidates]
-        commands: list[tuple[str, ...]] = [
-            ("HMGET", keyspace.audit_segment(number), "frames", "digests", "previous", "sha256") for number in numbers
-        ]
-        commands += [("GET", keyspace.audit_data(number)) for number in numbers]
-        replies = await self._client.read_pipelined(commands, as_bytes=True)
-        return list(zip(replies[: len(numbers)], replies[len(numbers) :], strict=True))
-
-    def _search(
-        self, candidate: Candidate, record: Sequence[bytes | None], data: bytes, position: int, until: int
-    ) -> EntryChunk:
-        """A segment's matches; its data is checked before anything in it is used."""
-        row = candidate.row
-        last = row.first_sequence + row.entries - 1
-        stored = Stored(*((each or b"").decode(errors="replace") for each in record))
-        try:
-            frames = list(enumerate(frames_of(stored.frames)))
-        except AuditLogDamaged:
-            raise missing(row.number) from None
-        if stored.digests and candidate.mask is not None:
-            frames = [each for each in frames if candidate.mask >> each[0] & 1]
-        blocks = [(place, data[frame.start : frame.end]) for place, frame in frames]
-        bodies = checked_bodies(row.number, row.entries, stored, blocks)
-        if self._whole and row.first_sequence > position and last <= until:
-            return EntryChunk(range(row.first_sequence, last + 1), b"".join(body for _, _, body in bodies), last)
-        sequences, lines, found = [], [], 0
-        for _, before, body in bodies:
-            matches = self._matcher.select(body)
-            found += len(matches)
-            for place, line in matches:
-                sequence = row.first_sequence + before + place
-                if position < sequence <= until:
-                    sequences.append(sequence)
-                    lines.append(line + b"\n")
-        if candidate.exact and self._is_timeless and found != candidate.bound:
-            raise miscounted(candidate, found)
+    async def _search(self, walk: SealedWalk, frames: SealedFrames, position: int, until: int) -> EntryChunk:
+        """A segment's matches."""
+        first, last = frames.segment.row.first_sequence, frames.segment.end - 1
+        if walk.takes_all and first > position and last <= until:
+            return EntryChunk(range(first, last + 1), b"".join(body for _, body in frames.bodies()), last)
+        sequences, lines = [], []
+        async for matches in walk.matches(frames, self._matcher, newest_first=False):
+            for sequence, line in matches:
+                sequences.append(sequence)
+                lines.append(line + b"\n")
         return EntryChunk(sequences, b"".join(lines), min(last, until))
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.audit import search as audit_search
+from app.audit import sealed_walk
 from app.audit import segment_builder as audit_block
 from app.audit import segments as audit_segments
 from app.audit import stream as audit_stream
@@ -118,7 +118,7 @@ def small(monkeypatch):
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
     monkeypatch.setattr(audit_block, "FRAME_ENTRIES", 3)
     monkeypatch.setattr(audit_stream, "_CHUNK", 4)
-    monkeypatch.setattr(audit_search, "_BYTES_AT_ONCE", 400)  # one frame or two
+    monkeypatch.setattr(sealed_walk, "_BYTES_PER_READ", 400)  # one frame or two
 
 
 @pytest.mark.parametrize("names_max", [100, 2], ids=["indexed", "past the cap"])
