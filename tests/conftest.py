@@ -11,8 +11,8 @@ import os
 import shutil
 import sys
 
+import command_line
 import pytest
-from consoles import run_console
 from fake_store import FakeClient
 from profiles import register_profiles
 from servers import Replica, Store, store_binaries
@@ -135,9 +135,9 @@ async def client(request):
 
 
 @pytest.fixture(scope="session")
-def console():
-    """Runs `remit`: `console(words, env)`, with `cwd` and `stdin` where they matter."""
-    return run_console
+def run_remit():
+    """Runs `remit`: `run_remit(words, env)`, with `cwd` and `stdin` where they matter."""
+    return command_line.run_remit
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""`remit`: the console, one module per group of commands."""
+"""`remit`: the command line, one module per group of commands."""

@@ -1,4 +1,4 @@
-"""`remit`: the console. Results go to stdout, the rest to stderr; exit codes: 0 = done, 1 = failed, 2 = misused."""
+"""`remit`: the command line. Results go to stdout, the rest to stderr; exit codes: 0 done, 1 failed, 2 misused."""
 
 import errno
 import os
@@ -39,7 +39,7 @@ _LONGEST = 2_000
 """Characters of an error; of a longer one, the middle is left out."""
 
 
-class Console(LazyGroup):
+class CommandLine(LazyGroup):
     """Turns an error in a setting, the store or the request into one sentence on stderr."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -98,7 +98,7 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
-@click.group(cls=Console, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandLine, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="remit")
 def main() -> None:
     """Remit decides whether an AI agent may call a tool, and records every answer it gives.

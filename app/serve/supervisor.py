@@ -59,7 +59,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
         children = stack.enter_context(Children(settings, listeners))
         _wait_until_ready(settings, children, say, signals.pause)
         elsewhere = store is not None and settings.data_dir != Settings().data_dir
-        _announce(settings, raw_key, console_command(settings.data_dir if elsewhere else None), say)
+        _announce(settings, raw_key, remit_command(settings.data_dir if elsewhere else None), say)
         while not signals.told:
             if store is not None:
                 store.keep()
@@ -89,7 +89,7 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
     return None
 
 
-def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -> None:
+def _announce(settings: Settings, raw_key: str | None, remit: str, say: Say) -> None:
     """Print where it serves, and what to type next; the commands can be pasted into a terminal in this folder."""
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
@@ -97,15 +97,15 @@ def _announce(settings: Settings, raw_key: str | None, console: str, say: Say) -
     if raw_key is not None:
         lines.append(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
     else:
-        lines.append(f"keys      those of before are valid; `{console} keys list` shows them")
-    lines.append(f"next      `{console} keys create` makes a key, `{console} --help` lists what else there is")
+        lines.append(f"keys      those of before are valid; `{remit} keys list` shows them")
+    lines.append(f"next      `{remit} keys create` makes a key, `{remit} --help` lists what else there is")
     say("\n".join(lines))  # in one write, so that a program that waits for the first line finds all of them
 
 
-def console_command(data_dir: str | None, search_path: str | None = None) -> str:
-    """The console's command for another terminal in this folder: `remit` if that is on PATH, else its path.
+def remit_command(data_dir: str | None, search_path: str | None = None) -> str:
+    """How to call `remit` from another terminal in this folder: by its name if it is on PATH, else by its path.
 
-    data_dir: where the store is, if a console without settings would look elsewhere.
+    data_dir: where the store is, if a command without settings would look elsewhere.
     """
     own = Path(sys.executable).parent / "remit"
     found = shutil.which("remit", path=search_path)

@@ -1,4 +1,4 @@
-"""Agents as API and console show them."""
+"""Agents as the API and the command line show them."""
 
 from msgspec import UNSET, Struct, UnsetType
 

@@ -1,4 +1,4 @@
-"""API keys as API and console show them."""
+"""API keys as the API and the command line show them."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Audit entries as API and console show them: as logged, with the derived code added."""
+"""Audit entries as the API and the command line show them: as logged, with the derived code added."""
 
 from collections.abc import Sequence
 

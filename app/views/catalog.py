@@ -1,4 +1,4 @@
-"""The catalogue as API and console show it."""
+"""The catalogue as the API and the command line show it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a shadow policy would have changed, as API and console show it."""
+"""What a shadow policy would have changed, as the API and the command line show it."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Policies as API and console show them."""
+"""Policies as the API and the command line show them."""
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType

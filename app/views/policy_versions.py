@@ -1,4 +1,4 @@
-"""Versions of a policy as API and console show them."""
+"""Versions of a policy as the API and the command line show them."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Webhooks as API and console show them."""
+"""Webhooks as the API and the command line show them."""
 
 from typing import Annotated
 

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 from approval_steps import ALLOW, ASK, approve, ask
-from consoles import run_console
+from command_line import run_remit
 from servers import clean_env
 from tenants import Tenant
 
@@ -156,7 +156,7 @@ def test_a_wait_ends_when_somebody_decides_on_another_replica(tenant, agent_id, 
 def replaced(store, tenant, key_id):
     """The key has a successor, and expires a second later."""
     words = ["key", "rotate", key_id, "-w", tenant.id, "--overlap", "1s"]
-    run_console(words, clean_env() | {"REMIT_REDIS_URL": store.url}).check_returncode()
+    run_remit(words, clean_env() | {"REMIT_REDIS_URL": store.url}).check_returncode()
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "replaced"])

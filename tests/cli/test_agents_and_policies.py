@@ -23,13 +23,13 @@ REFUNDS = {
 
 
 @pytest.fixture
-def remit(tenant, replica, console):
-    """Runs the console in the workspace of a tenant."""
+def remit(tenant, replica, run_remit):
+    """Runs the command line in the workspace of a tenant."""
 
     def run(*words, stdin=None, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"], "REMIT_URL": replica.base_url} | env
         of_workspace = [] if words[0] in {"authorize", "decisions"} else ["-w", tenant.id]
-        return console([*words, *of_workspace], env, stdin=stdin)
+        return run_remit([*words, *of_workspace], env, stdin=stdin)
 
     return run
 
@@ -56,7 +56,7 @@ def test_an_agent_that_a_breaker_suspended_says_so(remit, tenant):
 
 
 def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
-    """Called by name; what the console shows as JSON is what the API shows."""
+    """Called by name; what the command line shows as JSON is what the API shows."""
     assert "`remit agents create NAME` creates one" in remit("agents", "list").stderr
     agent_id = done(remit("agents", "create", "refund-bot", "--description", "Pays back.", "--quiet")).strip()
     assert re.fullmatch(UUID, agent_id)
@@ -82,7 +82,7 @@ def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
 
 
 def test_a_revoked_agent_is_revoked_for_good(remit):
-    """The console warns beforehand, and the service refuses afterwards."""
+    """The command line warns beforehand, and the service refuses afterwards."""
     done(remit("agents", "create", "gone"))
     assert "revoked" in done(remit("agents", "revoke", "gone", "--yes"))
     ran = remit("agents", "activate", "gone")
@@ -99,7 +99,7 @@ def test_a_name_that_two_agents_have_is_answered_with_their_ids(remit):
 
 
 def test_a_policy_comes_from_a_file_or_from_standard_input(remit, tenant, tmp_path):
-    """The file holds what the API takes, and what the console shows is what the API shows."""
+    """The file holds what the API takes, and what the command line shows is what the API shows."""
     agent_id = done(remit("agents", "create", "refund-bot", "-q")).strip()
     file = tmp_path / "refunds.json"
     file.write_text(json.dumps(REFUNDS))
@@ -252,7 +252,7 @@ def test_a_past_decision_is_explained(remit, tenant):
 
 
 def test_the_trail_can_be_filtered_by_every_type_it_has():
-    """The console does not load what knows them before it needs to."""
+    """The command line does not load what knows them before it needs to."""
     assert list(RESOURCES) == list(ResourceType)
 
 

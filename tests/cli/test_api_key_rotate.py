@@ -11,12 +11,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def remit(replica, console):
-    """Runs the console on the store of the shared replica."""
+def remit(replica, run_remit):
+    """Runs the command line on the store of the shared replica."""
 
     def run(*arguments):
         environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
-        return console(["key", *arguments], environment)
+        return run_remit(["key", *arguments], environment)
 
     return run
 

@@ -139,7 +139,7 @@ def test_arguments_can_neither_colour_nor_forge_what_is_shown(tenant, agent_id, 
 @pytest.mark.parametrize(
     ("verb", "becomes"), [("approve", "approved"), ("deny", "denied"), ("cancel", "cancelled")], ids=lambda each: each
 )
-def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica, console, verb, becomes):
+def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica, run_remit, verb, becomes):
     """A second verdict is an error with its own exit code."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, ASK)
@@ -147,7 +147,7 @@ def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica,
 
     def remit(approval_id, *words):
         env = clean_env() | {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
-        return console(["approvals", verb, approval_id, *words], env)
+        return run_remit(["approvals", verb, approval_id, *words], env)
 
     first, second = (ask(tenant, agent["id"], amount)["approval"]["id"] for amount in (1, 2))
     assert remit(first, "--note", "seen").stdout == f"approval {first} is {becomes}\n"

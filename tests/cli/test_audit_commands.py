@@ -33,12 +33,12 @@ async def writer(redis_store, workspace_id):
 
 
 @pytest.fixture
-def remit(redis_store, writer, workspace_id, console):
+def remit(redis_store, writer, workspace_id, run_remit):
     """Runs `remit audit` on the workspace."""
 
     def run(command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
         env = clean_env() | {"REMIT_REDIS_URL": redis_store.url}
-        return console(["audit", command, "-w", workspace_id, *arguments], env, stdin=stdin)
+        return run_remit(["audit", command, "-w", workspace_id, *arguments], env, stdin=stdin)
 
     return run
 
@@ -142,13 +142,13 @@ async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, t
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_compactor_ends_cleanly_when_it_is_told_to(console, redis_store, writer, workspace_id, number):
+def test_a_compactor_ends_cleanly_when_it_is_told_to(run_remit, redis_store, writer, workspace_id, number):
     """Exit code 0; the current segment is sealed, and decisions have priority on a shared core."""
     env = clean_env() | {"REMIT_REDIS_URL": redis_store.url, "REMIT_AUDIT_SEGMENT_ENTRIES": "16"}
     with subprocess.Popen([sys.executable, "-m", "app.cli", "compact"], env=env) as process:
         status = ["audit", "status", "-w", workspace_id, "--json"]
         for _ in range(60):
-            done = console(status, env)
+            done = run_remit(status, env)
             if json.loads(done.stdout)["unsealed"] == 0:
                 break
         assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
@@ -158,7 +158,7 @@ def test_a_compactor_ends_cleanly_when_it_is_told_to(console, redis_store, write
 
 
 def test_a_query_finds_an_entry_by_its_id_its_key_its_policy_and_its_rule(remit, writer):
-    """The console has the API's filters."""
+    """The command line has the API's filters."""
     entry = writer.written[12]
     filters = (
         "--id",

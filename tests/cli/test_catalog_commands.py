@@ -11,12 +11,12 @@ LIST = {"result": {"tools": [{"name": "payment.refund", "description": "Pays bac
 
 
 @pytest.fixture
-def remit(tenant, console):
+def remit(tenant, run_remit):
     """Runs `remit` in the tenant's workspace."""
 
     def run(*words, stdin=None):
         env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
-        return console([*words, "-w", tenant.id], env, stdin=stdin)
+        return run_remit([*words, "-w", tenant.id], env, stdin=stdin)
 
     return run
 

@@ -32,14 +32,14 @@ CREW = {"group": "crew", "policies": [{"name": "g", "rules": [{"type": "tool_all
 
 
 @pytest.fixture(params=["store", "service"])
-def remit(request, tenant, replica, tmp_path, console):
-    """Runs the console on the workspace of a tenant: on the store itself, or on the service over HTTP."""
+def remit(request, tenant, replica, tmp_path, run_remit):
+    """Runs the command line on the workspace of a tenant: on the store itself, or on the service over HTTP."""
     key = tenant.new_key(["policies", "audit"])["key"]
     where = {"REMIT_URL": replica.base_url, "REMIT_API_KEY": key} if request.param == "service" else {}
 
     def run(*words, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | where | env
-        return console(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
+        return run_remit(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
 
     run.is_remote = request.param == "service"
     return run
@@ -226,11 +226,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path, console):
+def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path, run_remit):
     """Before any store is asked: there is none here."""
     (tmp_path / "p.yaml").write_text(text)
     env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-    ran = console(["policy", "apply", "p.yaml"], env, cwd=tmp_path)
+    ran = run_remit(["policy", "apply", "p.yaml"], env, cwd=tmp_path)
     assert ran.returncode == 1
     assert ran.stderr.startswith(f"Error: p.yaml{message}")
 
@@ -259,9 +259,9 @@ def test_a_service_that_refuses_is_heard(remit, folder):
         assert "No service answers" in remit("diff", "policies", REMIT_URL="http://127.0.0.1:1").stderr
 
 
-def test_the_schema_is_that_of_the_service(replica, console):
+def test_the_schema_is_that_of_the_service(replica, run_remit):
     """Printed without a store, served without a key."""
-    ran = console(["policy", "schema"], clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"})
+    ran = run_remit(["policy", "schema"], clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"})
     served = httpx.get(f"{replica.base_url}/v1/policies/schema.json")
     assert (served.status_code, served.headers["Content-Type"]) == (200, "application/schema+json")
     assert json.loads(done(ran)) == served.json()

@@ -26,11 +26,11 @@ def tenant(store, replica):
 
 
 @pytest.fixture
-def remit(tenant, replica, console):
+def remit(tenant, replica, run_remit):
     def run(*words, stdin=None, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | env
         text = None if stdin is None else json.dumps(stdin)
-        return console(["policies", *words, "-w", tenant.id], env, stdin=text)
+        return run_remit(["policies", *words, "-w", tenant.id], env, stdin=text)
 
     return run
 

@@ -23,10 +23,10 @@ def tenant(store, replica):
 
 
 @pytest.fixture
-def remit(tenant, replica, tmp_path, console):
+def remit(tenant, replica, tmp_path, run_remit):
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
-        return console(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
+        return run_remit(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
 
     return run
 

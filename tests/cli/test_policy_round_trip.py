@@ -76,10 +76,10 @@ def calls():
 
 
 @pytest.fixture
-def remit(console, tmp_path):
+def remit(run_remit, tmp_path):
     def run(tenant, *words):
         env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url}
-        ran = console(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
+        ran = run_remit(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
         assert (ran.returncode, ran.stderr) == (0, "")
         return ran.stdout
 

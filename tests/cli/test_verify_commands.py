@@ -32,12 +32,12 @@ async def writer(redis_store, workspace_id):
 
 
 @pytest.fixture
-def verify(redis_store, writer, workspace_id, console):
+def verify(redis_store, writer, workspace_id, run_remit):
     """Runs `remit audit verify` on the workspace."""
 
     def run(*arguments: object, command: str = "verify", stdin: str = "") -> subprocess.CompletedProcess:
         env = clean_env() | {"REMIT_REDIS_URL": redis_store.url}
-        return console(["audit", command, "-w", workspace_id, *arguments], env, stdin=stdin)
+        return run_remit(["audit", command, "-w", workspace_id, *arguments], env, stdin=stdin)
 
     return run
 

@@ -18,13 +18,13 @@ def receiver():
 
 
 @pytest.fixture
-def remit(tenant, console):
+def remit(tenant, run_remit):
     """Runs `remit webhooks` in the tenant's workspace."""
 
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url, "REMIT_SECRET": SECRET}
         env |= {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8"}
-        return console(["webhooks", *words, "-w", tenant.id], env)
+        return run_remit(["webhooks", *words, "-w", tenant.id], env)
 
     return run
 

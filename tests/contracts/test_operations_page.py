@@ -105,7 +105,7 @@ def commands(heading: str, number: int = 0) -> str:
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs a block of the page where `var` is the data directory and `remit` the console."""
+    """Runs a block of the page where `var` is the data directory and `remit` the command line."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/remit").symlink_to(Path(sys.executable).parent / "remit")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 from calls import TOOL, decide, entries, make_agent
-from consoles import run_console
+from command_line import run_remit
 from servers import Replica, Store, wait_for_port
 
 pytestmark = pytest.mark.slow
@@ -59,7 +59,7 @@ def served(guarded):
 
 
 def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarded, served):
-    """Every route once, sealing and the console too; the store notes every command that it refused."""
+    """Every route once, sealing and the command line too; the store notes every command that it refused."""
     limited = {"type": "rate_limit", "tools": [TOOL], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}
     with served.client() as client:
         agent_id = make_agent(client, limited)
@@ -81,7 +81,7 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
         assert client.delete(f"/v1/agents/{agent_id}").status_code == 204
         assert client.get("/metrics").status_code == 200
     for words in (["key", "list"], ["workspace", "create", "guarded"], ["doctor"]):
-        ran = run_console([*words, "--json"], served.env)
+        ran = run_remit([*words, "--json"], served.env)
         assert ran.returncode == 0, ran.stderr
     assert [finding["severity"] for finding in json.loads(ran.stdout) if finding["subject"] != "version"] == ["ok"] * 9
     refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY

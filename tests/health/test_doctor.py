@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from consoles import run_console
+from command_line import run_remit
 from servers import Store, clean_env
 
 from app.health.doctor import Severity, _clock, _memory, _role, _version, check_up
@@ -42,7 +42,7 @@ async def set_up(own_store):
 
 def doctor(url: str, *arguments: str) -> subprocess.CompletedProcess:
     env = clean_env() | {"REMIT_REDIS_URL": url}
-    return run_console(["doctor", *arguments], env)
+    return run_remit(["doctor", *arguments], env)
 
 
 async def found(client, subject: str):

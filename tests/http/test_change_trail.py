@@ -90,7 +90,7 @@ CHANGING = [
 
 @pytest.mark.parametrize("operation", CHANGING, ids=lambda each: f"{each.method} {each.path}")
 def test_every_operation_that_changes_something_is_recorded_with_its_key(replica, client, admin, make, operation):
-    """I13: a route that forgot the caller would record the console instead; a new route without a row fails here."""
+    """I13: a route that forgot the caller would record the command line; a new route without a row fails here."""
     body = CHANGES[operation.method, operation.path]
     path = operation.path.format_map({name: make[name]() for name in re.findall(r"{(\w+)}", operation.path)})
     if body and "agent_id" in body:

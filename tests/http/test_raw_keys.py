@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from consoles import run_console
+from command_line import run_remit
 from monitor import watched
 from servers import Replica, Store, clean_env
 from tenants import Tenant
@@ -66,7 +66,7 @@ class Session:
         )["id"]
         key = self.tenant.new_key(["admin"])
         words = ["key", "rotate", key["id"], "-w", self.tenant.id, "--json"]
-        rotated = run_console(words, clean_env() | {"REMIT_REDIS_URL": self.store.url})
+        rotated = run_remit(words, clean_env() | {"REMIT_REDIS_URL": self.store.url})
         self.keys |= {key["key"], json.loads(rotated.stdout)["key"]}
         ids = {
             "agent_id": agent,

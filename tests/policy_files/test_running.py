@@ -133,10 +133,10 @@ def test_time_and_context_are_those_of_the_call(run, tmp_path):
     assert not later.passed
 
 
-def test_the_examples_pass_their_tests(console):
+def test_the_examples_pass_their_tests(run_remit):
     """As `remit policy test examples` runs them: no store, no service."""
     env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-    ran = console(["policy", "test", "--json", "examples"], env, cwd=ROOT)
+    ran = run_remit(["policy", "test", "--json", "examples"], env, cwd=ROOT)
     assert (ran.returncode, ran.stderr) == (0, "")
     outcomes = json.loads(ran.stdout)
     assert len(outcomes) >= 20
@@ -239,18 +239,18 @@ def test_an_earlier_call_that_is_not_allowed_fails_the_test(tmp_path):
 
 
 @pytest.fixture
-def remit(tmp_path, console):
-    """The console, in a folder, with no store to be reached."""
+def remit(tmp_path, run_remit):
+    """The command line, in a folder, with no store to be reached."""
 
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
-        return console(["policy", *words], env, cwd=tmp_path)
+        return run_remit(["policy", *words], env, cwd=tmp_path)
 
     return run
 
 
 @pytest.mark.slow
-def test_the_console_says_what_failed_and_ends_with_3(remit, tmp_path):
+def test_the_command_line_says_what_failed_and_ends_with_3(remit, tmp_path):
     """It ends with 0 if all pass, and with 1 if there is nothing to run."""
     (tmp_path / "a.yaml").write_text("agent: a\n" + ANY)
     text = "tests:\n  - {name: one, call: {tool: x}, want: allowed}\n  - {name: two, call: {tool: x}, want: denied}\n"

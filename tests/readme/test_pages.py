@@ -16,7 +16,7 @@ from tenants import Tenant
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 SET_UP = re.search(
-    r"## Sessions in these pages\n.*?```sh\n(.*?)```", (ROOT / "docs/console.md").read_text(), re.DOTALL
+    r"## Sessions in these pages\n.*?```sh\n(.*?)```", (ROOT / "docs/command-line.md").read_text(), re.DOTALL
 )[1]
 MADE = re.compile(r"""remit agents create ('[^']+'|"[^"]+"|\S+)(?: --alias (\S+))?""")
 IN_ORDER = ["policy-files", "breakers", "policy-warnings", "shadow", "names", "explain"]
@@ -25,7 +25,7 @@ IN_ORDER = ["policy-files", "breakers", "policy-warnings", "shadow", "names", "e
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    """A shell beside a service as `make run` starts it, set up as docs/console.md says."""
+    """A shell beside a service as `make run` starts it, set up as docs/command-line.md says."""
     folder, port = tmp_path_factory.mktemp("reader"), free_port()
     put_remit_in(folder / ".venv/bin")
     env = clean_env() | {"REMIT_PORT": str(port)}
@@ -102,4 +102,4 @@ def test_each_page_with_a_session_says_how_to_set_up_the_shell():
     for path in (ROOT / "docs").glob("*.md"):
         page = path.read_text()
         if any("$REMIT_URL" in block or "remit authorize" in block for block in BLOCKS.findall(page)):
-            assert "console.md#sessions-in-these-pages" in page, path.name
+            assert "command-line.md#sessions-in-these-pages" in page, path.name

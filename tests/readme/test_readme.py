@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "end of block"
 RUN = {"sh": str, "python": "env -u REMIT_URL python3 - <<'END OF PYTHON'\n{}END OF PYTHON\n".format}
 """The blocks that are run, as shell; `pip install clients/python` is PYTHONPATH here. REMIT_URL is the test's own, for
-the console, which asks at the default address; a newcomer has not set it.
+the command line, which asks at the default address; a newcomer has not set it.
 """
 WHERE = f"127.0.0.1:{Settings().port}"
 """Where the service listens by default; here it gets a port that no other test has."""

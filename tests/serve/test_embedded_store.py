@@ -388,16 +388,16 @@ def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tm
     assert "install redis" in other.complained
 
 
-def test_the_console_works_beside_a_running_service_and_without_one(service):
+def test_the_command_line_works_beside_a_running_service_and_without_one(service):
     """`remit key list` uses the running store, or starts it for as long as needed."""
-    console = [sys.executable, "-m", "app.cli", "key", "list", "--json"]
+    command = [sys.executable, "-m", "app.cli", "key", "list", "--json"]
     service.start()
-    beside = subprocess.check_output(console, env=service.env)
+    beside = subprocess.check_output(command, env=service.env)
     assert service.stop() == 0
-    assert subprocess.check_output(console, env=service.env) == beside
+    assert subprocess.check_output(command, env=service.env) == beside
 
 
-def test_the_console_creates_no_store_where_there_was_none(tmp_path):
+def test_the_command_line_creates_no_store_where_there_was_none(tmp_path):
     """An empty store would mean the wrong directory."""
     env = clean_env() | {"REMIT_DATA_DIR": str(tmp_path / "nothing")}
     listed = subprocess.run(

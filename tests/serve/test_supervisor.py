@@ -20,7 +20,7 @@ from servers import ADMIN_KEY
 from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
 
 from app.serve import supervisor
-from app.serve.supervisor import console_command
+from app.serve.supervisor import remit_command
 from app.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -185,15 +185,15 @@ def test_a_taken_port_is_named(service):
     assert service.complained == f"Error: {sentence}; {way_out}\n"
 
 
-def test_the_console_is_called_by_its_path_where_the_shell_does_not_find_it(monkeypatch):
+def test_the_command_line_is_called_by_its_path_where_the_shell_does_not_find_it(monkeypatch):
     """The printed line works when pasted, from this folder or any other."""
     bin_folder = Path(sys.executable).parent
-    assert console_command(None, str(bin_folder)) == "remit"
+    assert remit_command(None, str(bin_folder)) == "remit"
     monkeypatch.chdir(bin_folder.parent)
-    assert console_command(None, "/nowhere") == f"{bin_folder.name}/remit"
-    assert console_command("my var", "/nowhere") == f"REMIT_DATA_DIR='my var' {bin_folder.name}/remit"
+    assert remit_command(None, "/nowhere") == f"{bin_folder.name}/remit"
+    assert remit_command("my var", "/nowhere") == f"REMIT_DATA_DIR='my var' {bin_folder.name}/remit"
     monkeypatch.chdir("/proc")
-    assert console_command(None, "/nowhere") == str(bin_folder / "remit")
+    assert remit_command(None, "/nowhere") == str(bin_folder / "remit")
 
 
 def test_an_address_of_another_machine_is_named(service):

@@ -93,7 +93,7 @@ def address(tree: Path | None = None) -> bytes:
 
 
 def put_remit_in(folder: Path, before: str = "") -> Path:
-    """A folder for PATH, in which `remit` is the console; `before` is a line of shell that may change its words."""
+    """A folder for PATH with `remit` in it; `before` is a line of shell that may change its words."""
     folder.mkdir(parents=True, exist_ok=True)
     command = f'{sys.executable} -S {__file__} {address().hex()} "$@"'
     (folder / "remit").write_text(f"#!/bin/sh\n{before}\nexec {command}\n")

@@ -22,7 +22,7 @@ NEW_INTERPRETER = ("-m", "app.cli")
 class Service:
     """One `remit serve`; its output goes to files, so that it can be read at any time.
 
-    program: what a new interpreter runs; None = a process is forked that has loaded the console.
+    program: what a new interpreter runs; None = a process is forked that has loaded the command line.
     """
 
     def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] | None = None, **env: str) -> None:

@@ -1,4 +1,4 @@
-"""A process that has loaded the console and the service, and forks for each command it is asked to run.
+"""A process that has loaded the command line and the service, and forks for each command it is asked to run.
 
 Loading takes half a second of CPU for a command and over two seconds for a replica, which is three processes, and the
 tests start hundreds. `forked.Forked` asks; a fork has the environment, folder, files, signals, command line and exit

@@ -21,7 +21,7 @@ UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()):
-    """Every command of the console with the words that call it."""
+    """Every command of the command line with the words that call it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -33,12 +33,12 @@ COMMANDS = dict(commands(main))
 
 
 @pytest.fixture(scope="module")
-def remit(replica, console):
-    """Runs the console on the store of the shared replica."""
+def remit(replica, run_remit):
+    """Runs the command line on the store of the shared replica."""
 
     def run(*arguments: str, **env: str) -> subprocess.CompletedProcess:
         environment = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | env
-        return console(arguments, environment)
+        return run_remit(arguments, environment)
 
     return run
 
@@ -46,7 +46,7 @@ def remit(replica, console):
 @pytest.fixture(scope="module")
 def workspace(remit, ids_of_module):
     """A workspace of this module's: its name, its id and its first admin key."""
-    name = f"console {ids_of_module}"
+    name = f"command line {ids_of_module}"
     made = remit("workspace", "create", name, "--json")
     assert (made.returncode, made.stderr) == (0, "")
     return json.loads(made.stdout) | {"name": name}
@@ -55,7 +55,7 @@ def workspace(remit, ids_of_module):
 @pytest.fixture(scope="module")
 def ids_of_module(tmp_path_factory):
     """A string that no other run uses."""
-    return tmp_path_factory.mktemp("console").stat().st_ino
+    return tmp_path_factory.mktemp("command_line").stat().st_ino
 
 
 def answer_to(replica, raw_key: str) -> int:
@@ -74,7 +74,7 @@ def test_every_command_explains_itself_and_its_options(words):
         assert isinstance(option, click.Argument) or re.fullmatch(r"[A-Z].+\.", option.help), option
 
 
-def test_the_console_has_the_commands_that_the_documents_name():
+def test_the_command_line_has_the_commands_that_the_documents_name():
     """A command that vanishes breaks somebody's script."""
     named = "serve|compact|doctor|authorize|workspaces create|workspaces list|keys create|keys list|keys revoke|"
     named += "audit tail|audit query|agents list|agents show|agents create|agents update|agents suspend|agents delete|"
@@ -83,8 +83,8 @@ def test_the_console_has_the_commands_that_the_documents_name():
 
 
 def test_the_page_of_the_documents_has_every_command_and_no_other():
-    """The first column of docs/console.md lists groups with their commands, or single commands."""
-    page = (Path(__file__).parents[2] / "docs/console.md").read_text()
+    """The first column of docs/command-line.md lists groups with their commands, or single commands."""
+    page = (Path(__file__).parents[2] / "docs/command-line.md").read_text()
     told = set()
     for row in re.findall(r"^\| (`remit .*?) \|", page, re.MULTILINE):
         first, *others = re.findall(r"`(.+?)`", row)
@@ -111,7 +111,7 @@ def test_one_of_a_thing_is_called_like_many():
         assert main.get_command(click.Context(main), one) is COMMANDS[(many,)]
 
 
-def test_the_page_of_the_console_tells_the_exit_codes():
+def test_the_page_of_the_command_line_tells_the_exit_codes():
     """Scripts go by them."""
     told = CliRunner().invoke(main, ["-h"])
     assert "Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was" in told.output
@@ -303,7 +303,7 @@ def test_a_new_workspace_shows_its_id_and_its_first_key_once(remit, replica, ids
 
 @pytest.mark.slow
 def test_a_name_that_is_taken_is_refused(remit, workspace):
-    """Names are how the console finds workspaces."""
+    """Names are how the command line finds workspaces."""
     again = remit("workspace", "create", workspace["name"])
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == f'Error: There is a workspace "{workspace["name"]}" already, {workspace["id"]}\n'
@@ -361,7 +361,7 @@ def test_a_name_that_two_keys_have_is_answered_with_their_ids(remit, workspace):
 
 
 @pytest.mark.slow
-def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica):
+def test_json_of_the_command_line_has_the_shape_of_the_api(remit, workspace, replica):
     """One vocabulary: what a script learns from one it finds in the other."""
     arguments = ("--name", "as json", "--scope", "admin", "--scope", "read", "--expires-at", "2031-01-02T03:04:05Z")
     made = json.loads(remit("key", "create", "-w", workspace["id"], *arguments, "--json").stdout)
@@ -377,11 +377,11 @@ def test_json_of_the_console_has_the_shape_of_the_api(remit, workspace, replica)
 
 
 @pytest.mark.slow
-def test_the_audit_log_is_read_from_the_console(remit, workspace, replica):
+def test_the_audit_log_is_read_from_the_command_line(remit, workspace, replica):
     """The entry that the API shows, by the same id."""
     headers = {"Authorization": f"Bearer {workspace['key']}"}
     with httpx.Client(base_url=replica.base_url, headers=headers) as client:
-        agent_id = client.post("/v1/agents", json={"name": "seen from the console"}).json()["id"]
+        agent_id = client.post("/v1/agents", json={"name": "seen from the command line"}).json()["id"]
         call = {"agent_id": agent_id, "tool_name": "orders.read"}
         decision = client.post("/v1/authorize", json=call).json()
     [entry] = json.loads(remit("audit", "query", "-w", workspace["id"], "--agent", agent_id, "--json").stdout)

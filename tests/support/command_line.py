@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from forked import Forked
 
 
-def run_console(words, env, cwd=None, stdin=None) -> subprocess.CompletedProcess[str]:
+def run_remit(words, env, cwd=None, stdin=None) -> subprocess.CompletedProcess[str]:
     """Like `subprocess.run([sys.executable, "-m", "app.cli", *words], …)`, with output as text."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
         given.write(stdin or "")
