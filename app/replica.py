@@ -33,7 +33,7 @@ from app.fairness.shares import LargeCalls, OpenStreams
 from app.fairness.thread_pool import FairThreadPool, Pool, SlowLanePool
 from app.gc_freeze import freeze_heap
 from app.health.readiness import Readiness
-from app.lanes.lane import Lane, Note
+from app.lanes.lane import Lane, Message
 from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
@@ -171,11 +171,11 @@ def _services(
     reader = Agents(prompt, ids, pool=pool)
     cache = AgentCache(reader, compiled, settings.agent_cache_bytes, kept=freeze_heap, pool=pool, budget=budget)
     authenticator = Authenticator(
-        client, settings.caller_cache_size, prompt, tell=partial(lane.tell, Note.KEYS_HAVE_WORKED)
+        client, settings.caller_cache_size, prompt, tell=partial(lane.send_message, Message.KEYS_HAVE_WORKED)
     )
-    lane.hear(Note.KEYS_HAVE_WORKED, authenticator.hear)
-    lane.hear(Note.ASKS_FOR_KEYS, lambda _: authenticator.tell_all())
-    lane.tell(Note.ASKS_FOR_KEYS)  # this process may be the successor of a killed one
+    lane.on_message(Message.KEYS_HAVE_WORKED, authenticator.hear)
+    lane.on_message(Message.ASKS_FOR_KEYS, lambda _: authenticator.tell_all())
+    lane.send_message(Message.ASKS_FOR_KEYS)  # this process may be the successor of a killed one
     metrics.watch("remit_agent_cache_bytes", lambda: cache.bytes_held)
     metrics.watch("remit_agent_cache_entries", lambda: len(cache))
     metrics.watch("remit_caller_cache_entries", lambda: len(authenticator))

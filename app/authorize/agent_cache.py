@@ -120,7 +120,7 @@ class AgentCache(Generic[Compiled]):
     async def load(self, workspace_id: str, called: str) -> CachedAgent[Compiled]:
         """The compiled agent with this id or alias, as the store had it at some moment of this call.
 
-        Raises AgentNotFound; TakesLong if the workspace has loaded too much lately and the slow lane can answer.
+        Raises AgentNotFound; MoveToSlowLane if the workspace has loaded too much lately and the slow lane can answer.
         """
         key = (workspace_id, called)
         task = self._loads.get(key)

@@ -49,7 +49,7 @@ class LoopBudget:
         self._watched_until: dict[str, float] = {}
 
     def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
-        """What `step` returns, or raises, for `what`. Raises TakesLong if the slow lane must answer.
+        """What `step` returns, or raises, for `what`. Raises MoveToSlowLane if the slow lane must answer.
 
         now_us: by our monotonic clock.
         """
@@ -77,7 +77,7 @@ class LoopBudget:
             self._take(workspace_id, now, seconds)
 
     def begin(self, workspace_id: str) -> None:
-        """Reserve the time of a short step. Raises TakesLong if nothing is left and the slow lane can answer."""
+        """Reserve the time of a short step. Raises MoveToSlowLane if nothing is left and the slow lane can answer."""
         now = self._clock()
         self._require_share(workspace_id, now)
         self._take(workspace_id, now, NOTICED_S)

@@ -153,7 +153,7 @@ class SlowLanePool:
         self._pool, self._lane = pool, lane
 
     async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
-        """As `FairThreadPool.run`. Raises TakesLong."""
+        """As `FairThreadPool.run`. Raises MoveToSlowLane."""
         self._lane.require_short()
         return await self._pool.run(workspace_id, function, *args)
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, Final, Protocol
 
 from app.errors import AppError, StoreUnavailable
-from app.lanes.lane import Lane, Note
+from app.lanes.lane import Lane, Message
 from app.redis_client.client import Client
 from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.replies import info_of
@@ -75,9 +75,9 @@ class Readiness:
     def __init__(self, lane: Lane, client: Client, runners: Sequence[ScriptRunner]) -> None:
         self._lane, self._client, self._runners = lane, client, runners
         self._trying: asyncio.Task[None] | None = None
-        self._told: asyncio.Future[str] | None = None
-        lane.hear(Note.ASKS_READINESS, lambda _: self._answer())
-        lane.hear(Note.TELLS_READINESS, self._hear)
+        self._reply: asyncio.Future[str] | None = None
+        lane.on_message(Message.ASKS_READINESS, lambda _: self._answer())
+        lane.on_message(Message.TELLS_READINESS, self._receive)
 
     async def require(self) -> None:
         """Return if the store is ready and both lanes reach it. Raises StoreUnavailable with the reason otherwise."""
@@ -97,18 +97,18 @@ class Readiness:
         """The other lane's obstacle; "" = none. Concurrent callers share its answer."""
         if self._lane.is_alone:
             return ""
-        if self._told is None or self._told.done():
-            self._told = asyncio.get_running_loop().create_future()
-            self._lane.tell(Note.ASKS_READINESS)
-        told = self._told
-        done, _ = await asyncio.wait({told}, timeout=OTHER_SECONDS)
-        if not done and self._told is told:
-            self._told = None  # the question may be lost, so the next one is sent again
-        return told.result() if done else f"it has not answered within {OTHER_SECONDS:g} s"
+        if self._reply is None or self._reply.done():
+            self._reply = asyncio.get_running_loop().create_future()
+            self._lane.send_message(Message.ASKS_READINESS)
+        reply = self._reply
+        done, _ = await asyncio.wait({reply}, timeout=OTHER_SECONDS)
+        if not done and self._reply is reply:
+            self._reply = None  # the question may be lost, so the next one is sent again
+        return reply.result() if done else f"it has not answered within {OTHER_SECONDS:g} s"
 
-    def _hear(self, obstacle: bytes) -> None:
-        if self._told is not None and not self._told.done():
-            self._told.set_result(obstacle.decode())
+    def _receive(self, obstacle: bytes) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_result(obstacle.decode())
 
     def _answer(self) -> None:
         """Tell the other lane this one's obstacle, once it is known."""
@@ -121,4 +121,4 @@ class Readiness:
             await require_writable(*self._runners, self._client)
         except AppError as error:
             obstacle = str(error)
-        self._lane.tell(Note.TELLS_READINESS, obstacle.encode())
+        self._lane.send_message(Message.TELLS_READINESS, obstacle.encode())

@@ -85,7 +85,7 @@ class Call(Protocol):
 async def respond(services: Services, door: Door, call: Call) -> Answer:
     """Admit, authenticate, read, authorize, answer. A decision is in the audit stream when it is returned.
 
-    Raises TakesLong if the slow lane must answer it.
+    Raises MoveToSlowLane if the slow lane must answer it.
     """
     moved_us = call.arrived_us
     arrived_us = call.arrived_us = moved_us or monotonic_us()
@@ -162,7 +162,7 @@ async def _read_in_turn(
 ) -> AuthorizeRequest:
     """Read a body that may take milliseconds: in the workspace's share of the loop, or in a thread.
 
-    Raises TakesLong if the slow lane must answer.
+    Raises MoveToSlowLane if the slow lane must answer.
     """
     size = len(raw)
     if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, services.redactor)):

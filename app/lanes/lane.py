@@ -31,15 +31,15 @@ _header = struct.Struct("<q")
 _DESCRIPTORS = socket.CMSG_SPACE(struct.calcsize("i"))
 
 
-class TakesLong(BaseException):
+class MoveToSlowLane(BaseException):
     """The call belongs in the slow lane. Nothing has been decided, so it can be answered there from the beginning.
 
     It is not an Exception, because it is not a failure, and handlers of failures must not answer it.
     """
 
 
-class Note(IntEnum):
-    """What a note to the other lane is about. In a message, it takes the place of a request's time of arrival."""
+class Message(IntEnum):
+    """What a message to the other lane is about, sent in place of a request's time of arrival."""
 
     ASKS_READINESS = -1
     TELLS_READINESS = -2
@@ -79,30 +79,30 @@ class Lane:
         self._count = count
         self.is_fast = True
         self.is_alone = True
-        self.hands_over_long = False
+        self.can_hand_over = False
         self._channel: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._buffer = bytearray()
-        self._hear: dict[int, Callable[[bytes], None]] = {}
+        self._receivers: dict[int, Callable[[bytes], None]] = {}
         self._lost, self._says_lost_at = 0, 0.0
         self._waiting: deque[Callable[[], None]] = deque()
         self._is_waiting = False
 
-    def take(self, channel: socket.socket, *, is_fast: bool, hands_over_long: bool = True) -> None:
+    def attach(self, channel: socket.socket, *, is_fast: bool, can_hand_over: bool = True) -> None:
         """Be one of two lanes from now on.
 
-        channel: one end of a pair of SOCK_SEQPACKET. hands_over_long: whether a call that turns out to take long may
+        channel: one end of a pair of SOCK_SEQPACKET. can_hand_over: whether a call that turns out to take long may
         still move.
         """
         channel.setblocking(False)
         self._channel, self.is_fast, self.is_alone = channel, is_fast, False
-        self.hands_over_long = hands_over_long and is_fast
+        self.can_hand_over = can_hand_over and is_fast
         self._buffer = bytearray(MESSAGE_BYTES)
 
     def require_short(self) -> None:
-        """In the fast lane, raise TakesLong: what follows is for the slow lane, as long as there is one."""
-        if self.hands_over_long and not self.is_alone:
-            raise TakesLong
+        """In the fast lane, raise MoveToSlowLane: what follows is for the slow lane, as long as there is one."""
+        if self.can_hand_over and not self.is_alone:
+            raise MoveToSlowLane
 
     def send(self, connection: int, request: bytes, arrived_us: int) -> MoveResult:
         """Send the socket to the other lane. If it has MOVED, close it here: it stays open there."""
@@ -124,15 +124,15 @@ class Lane:
         self._count(not self.is_fast)
         return MoveResult.MOVED
 
-    def tell(self, note: Note, text: bytes = b"") -> None:
-        """Send the other lane a note, which is lost if that lane is busy or gone."""
+    def send_message(self, message: Message, text: bytes = b"") -> None:
+        """Best effort: the message is lost if the other lane is busy or gone."""
         if self._channel is not None and not self.is_alone:
             with contextlib.suppress(OSError):
-                self._channel.send(_header.pack(note) + text)
+                self._channel.send(_header.pack(message) + text)
 
-    def hear(self, note: Note, told: Callable[[bytes], None]) -> None:
-        """Call `told` with the text of each such note from the other lane."""
-        self._hear[note] = told
+    def on_message(self, message: Message, receive: Callable[[bytes], None]) -> None:
+        """Call `receive` with the text of each such message from the other lane."""
+        self._receivers[message] = receive
 
     def wait(self, loop: asyncio.AbstractEventLoop, send_again: Callable[[], None]) -> None:
         """Call `send_again` when it is this connection's turn, in the order in which they began to wait."""
@@ -153,28 +153,28 @@ class Lane:
             self.wait(loop, waiting.popleft())
             self._waiting.extend(waiting)
 
-    def listen(self, loop: asyncio.AbstractEventLoop, let_in: Callable[[MovedConnection], None]) -> None:
-        """Call `let_in` with each connection that the other lane sends."""
+    def listen(self, loop: asyncio.AbstractEventLoop, adopt: Callable[[MovedConnection], None]) -> None:
+        """Call `adopt` with each connection that the other lane sends."""
         if self._channel is not None:
             self._loop = loop
-            loop.add_reader(self._channel, self._receive, let_in)
+            loop.add_reader(self._channel, self._receive, adopt)
 
-    def close(self, let_in: Callable[[MovedConnection], None]) -> None:
-        """Let in the connections on their way; from then on, each lane keeps its own."""
+    def close(self, adopt: Callable[[MovedConnection], None]) -> None:
+        """Adopt the connections on their way; from then on, each lane keeps its own."""
         self.is_alone = True
         if self._channel is not None and self._loop is not None:
             self._loop.remove_reader(self._channel)
             self._loop = None
             self._channel.shutdown(socket.SHUT_RD)
             while (moved := self._next()) is not None:
-                let_in(moved)
+                adopt(moved)
 
-    def _receive(self, let_in: Callable[[MovedConnection], None]) -> None:
+    def _receive(self, adopt: Callable[[MovedConnection], None]) -> None:
         for _ in range(_AT_ONCE):
             moved = self._next()
             if moved is None:
                 return
-            let_in(moved)
+            adopt(moved)
 
     def _next(self) -> MovedConnection | None:
         """The next connection; None if there is none now."""
@@ -189,7 +189,7 @@ class Lane:
             data = bytes(memoryview(self._buffer)[:size])
             (arrived_us,) = _header.unpack_from(data)
             if arrived_us < 0:
-                self._hear[arrived_us](data[_header.size :])
+                self._receivers[arrived_us](data[_header.size :])
                 continue
             for level, kind, descriptors in ancillary:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

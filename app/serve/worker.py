@@ -65,11 +65,11 @@ class Worker(uvicorn.Server):
             listener.close()
         for connection in came:
             await self._serve_on(connection)
-        self._lane.close(self._let_in)
+        self._lane.close(self._adopt)
         await asyncio.gather(*self._coming)
         await super().shutdown(sockets)
 
-    def _let_in(self, moved: MovedConnection) -> None:
+    def _adopt(self, moved: MovedConnection) -> None:
         """Serve a connection that the other lane has sent."""
         task = asyncio.get_running_loop().create_task(self._serve_on(moved.connection, moved))
         self._coming.add(task)
@@ -97,7 +97,7 @@ class Worker(uvicorn.Server):
         await super().startup(sockets)
         for listener in sockets or []:
             accept_again(listener)
-        self._lane.listen(asyncio.get_running_loop(), self._let_in)
+        self._lane.listen(asyncio.get_running_loop(), self._adopt)
         gc.collect()
         freeze_heap()
         self._on_start()
@@ -130,7 +130,7 @@ def main() -> None:
     hearts = Heartbeats(len(LANES))
     place = forked(LANES, listener.close, hearts)
     metrics.write_row(row + place)
-    lane.take(channels[place], is_fast=not place, hands_over_long=not settings.tracing)
+    lane.attach(channels[place], is_fast=not place, can_hand_over=not settings.tracing)
     if place:
         let_others_go_first()
         listener.close()

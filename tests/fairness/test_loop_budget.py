@@ -7,7 +7,7 @@ import time
 import pytest
 
 from app.fairness.loop_budget import NOTICED_S, LoopBudget
-from app.lanes.lane import Lane, TakesLong, monotonic_us
+from app.lanes.lane import Lane, MoveToSlowLane, monotonic_us
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
 def lane():
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     made = Lane()
-    made.take(ends[0], is_fast=True)
+    made.attach(ends[0], is_fast=True)
     yield made
     for end in ends:
         end.close()
@@ -51,7 +51,7 @@ def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
     for number in range(10_000):
         try:
             budget.begin(workspace_id)
-        except TakesLong:
+        except MoveToSlowLane:
             return number
         budget.end(workspace_id, seconds, beside)
     return 10_000
@@ -92,7 +92,7 @@ def long_steps(budget, workspace_id, error) -> int:
             budget.run(workspace_id, monotonic_us(), spin, 0.004, error)
         except ValueError:
             pass
-        except TakesLong:
+        except MoveToSlowLane:
             return number
     return 100
 
@@ -125,7 +125,7 @@ def test_steps_count_from_when_they_begin(budget):
     """Otherwise all that begin at once would be let in, however many they are."""
     began = 0
     for _ in range(5_000):
-        with contextlib.suppress(TakesLong):
+        with contextlib.suppress(MoveToSlowLane):
             budget.begin("w")
             began += 1
     assert began in range(999, 1_004)

@@ -44,7 +44,7 @@ async def lanes(client):
     made = []
     for place, end in enumerate(ends):
         lane, connections = Lane(), Connections()
-        lane.take(end, is_fast=not place)
+        lane.attach(end, is_fast=not place)
         made.append((lane, connections, Readiness(lane, client, [connections])))
         lane.listen(asyncio.get_running_loop(), lambda _: None)
     yield made

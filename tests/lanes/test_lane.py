@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.http.hot_path import IN_THE_LOOP_BYTES
-from app.http.protocol import bounds
-from app.lanes.lane import MESSAGE_BYTES, Lane, MovedConnection, MoveResult, Note, TakesLong
+from app.http.protocol import states
+from app.lanes.lane import MESSAGE_BYTES, Lane, Message, MovedConnection, MoveResult, MoveToSlowLane
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,8 +22,8 @@ def lanes():
     """The fast lane and the slow one, connected."""
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     fast, slow = Lane(), Lane()
-    fast.take(ends[0], is_fast=True)
-    slow.take(ends[1], is_fast=False)
+    fast.attach(ends[0], is_fast=True)
+    slow.attach(ends[1], is_fast=False)
     yield fast, slow
     for end in ends:
         end.close()
@@ -38,7 +38,7 @@ def connection():
         end.close()
 
 
-def let_in_all(lane) -> list[MovedConnection]:
+def adopt_all(lane) -> list[MovedConnection]:
     """Take everything sent to this lane; it then accepts no more."""
     came = []
     lane.listen(asyncio.get_running_loop(), came.append)
@@ -53,7 +53,7 @@ async def test_a_connection_moves_with_what_was_read_of_its_request(lanes, conne
     assert fast.send(served.fileno(), b"GET / HT", 17) is MoveResult.MOVED
     served.close()
     client.sendall(b"TP/1.1")
-    [moved] = let_in_all(slow)
+    [moved] = adopt_all(slow)
     assert (moved.request, moved.arrived_us) == (b"GET / HT", 17)
     assert moved.connection.recv(100) == b"TP/1.1"
     moved.connection.sendall(b"answer")
@@ -67,12 +67,12 @@ async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connecti
     came: list[MovedConnection] = []
     all_came = asyncio.Event()
 
-    def let_in(moved):
+    def adopt(moved):
         came.append(moved)
         if len(came) == 100:
             all_came.set()
 
-    slow.listen(asyncio.get_running_loop(), let_in)
+    slow.listen(asyncio.get_running_loop(), adopt)
     for number in range(100):
         assert fast.send(connection[1].fileno(), b"%d" % number, 0) is MoveResult.MOVED
         if number % 7 == 0:
@@ -83,22 +83,22 @@ async def test_a_lane_hears_of_each_connection_once_and_in_order(lanes, connecti
         moved.connection.close()
 
 
-async def test_a_note_reaches_the_other_lane_before_what_is_sent_after_it(lanes, connection):
+async def test_a_message_reaches_the_other_lane_before_what_is_sent_after_it(lanes, connection):
     """From either lane. A lane that is gone hears nothing, which does no harm."""
     for one, other in (lanes, lanes[::-1]):
-        heard: list[tuple[Note, bytes]] = []
-        for note in Note:
-            other.hear(note, lambda text, note=note, heard=heard: heard.append((note, text)))
-        one.tell(Note.KEYS_HAVE_WORKED, b"digest")
-        one.tell(Note.ASKS_READINESS)
+        heard: list[tuple[Message, bytes]] = []
+        for message in Message:
+            other.on_message(message, lambda text, message=message, heard=heard: heard.append((message, text)))
+        one.send_message(Message.KEYS_HAVE_WORKED, b"digest")
+        one.send_message(Message.ASKS_READINESS)
         assert one.send(connection[1].fileno(), b"request", 0) is MoveResult.MOVED
         moved = other._next()
-        assert heard == [(Note.KEYS_HAVE_WORKED, b"digest"), (Note.ASKS_READINESS, b"")]
+        assert heard == [(Message.KEYS_HAVE_WORKED, b"digest"), (Message.ASKS_READINESS, b"")]
         assert moved.request == b"request"
         moved.connection.close()
-    let_in_all(lanes[1])
-    lanes[0].tell(Note.ASKS_READINESS)
-    Lane().tell(Note.ASKS_READINESS)
+    adopt_all(lanes[1])
+    lanes[0].send_message(Message.ASKS_READINESS)
+    Lane().send_message(Message.ASKS_READINESS)
 
 
 async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connection):
@@ -108,7 +108,7 @@ async def test_a_lane_that_takes_nothing_is_busy_and_loses_nothing(lanes, connec
         sent += 1
         assert sent < 100_000
     assert fast.send(connection[1].fileno(), b"x", 0) is MoveResult.BUSY
-    came = let_in_all(slow)
+    came = adopt_all(slow)
     assert len(came) == sent
     for moved in came:
         moved.connection.close()
@@ -118,7 +118,7 @@ async def test_a_lane_that_ends_takes_what_was_sent_and_leaves_the_rest_where_it
     """Nothing is lost: moved connections are served there, and those that cannot move any more are served here."""
     fast, slow = lanes
     assert fast.send(connection[1].fileno(), b"before", 0) is MoveResult.MOVED
-    came = let_in_all(slow)
+    came = adopt_all(slow)
     assert [moved.request for moved in came] == [b"before"]
     assert fast.send(connection[1].fileno(), b"after", 0) is MoveResult.ALONE
     assert fast.is_alone
@@ -135,10 +135,10 @@ async def test_without_another_lane_nothing_moves(connection):
 
 async def test_only_the_fast_lane_refuses_what_takes_long_and_only_while_the_slow_one_is_there(lanes):
     fast, slow = lanes
-    with pytest.raises(TakesLong):
+    with pytest.raises(MoveToSlowLane):
         fast.require_short()
     slow.require_short()
-    let_in_all(slow)
+    adopt_all(slow)
     assert fast.send(0, b"", 0) is MoveResult.ALONE
     fast.require_short()
 
@@ -160,7 +160,7 @@ async def test_a_connection_that_this_process_cannot_open_is_closed_and_others_a
     assert "connections from the other lane were closed, 1 in all" in caplog.text
     assert fast.send(served.fileno(), b"kept", 0) is MoveResult.MOVED
     served.close()
-    [moved] = let_in_all(slow)
+    [moved] = adopt_all(slow)
     assert moved.request == b"kept"
     moved.connection.close()
     assert client.recv(1) == b""
@@ -172,7 +172,7 @@ async def test_a_lane_that_ends_takes_those_behind_one_that_it_cannot_open(lanes
     for _ in range(3):
         fast._channel.send(bytes(8) + b"lost")
     assert fast.send(connection[1].fileno(), b"kept", 0) is MoveResult.MOVED
-    [moved] = let_in_all(slow)
+    [moved] = adopt_all(slow)
     assert moved.request == b"kept"
     moved.connection.close()
     assert len(caplog.records) == 1
@@ -186,7 +186,7 @@ if not os.getuid():
     os.setuid(65534)
 resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
 ends, lane, sent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET), Lane(), 0
-lane.take(ends[0], is_fast=True)
+lane.attach(ends[0], is_fast=True)
 while (result := lane.send(0, b"x", 0)) is MoveResult.MOVED:
     sent += 1
 print(sent, result, lane.is_alone)
@@ -202,4 +202,4 @@ def test_a_lane_that_has_too_many_connections_on_their_way_is_busy():
 
 def test_whatever_was_read_of_a_request_fits_into_a_message():
     """A head, a short body, and the bytes of one more read, twice."""
-    assert bounds.HEAD_BYTES + IN_THE_LOOP_BYTES + 3 * bounds.READ_BYTES + 64 < MESSAGE_BYTES
+    assert states.HEAD_BYTES + IN_THE_LOOP_BYTES + 3 * states.READ_BYTES + 64 < MESSAGE_BYTES

@@ -4,8 +4,8 @@ import re
 from itertools import repeat
 
 from app.errors import HeadTooLarge, Invalid
-from app.http.protocol.bounds import HEAD_BYTES, LINE_BYTES
 from app.http.protocol.head import require_fields
+from app.http.protocol.states import HEAD_BYTES, LINE_BYTES
 
 ANY_LINES = 1 << 62
 _size_line = re.compile(rb"([0-9A-Fa-f]{1,15}+)((?:[ \t]*+;[\t\x20-\x7e\x80-\xff]*+)?+)\r\n").match

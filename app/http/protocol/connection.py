@@ -14,20 +14,31 @@ from uvicorn.server import ServerState
 
 from app.errors import AppError, Invalid, Overloaded, RequestTimeout
 from app.http.problems import error_answer
-from app.http.protocol import bounds
 from app.http.protocol.connections import Connections
 from app.http.protocol.deadline import Deadline
 from app.http.protocol.dispatch import Dispatch
-from app.http.protocol.encoding import encode_answer
 from app.http.protocol.exchange import Exchange
 from app.http.protocol.incoming import Incoming
-from app.http.protocol.lane_moves import move_to_other_lane
-from app.http.protocol.outgoing import Outgoing
-from app.http.protocol.states import ANSWERING, BODY, CLOSED, DISCARDING, HEAD, IDLE, LINGERING, MOVING, UNREAD, State
+from app.http.protocol.outgoing import Outgoing, encode_answer
+from app.http.protocol.states import (
+    ANSWERING,
+    BODY,
+    BODY_AHEAD_BYTES,
+    CLOSED,
+    DISCARDING,
+    DRAIN_IDLE_SECONDS,
+    FIRST_SECONDS,
+    HEAD,
+    IDLE,
+    LINGERING,
+    MOVING,
+    UNREAD,
+    State,
+)
 from app.lanes.lane import MovedConnection, MoveResult
 
 
-class Connection:
+class ClientConnection:
     """The state machine of one connection; `HttpProtocol` tells it what happens to the socket."""
 
     def __init__(
@@ -49,7 +60,7 @@ class Connection:
         self._exchange: Exchange | None = None
         self._is_half_closed = self._is_draining = False
         self._deadline = Deadline(loop, self._expire)
-        self._deadline.after(bounds.FIRST_SECONDS)
+        self._deadline.after(FIRST_SECONDS)
         self._moved, self._stays = moved, moved is not None
         self._arrived_us = moved.arrived_us if moved is not None else 0
         if moved is not None:
@@ -165,7 +176,7 @@ class Connection:
 
     def _read_on(self, exchange: Exchange) -> None:
         """More of the body is to come. Unknown callers, large bodies and slower routes are processed before it has."""
-        is_ahead = len(exchange.received) > bounds.BODY_AHEAD_BYTES
+        is_ahead = len(exchange.received) > BODY_AHEAD_BYTES
         if exchange.is_started or is_ahead or not self._dispatch.can_wait(exchange):
             self._dispatch.start(exchange)
         if is_ahead and not exchange.is_wanted:
@@ -195,8 +206,9 @@ class Connection:
     def _try_to_move(self) -> None:
         if self.state is not MOVING:
             return
-        match move_to_other_lane(self._transport, self._shared.lane, self._incoming.all(), self._arrived_us):
-            case MoveResult.MOVED:
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        match self._shared.lane.send(descriptor, self._incoming.all(), self._arrived_us):
+            case MoveResult.MOVED:  # aborting it here closes only this process's descriptor
                 self.abort("moved")
             case MoveResult.BUSY:
                 self._shared.lane.wait(self._loop, self._try_to_move)
@@ -349,7 +361,7 @@ class Connection:
         if not self._is_draining:
             return UNREAD.seconds
         is_long = self._exchange is not None and self._exchange.is_long
-        return bounds.DRAIN_IDLE_SECONDS if is_long else UNREAD.drain_seconds
+        return DRAIN_IDLE_SECONDS if is_long else UNREAD.drain_seconds
 
 
 def _incomplete() -> Invalid:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from app.http.answers import Header
-from app.http.protocol.bounds import READ_BYTES, UNREAD_BYTES
+from app.http.protocol.states import READ_BYTES, UNREAD_BYTES
 from app.lanes.lane import Lane
 
 

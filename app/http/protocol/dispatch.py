@@ -11,12 +11,11 @@ from app.http.authentication import known_caller
 from app.http.doors import TARGETS
 from app.http.hot_path import IN_THE_LOOP_BYTES, respond
 from app.http.protocol.body import ChunkedBody
-from app.http.protocol.exchange import Exchange
-from app.http.protocol.exchange_owner import ExchangeOwner
-from app.http.protocol.head import CHUNKED, Head
+from app.http.protocol.exchange import Exchange, ExchangeOwner
+from app.http.protocol.head import CHUNKED, RequestHead
 from app.http.protocol.incoming import Incoming
 from app.http.protocol.target import Ends, scope_of
-from app.lanes.lane import Lane, TakesLong
+from app.lanes.lane import Lane, MoveToSlowLane
 from app.replica import Services
 
 _MOST_LINES = 100
@@ -49,7 +48,7 @@ class Dispatch:
         if isinstance(self._application, Application):
             self._services = self._application.state.services
 
-    def takes(self, head: Head, incoming: Incoming) -> bool:
+    def takes(self, head: RequestHead, incoming: Incoming) -> bool:
         """Whether this lane answers the request: the fast one short calls, the slow one everything else.
 
         incoming: what follows the head. A body in chunks is short if all of it has come with the head, in few chunks.
@@ -63,7 +62,7 @@ class Dispatch:
             is_short = _is_short_body(head, incoming.all())
         return lane.is_fast is is_short
 
-    def open(self, owner: ExchangeOwner, head: Head) -> Exchange:
+    def open(self, owner: ExchangeOwner, head: RequestHead) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
         door = TARGETS.get(head.target) if head.method == b"POST" and self._services is not None else None
         scope = scope_of(head, self._ends, self._app_state) if door is None else None
@@ -97,7 +96,7 @@ class Dispatch:
                 await self._application(cast("Any", exchange.scope), exchange.receive, exchange.send)
                 if not (exchange.is_answered or exchange.is_gone):
                     raise RuntimeError("the application has not answered")  # noqa: TRY301 - one way out of all failures
-        except TakesLong:
+        except MoveToSlowLane:
             exchange.move()
         except Exception as error:  # noqa: BLE001 - nothing else answers for what is not foreseen
             exchange.fail(error)
@@ -105,7 +104,7 @@ class Dispatch:
             self._tasks.discard(exchange.task)
 
 
-def _is_short_body(head: Head, incoming: bytes) -> bool:
+def _is_short_body(head: RequestHead, incoming: bytes) -> bool:
     body, taken = ChunkedBody(len(head.raw)), bytearray()
     body.feed(incoming, taken, _MOST_LINES)
     return body.is_complete and len(taken) <= IN_THE_LOOP_BYTES

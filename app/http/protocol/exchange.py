@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from app.errors import AppError, Invalid
 from app.http.answers import Answer, Header
@@ -12,11 +12,9 @@ from app.http.hot_path import Door
 from app.http.open_streams import OPEN_STREAM
 from app.http.problems import error_answer, unexpected
 from app.http.protocol.body import ChunkedBody, SizedBody
-from app.http.protocol.bounds import REST_BYTES
-from app.http.protocol.encoding import CLOSE, STATUS_LINES, encode_answer
-from app.http.protocol.exchange_owner import ExchangeOwner
-from app.http.protocol.head import CHUNKED, Head
-from app.http.protocol.lane_moves import rebuilt_request
+from app.http.protocol.head import CHUNKED, RequestHead
+from app.http.protocol.outgoing import CLOSE, STATUS_LINES, Outgoing, encode_answer
+from app.http.protocol.states import REST_BYTES
 from app.http.protocol.target import HALF_CLOSED
 
 log = logging.getLogger(__name__)
@@ -25,13 +23,30 @@ _BODILESS = frozenset({204, 304})
 _breaks_a_line = re.compile(rb"[\r\n\0]").search
 
 
+class ExchangeOwner(Protocol):
+    """What an exchange needs from its connection.
+
+    want_body: more of the body. keeps_open: whether another request may follow this one. common_headers: those of every
+    answer. answered: the answer is complete. move: the other lane is to answer this request. abort: the answer cannot
+    be completed.
+    """
+
+    outgoing: Outgoing
+
+    def want_body(self) -> None: ...
+    def keeps_open(self, exchange: "Exchange") -> bool: ...
+    def common_headers(self) -> bytes: ...
+    def answered(self) -> None: ...
+    def move(self, request: bytes, arrived_us: int) -> None: ...
+    def abort(self, reason: str) -> None: ...
+
+
 class Exchange:
     """A request, arriving or complete, and what has been sent of its answer.
 
     received: body bytes not taken yet. taken: the body, once the hot path has it. is_complete: all of the body has
     arrived. error: why it never will. owed: announced bytes of the answer not yet handed to the connection. scope: the
-    ASGI scope, None for a call of the hot path. door: where a call comes in to the hot path. arrived_us: when a call
-    arrived, by the monotonic clock.
+    ASGI scope; a call of the hot path has a door instead. arrived_us: when a call arrived, by the monotonic clock.
     """
 
     received: bytes | bytearray = b""
@@ -47,7 +62,7 @@ class Exchange:
     _held_head = b""
 
     def __init__(
-        self, owner: ExchangeOwner, head: Head, peer: str | None, scope: dict[str, Any] | None, door: Door | None
+        self, owner: ExchangeOwner, head: RequestHead, peer: str | None, scope: dict[str, Any] | None, door: Door | None
     ) -> None:
         self._owner = owner
         self.head = head
@@ -231,7 +246,7 @@ class Exchange:
 
     def move(self) -> None:
         """Leave the call to the other lane, as if none of it had been taken."""
-        self._owner.move(rebuilt_request(self.head, self.taken), self.arrived_us)
+        self._owner.move(self.head.rebuilt(self.taken), self.arrived_us)
 
     def fail(self, error: Exception) -> None:
         """Log the exception, and answer if nothing has been sent yet."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from app.errors import HeadTooLarge, Invalid
 from app.http.answers import Header
 from app.http.call_headers import CallHeaders
-from app.http.protocol.bounds import FIELDS_MAX, HEAD_BYTES
+from app.http.protocol.states import FIELDS_MAX, HEAD_BYTES
 
 CHUNKED: Final = -1
 """The length of a chunked body, which marks its own end."""
@@ -30,7 +30,7 @@ _SPECIAL = frozenset({b"host", b"content-length", b"transfer-encoding", b"connec
 _ONCE = _SPECIAL - {b"connection", b"expect"}
 
 
-class Head(Struct):
+class RequestHead(Struct):
     """A request line and its fields. Names are lower case, values without surrounding blanks.
 
     length: bytes of the body, or CHUNKED. raw: its lines, without the final empty one. keep_alive: the client accepts
@@ -49,6 +49,12 @@ class Head(Struct):
     expects: bool
     call_headers: CallHeaders | None = None
 
+    def rebuilt(self, body: bytes) -> bytes:
+        """The bytes of this request with this body, all of which has come. Trailers and chunk sizes are not kept."""
+        if self.length == CHUNKED:
+            body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n"
+        return b"%b\r\n%b" % (self.raw, body)
+
 
 def require_beginning(part: bytes | bytearray, seen: int) -> None:
     """Raise Invalid if no head can begin like this; the first `seen` bytes were checked before."""
@@ -56,7 +62,7 @@ def require_beginning(part: bytes | bytearray, seen: int) -> None:
         raise not_http()
 
 
-def read_head(raw: bytes) -> Head:
+def read_head(raw: bytes) -> RequestHead:
     """The head whose lines are in `raw`, without the final empty line. Raises Invalid or HeadTooLarge."""
     if len(raw) > HEAD_BYTES:
         raise HeadTooLarge(f"Request line and headers have more than {HEAD_BYTES} bytes")
@@ -84,7 +90,7 @@ def not_http() -> Invalid:
     return _invalid("what was sent is not a request of HTTP/1.1")
 
 
-def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], raw: bytes) -> Head:
+def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], raw: bytes) -> RequestHead:
     special: dict[bytes, bytes] = {}
     for name, value in headers:
         if name not in special:
@@ -101,7 +107,7 @@ def _framed(method: bytes, target: bytes, minor: int, headers: list[Header], raw
     if b"connection" in special:
         persists = persists and b"close" not in map(bytes.strip, special[b"connection"].lower().split(b","))
     expects = minor > 0 and special.get(b"expect", b"").lower() == b"100-continue"
-    return Head(method, target, minor, headers, _length_of(special, minor), raw, persists, expects)
+    return RequestHead(method, target, minor, headers, _length_of(special, minor), raw, persists, expects)
 
 
 def _length_of(special: dict[bytes, bytes], minor: int) -> int:

@@ -6,16 +6,16 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.http.protocol.connection import Connection
+from app.http.protocol.connection import ClientConnection
 from app.http.protocol.connections import Connections
 from app.http.protocol.dispatch import Dispatch
 from app.lanes.lane import MovedConnection
 
 
 class HttpProtocol(asyncio.BufferedProtocol):
-    """Tells a `Connection` what happens to its socket, and the server which connections are open."""
+    """Tells a `ClientConnection` what happens to its socket, and the server which connections are open."""
 
-    connection: Connection
+    connection: ClientConnection
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         shared, server, loop = self._shared, self._server, self._loop
         moved, self._moved = self._moved, None  # its bytes belong to the connection now, which forgets them once read
         dispatch = Dispatch(self._config, server, self._app_state, loop, transport, shared.lane)
-        self.connection = Connection(cast("asyncio.Transport", transport), dispatch, server, shared, loop, moved)
+        self.connection = ClientConnection(cast("asyncio.Transport", transport), dispatch, server, shared, loop, moved)
         server.connections.add(cast("Any", self))
         shared.open += 1
 

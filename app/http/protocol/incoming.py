@@ -4,8 +4,8 @@ import asyncio
 import re
 
 from app.errors import HeadTooLarge
-from app.http.protocol.bounds import HEAD_BYTES
-from app.http.protocol.head import Head, read_head, require_beginning
+from app.http.protocol.head import RequestHead, read_head, require_beginning
+from app.http.protocol.states import HEAD_BYTES
 
 _KEPT_BYTES = 2 * 1024
 _blank_lines = re.compile(rb"(?:\r\n)++").match
@@ -25,7 +25,7 @@ class Incoming:
         self._bytes: bytes | bytearray = b""
         self._seen = 0
         self._kept_raw = b""
-        self._kept: Head | None = None
+        self._kept: RequestHead | None = None
 
     def __bool__(self) -> bool:
         return bool(self._bytes)
@@ -56,7 +56,7 @@ class Incoming:
         """All bytes, which stay."""
         return bytes(self._bytes)
 
-    def take_head(self) -> Head | None:
+    def take_head(self) -> RequestHead | None:
         """Take the next head, once it is complete. Raises Invalid or HeadTooLarge as soon as it cannot become one."""
         if self._bytes[:1] == b"\r":
             self._drop_blank_lines()

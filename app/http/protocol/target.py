@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from app.errors import Invalid
-from app.http.protocol.head import Head
+from app.http.protocol.head import RequestHead
 
 _absolute = re.compile(rb"https?://[^/?]*([^?]*)(?:\?(.*))?", re.IGNORECASE).fullmatch
 
@@ -36,7 +36,7 @@ def _end(name: Any) -> tuple[str, int] | None:
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 
-def scope_of(head: Head, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
+def scope_of(head: RequestHead, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
     """The ASGI scope of a request. Raises Invalid if the target is malformed."""
     raw_path, query = split_target(head)
     return {
@@ -57,7 +57,7 @@ def scope_of(head: Head, ends: Ends, state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def split_target(head: Head) -> tuple[bytes, bytes]:
+def split_target(head: RequestHead) -> tuple[bytes, bytes]:
     """The path of a request as written, and its query (RFC 9112, section 3.2). Raises Invalid."""
     target = head.target
     if head.method == b"CONNECT":

@@ -6,7 +6,7 @@ import pytest
 from far_ends import FarEnd, Recorder, answer, settle
 
 from app.http.open_streams import OPEN_STREAM
-from app.http.protocol import bounds
+from app.http.protocol import states
 from app.http.protocol.connections import Connections
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -43,7 +43,7 @@ async def slow_answer(scope, receive, send):
 
 async def test_a_silent_connection_is_closed(far_end):
     """Without an answer, because nothing was asked."""
-    await far_end.pass_time(bounds.FIRST_SECONDS - 1)
+    await far_end.pass_time(states.FIRST_SECONDS - 1)
     assert far_end.state == "idle"
     await far_end.pass_time(1)
     assert (far_end.state, far_end.transport.written, far_end.reasons) == ("closed", b"", ["idle"])
@@ -54,7 +54,7 @@ async def test_a_head_that_does_not_end_in_time_is_408(far_end, part):
     """Even if a byte arrives now and then: the time runs from the first byte."""
     for byte in part:
         await far_end.send(bytes([byte]))
-        await far_end.pass_time(bounds.REQUEST_SECONDS / len(part) - 0.001)
+        await far_end.pass_time(states.REQUEST_SECONDS / len(part) - 0.001)
     assert far_end.state == "head"
     await far_end.pass_time(1)
     assert refusal(far_end) == (408, "REQUEST_TIMEOUT")
@@ -67,19 +67,19 @@ async def test_a_body_that_does_not_end_in_time_ends_the_connection(recorder, pa
     """Trailers included. A handler that waits for the body is told, and its answer is the last."""
     far_end = FarEnd(recorder)
     await far_end.send(part)
-    await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
+    await far_end.pass_time(states.REQUEST_SECONDS - 1)
     assert (far_end.state, far_end.statuses) == ("body", [])
     await far_end.pass_time(1)
     assert (far_end.statuses, recorder.requests) == ([400], [])
     assert far_end.answers[0][1][b"connection"] == b"close"
-    await far_end.pass_time(bounds.LINGER_SECONDS)
+    await far_end.pass_time(states.LINGER_SECONDS)
     assert far_end.state == "closed"
 
 
 async def test_head_and_body_have_one_time_together(far_end):
     """A slow head leaves its body only the rest of the time."""
     await far_end.send(POST[:9])
-    await far_end.pass_time(bounds.REQUEST_SECONDS - 1)
+    await far_end.pass_time(states.REQUEST_SECONDS - 1)
     await far_end.send(POST[9:])
     await far_end.pass_time(1)
     assert far_end.statuses == [400]
@@ -88,7 +88,7 @@ async def test_head_and_body_have_one_time_together(far_end):
 async def test_between_requests_a_connection_is_kept_longer_than_balancers_keep_it(far_end):
     """But not for ever. Empty lines are not a request."""
     await far_end.send(GET)
-    for _ in range(int(bounds.IDLE_SECONDS) - 1):
+    for _ in range(int(states.IDLE_SECONDS) - 1):
         await far_end.pass_time(1)
         await far_end.send(b"\r\n")
     assert far_end.state == "idle"
@@ -110,7 +110,7 @@ async def test_a_client_that_does_not_read_is_closed(far_end):
     far_end.transport.reads = False
     await far_end.send(GET)
     assert (far_end.state, far_end.shared.unread_bytes) == ("unread", far_end.transport.held)
-    await far_end.pass_time(bounds.UNREAD_SECONDS)
+    await far_end.pass_time(states.UNREAD_SECONDS)
     assert far_end.transport.aborted
     assert (far_end.state, far_end.shared.unread_bytes, len(far_end.shared.stalled)) == ("closed", 0, 0)
 
@@ -122,7 +122,7 @@ async def test_a_client_that_reads_again_gets_everything(far_end):
     await far_end.send(GET * 3)
     assert len(far_end.answers) == 1
     for count in (2, 3, 3):
-        await far_end.pass_time(bounds.UNREAD_SECONDS - 1)
+        await far_end.pass_time(states.UNREAD_SECONDS - 1)
         await far_end.read_all(goes_on=False)
         assert len(far_end.answers) == count
     assert far_end.state == "idle"
@@ -143,7 +143,7 @@ async def test_a_stream_waits_for_its_reader():
     far_end.transport.reads = False
     await far_end.send(GET)
     assert (far_end.state, made) == ("answering", 5)
-    await far_end.pass_time(bounds.UNREAD_SECONDS)
+    await far_end.pass_time(states.UNREAD_SECONDS)
     assert (far_end.state, far_end.reasons) == ("closed", ["unread"])
     far_end.connection._exchange.task.cancel()
 
@@ -155,7 +155,7 @@ async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
     for _ in range(10):
         await far_end.send(GET * 100)
     assert far_end.statuses == [400]
-    await far_end.pass_time(bounds.LINGER_SECONDS)
+    await far_end.pass_time(states.LINGER_SECONDS)
     assert (far_end.state, far_end.reasons) == ("closed", ["refused"])
 
 
@@ -167,7 +167,7 @@ async def test_a_replica_that_stops_answers_requests_on_their_way(far_end, recor
     await far_end.send(GET)
     assert far_end.answers[0][1][b"connection"] == b"close"
     assert far_end.transport.closed
-    await quiet.pass_time(bounds.DRAIN_IDLE_SECONDS)
+    await quiet.pass_time(states.DRAIN_IDLE_SECONDS)
     assert (quiet.state, quiet.reasons) == ("closed", ["drained"])
 
 
@@ -191,7 +191,7 @@ async def test_a_replica_that_stops_does_not_wait_long_for_others(far_end, sent)
     far_end.transport.reads = False
     await far_end.send(sent)
     far_end.protocol.shutdown()
-    await far_end.pass_time(bounds.DRAIN_REQUEST_SECONDS + bounds.LINGER_SECONDS)
+    await far_end.pass_time(states.DRAIN_REQUEST_SECONDS + states.LINGER_SECONDS)
     assert far_end.state == "closed"
 
 
@@ -199,7 +199,7 @@ async def test_a_body_that_begins_while_a_replica_stops_has_as_little_time(far_e
     """As little as one that had begun before."""
     far_end.protocol.shutdown()
     await far_end.send(POST + b"bo")
-    await far_end.pass_time(bounds.DRAIN_REQUEST_SECONDS)
+    await far_end.pass_time(states.DRAIN_REQUEST_SECONDS)
     assert (far_end.state, far_end.statuses) == ("lingering", [400])
 
 
@@ -220,7 +220,7 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
     after.protocol.shutdown()
     await after.send(GET[-1:])
     for each in (before, after):
-        await each.pass_time(bounds.DRAIN_IDLE_SECONDS)
+        await each.pass_time(states.DRAIN_IDLE_SECONDS)
         assert (each.state, each.reasons) == ("closed", ["unread"])
         each.connection._exchange.task.cancel()
 
@@ -238,7 +238,7 @@ async def test_a_closed_connection_leaves_no_timer(far_end):
 
 @pytest.mark.parametrize("piece", [None, 1000, 31])
 @pytest.mark.parametrize(
-    "head", [b"GET / HTTP/1.1\r\nX: " + b"a" * bounds.HEAD_BYTES, b"GET /" + b"a" * bounds.HEAD_BYTES], ids=["X", "/"]
+    "head", [b"GET / HTTP/1.1\r\nX: " + b"a" * states.HEAD_BYTES, b"GET /" + b"a" * states.HEAD_BYTES], ids=["X", "/"]
 )
 async def test_a_head_without_end_is_431(far_end, head, piece):
     """In one endless line or in many, in one piece or in many."""
@@ -248,7 +248,7 @@ async def test_a_head_without_end_is_431(far_end, head, piece):
 
 async def test_too_many_headers_are_431(far_end, recorder):
     """Each header costs forty times its bytes."""
-    fields = b"a:\r\n" * (bounds.FIELDS_MAX - 1)
+    fields = b"a:\r\n" * (states.FIELDS_MAX - 1)
     await far_end.send(b"GET / HTTP/1.1\r\nHost: h\r\n" + fields + b"\r\n")
     assert len(recorder.requests) == 1
     await far_end.send(b"GET / HTTP/1.1\r\nHost: h\r\n" + fields + b"a:\r\n\r\n")
@@ -269,12 +269,12 @@ async def test_chunk_extensions_and_trailers_are_bounded_like_a_head(far_end, re
     """They are dropped, and the connection ends before it has sent more than a head may have."""
     await far_end.send(CHUNKS + first)
     sent = 0
-    while not far_end.answers and sent < 2 * bounds.HEAD_BYTES:
+    while not far_end.answers and sent < 2 * states.HEAD_BYTES:
         await far_end.send(more)
         sent += len(more)
-    assert sent <= bounds.HEAD_BYTES + 1100
+    assert sent <= states.HEAD_BYTES + 1100
     assert (far_end.statuses, recorder.requests) == ([400], [])
-    await far_end.pass_time(bounds.LINGER_SECONDS)
+    await far_end.pass_time(states.LINGER_SECONDS)
     assert far_end.state == "closed"
 
 
@@ -288,7 +288,7 @@ async def test_a_body_is_read_only_once_it_is_wanted():
     exchange._waiter = None
     await far_end.send(b"x" * 1_000_000)
     assert far_end.transport.paused
-    assert len(exchange.received) <= bounds.BODY_AHEAD_BYTES + bounds.READ_BYTES
+    assert len(exchange.received) <= states.BODY_AHEAD_BYTES + states.READ_BYTES
 
 
 async def test_later_requests_wait_in_the_socket(recorder):
@@ -296,7 +296,7 @@ async def test_later_requests_wait_in_the_socket(recorder):
     far_end = FarEnd(slow_answer)
     await far_end.send(GET * 10_000)
     assert far_end.transport.paused
-    assert len(far_end.connection._incoming.take()) <= bounds.READ_BYTES
+    assert len(far_end.connection._incoming.take()) <= states.READ_BYTES
 
 
 async def test_of_clients_that_do_not_read_those_unread_longest_are_closed():
@@ -419,10 +419,10 @@ async def test_after_an_early_answer_a_short_body_is_read_and_a_long_one_closes_
     await far_end.send(b"dy" + GET)
     assert (far_end.state, far_end.statuses) == ("idle", [401, 401])
     await far_end.send(POST + b"bo")
-    await far_end.pass_time(bounds.REQUEST_SECONDS)
+    await far_end.pass_time(states.REQUEST_SECONDS)
     assert far_end.state == "closed"
 
-    for head in (POST.replace(b"4", b"%d" % (bounds.REST_BYTES + 1)), CHUNKS):
+    for head in (POST.replace(b"4", b"%d" % (states.REST_BYTES + 1)), CHUNKS):
         far_end = FarEnd(application)
         await far_end.send(head)
         assert far_end.answers[0][1][b"connection"] == b"close"
@@ -467,5 +467,5 @@ async def test_blank_lines_do_not_keep_a_connection_open():
     for _ in range(10):
         await far_end.send(b"\r")
         await far_end.send(b"\n")
-        await far_end.pass_time(bounds.IDLE_SECONDS / 10 + 0.1)
+        await far_end.pass_time(states.IDLE_SECONDS / 10 + 0.1)
     assert far_end.state == "closed"

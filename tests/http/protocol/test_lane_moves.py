@@ -10,10 +10,9 @@ import pytest
 from far_ends import FarEnd, Recorder, settle
 
 from app.http.hot_path import IN_THE_LOOP_BYTES
-from app.http.protocol import bounds
+from app.http.protocol import states
 from app.http.protocol.connections import Connections
 from app.http.protocol.head import read_head
-from app.http.protocol.lane_moves import rebuilt_request
 from app.lanes.lane import AGAIN_SECONDS, Lane
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -28,8 +27,8 @@ class Pair:
     def __init__(self, *, is_fast):
         self.ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.here, self.there = Lane(), Lane()
-        self.here.take(self.ends[0], is_fast=is_fast)
-        self.there.take(self.ends[1], is_fast=not is_fast)
+        self.here.attach(self.ends[0], is_fast=is_fast)
+        self.there.attach(self.ends[1], is_fast=not is_fast)
         self.came = []
 
     def connect(self, moved=None):
@@ -80,9 +79,9 @@ async def test_the_fast_lane_passes_on_everything_but_short_calls(make_pair, req
     """With what it has read of them; the rest stays in the socket."""
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
-    await far_end.send(request_[: bounds.READ_BYTES])
+    await far_end.send(request_[: states.READ_BYTES])
     assert (far_end.state, pair.reasons, far_end.transport.written) == ("closed", ["moved"], b"")
-    assert pair.moved() == [request_[: bounds.READ_BYTES]]
+    assert pair.moved() == [request_[: states.READ_BYTES]]
     assert pair.recorder.requests == []
 
 
@@ -158,7 +157,7 @@ async def test_a_client_that_does_not_read_does_not_move_for_ever(make_pair):
     far_end = pair.connect()
     far_end.transport.reads = False
     await far_end.send(GET + CALL)
-    await far_end.pass_time(bounds.UNREAD_SECONDS - 1)
+    await far_end.pass_time(states.UNREAD_SECONDS - 1)
     assert far_end.state == "moving"
     await far_end.pass_time(1)
     assert (far_end.state, pair.reasons, pair.moved()) == ("closed", ["unread"], [])
@@ -172,7 +171,7 @@ async def test_if_the_other_lane_is_stuck_the_answer_is_503(make_pair):
     far_end = pair.connect()
     await far_end.send(GET)
     assert far_end.state == "moving"
-    await far_end.pass_time(bounds.MOVING_SECONDS - 0.1)
+    await far_end.pass_time(states.MOVING_SECONDS - 0.1)
     assert far_end.answers == []
     await far_end.pass_time(0.2)
     [(status, fields, body)] = far_end.answers
@@ -231,7 +230,7 @@ async def test_a_lane_that_stops_moves_nothing(make_pair):
 @pytest.mark.parametrize("whole", [CALL, CHUNKED, CHUNKED.replace(b"4\r\nbody\r\n", b"")])
 def test_a_request_that_was_read_is_rebuilt_unchanged(whole):
     head, _, rest = whole.partition(b"\r\n\r\n")
-    assert rebuilt_request(read_head(head + b"\r\n"), b"body" if b"body" in rest else b"") == whole
+    assert read_head(head + b"\r\n").rebuilt(b"body" if b"body" in rest else b"") == whole
 
 
 async def test_waiting_connections_move_in_order_with_one_timer(make_pair):

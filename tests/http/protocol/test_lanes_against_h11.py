@@ -82,10 +82,10 @@ class Lanes:
         self._lanes = []
         for place, end in enumerate(self._ends):
             lane = Lane(self._moved)
-            lane.take(end, is_fast=not place)
+            lane.attach(end, is_fast=not place)
             config = SimpleNamespace(loaded_app=Application(lane, self.requests, self._moves_late))
             made = self._maker(config, Connections(lane=lane))
-            lane.listen(loop, lambda moved, made=made: self._let_in(made, moved))
+            lane.listen(loop, lambda moved, made=made: self._adopt(made, moved))
             self._lanes.append((lane, made))
         self._server = await loop.create_server(self._lanes[0][1], "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -107,7 +107,7 @@ class Lanes:
         server = ServerState()
         return lambda moved=None: HttpProtocol(config, server, {}, shared=shared, moved=moved)
 
-    def _let_in(self, made, moved):
+    def _adopt(self, made, moved):
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(loop.connect_accepted_socket(lambda: made(moved), moved.connection))
 
