@@ -22,6 +22,7 @@ _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 _FIELD = re.compile(r"^Object (?P<fault>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL)
 _WORD = re.compile(r"[\w. :/*-]{1,32}", re.ASCII)
 _MAX_SHOWN = 64
+_LISTS = (inspect.ListType, inspect.VarTupleType)
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
 def _chosen(info: Any, value: Any) -> Any:
     """The member of a union that `value` is meant to be; `info` itself if it is not a union or nothing says which."""
     if isinstance(info, inspect.UnionType) and isinstance(value, list):
-        return next((each for each in map(_bare, info.types) if isinstance(each, inspect.ListType)), info)
+        return next((each for each in map(_bare, info.types) if isinstance(each, _LISTS)), info)
     if isinstance(info, inspect.UnionType) and isinstance(value, dict):
         for member in _structs(info):
             if member.tag_field is None or value.get(member.tag_field) == member.tag:
@@ -156,7 +157,10 @@ def _wanted(info: Any) -> str:
             return f"one of {', '.join(member.value for member in choices)}"
         case inspect.LiteralType(values=values):
             return f"one of {', '.join(map(str, values))}"
-        case inspect.ListType(min_length=least, max_length=most):
+        case (
+            inspect.ListType(min_length=least, max_length=most)
+            | inspect.VarTupleType(min_length=least, max_length=most)
+        ):
             return f"a list{_span(least, most, 'item')}"
         case inspect.DictType(min_length=least, max_length=most):
             return f"an object{_span(least, most, 'field')}"

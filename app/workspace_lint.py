@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from app.lint import KnownTools, PolicyWarning, lint_written
-from app.model.policies import Policy
+from app.model.policies import WORKSPACE, Owner, Policy
 from app.replica import Services
 from app.store.catalog import Listing
 
@@ -14,18 +14,17 @@ async def warnings_about(
     services: Services,
     workspace_id: str,
     written: Sequence[Policy],
-    agent_id: str | None,
-    group: str | None,
+    owner: Owner,
     gone: Sequence[Policy] = (),
 ) -> list[list[PolicyWarning]]:
-    """The warnings about each policy of the agent, the group or, with neither, the workspace, as things stand.
+    """The warnings about each of the owner's policies, as things stand.
 
     The stored versions of these policies, and policies deleted in the same step, do not count. Raises AgentNotFound,
     Overloaded.
     """
     written = [replace(policy, id=policy.id or f"new {index}") for index, policy in enumerate(written)]
     ids = {policy.id for policy in (*written, *gone)}
-    held = await _governing(services, workspace_id, agent_id, group)
+    held = await _governing(services, workspace_id, owner)
     beside = [policy for policy in held if policy.id not in ids]
     listing = await services.catalog.listing(workspace_id)
     return await services.pool.run(workspace_id, lint_written, written, beside, known_tools(listing))
@@ -41,12 +40,10 @@ def known_tools(listing: Listing) -> KnownTools:
     return KnownTools(listing.names if tools and listing.has_all_seen else (), schemas)
 
 
-async def _governing(
-    services: Services, workspace_id: str, agent_id: str | None, group: str | None
-) -> Sequence[Policy]:
-    if agent_id is not None:
-        return (await services.agents.load(workspace_id, agent_id)).policies
+async def _governing(services: Services, workspace_id: str, owner: Owner) -> Sequence[Policy]:
+    if owner.agent_id is not None:
+        return (await services.agents.load(workspace_id, owner.agent_id)).policies
     everywhere = (await services.policy_sets.get(workspace_id)).policies
-    if group is None:
+    if owner == WORKSPACE:
         return everywhere
-    return [*(await services.policy_sets.get(workspace_id, None, group)).policies, *everywhere]
+    return [*(await services.policy_sets.get(workspace_id, owner)).policies, *everywhere]

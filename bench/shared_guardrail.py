@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from app.model.actors import COMMAND_LINE, ChangedBy
-from app.model.policies import PolicyKind
+from app.model.policies import WORKSPACE, PolicyChanges, PolicyFields, PolicyKind
 from app.replica import Services
 from bench.harness.bench import Bench
 from bench.harness.population import HOT_RULES, make_place, populate, rules_of
@@ -53,7 +53,10 @@ def _workspace(store: Store, agents: int) -> str:
             await services.agents.create(place.workspace_id, f"agent {number}", None, by=ChangedBy(COMMAND_LINE))
         rules = rules_of([*_GUARDS, HOT_RULES[0]])
         await services.policies.create(
-            place.workspace_id, None, name="guard", rules=rules, kind=PolicyKind.GUARDRAIL, by=ChangedBy(COMMAND_LINE)
+            place.workspace_id,
+            WORKSPACE,
+            PolicyFields(name="guard", rules=rules, kind=PolicyKind.GUARDRAIL),
+            by=ChangedBy(COMMAND_LINE),
         )
 
     populate(store.url, fill)
@@ -68,7 +71,9 @@ def _edit(store: Store, workspace_id: str) -> Sample:
         spent_us = store.cpu_us()
         for number in range(CHANGES):
             rules = policy.rules if number % 2 else policy.rules[:-1]
-            await services.policies.update(workspace_id, policy.id, rules=rules, by=ChangedBy(COMMAND_LINE))
+            await services.policies.update(
+                workspace_id, policy.id, PolicyChanges(rules=rules), by=ChangedBy(COMMAND_LINE)
+            )
         return {"store CPU ms": (store.cpu_us() - spent_us) / 1000 / CHANGES}
 
     return populate(store.url, edit)

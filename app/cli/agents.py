@@ -58,11 +58,12 @@ def list_agents(workspace: str, alias: str | None, name: str | None, status: str
 @JSON
 def show_agent(workspace: str, agent: str, as_json: bool) -> None:
     """Print one agent and its policies, in evaluation order."""
+    from app.model.policies import Owner
 
     async def read(services: "Services") -> tuple[Agent, list[str]]:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_agent(services, workspace_id, agent)
-        policies = await services.policies.list_page(workspace_id, found.id)
+        policies = await services.policies.list_page(workspace_id, Owner(found.id))
         return found, [each.name if each.enabled else f"{each.name} (disabled)" for each in policies]
 
     found, policies = with_services(read)
@@ -202,11 +203,12 @@ def revoke_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> No
 @REASON
 def delete_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Delete an agent with its policies and quotas; its audit entries stay."""
+    from app.model.policies import Owner
 
     async def delete(services: "Services") -> tuple[str, int]:
         workspace_id = await services.workspaces.find(workspace)
         found = await find_agent(services, workspace_id, agent)
-        policies = await services.policies.list_page(workspace_id, found.id)
+        policies = await services.policies.list_page(workspace_id, Owner(found.id))
         await services.agents.delete(workspace_id, found.id, by=by)
         return found.id, len(policies)
 

@@ -43,9 +43,11 @@ async def find_policy(
     """
     if (policy_id := canonical_uuid(called)) is not None:
         return await services.policies.get(workspace_id, policy_id)
+    from app.model.policies import owner_or_none
+
     agent_id = None if agent is None else await find_agent_id(services, workspace_id, agent)
     for is_meant in (lambda policy: policy.key == called, lambda policy: policy.name == called):
-        policies = services.policies.each(workspace_id, agent_id, group=group)
+        policies = services.policies.each(workspace_id, owner_or_none(agent_id, group))
         found: Policy | None = await _only(policies, is_meant, f'policies are called "{called}"')
         if found is not None:
             return found

@@ -49,12 +49,13 @@ def policies() -> None:
 @JSON
 def list_policies(workspace: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """List a workspace's policies."""
+    from app.model.policies import owner_or_none
 
     async def read(services: "Services") -> "tuple[list[Policy], dict[str, str]]":
         workspace_id = await services.workspaces.find(workspace)
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
         names = {each.id: each.alias or each.name async for each in services.agents.each(workspace_id)}
-        return [each async for each in services.policies.each(workspace_id, agent_id, group=group)], names
+        return [each async for each in services.policies.each(workspace_id, owner_or_none(agent_id, group))], names
 
     found, names = with_services(read)
     if as_json:

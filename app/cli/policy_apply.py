@@ -13,7 +13,8 @@ from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
     from app.cli.policy_flips import Plan
-    from app.cli.policy_sets import Owner, Sets
+    from app.cli.policy_sets import Sets
+    from app.model.policies import Owner
     from app.model.replays import ReplayReport
     from app.policy_files.policy_file import ReadFile
 
@@ -125,15 +126,16 @@ def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
 async def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
     """What applying the file would do."""
     from app.cli.policy_flips import Plan
+    from app.cli.policy_sets import NEW_AGENT
     from app.errors import AppError
     from app.model.policy_sets import KeyTaken, UnknownPolicy, settle
     from app.policy_files.comparison import compare
 
     try:
         owner = await _owner(sets, read, create=create)
-        held = None if owner.is_new else await sets.get(owner)
+        held = None if owner == NEW_AGENT else await sets.get(owner)
         policies = [] if held is None else held.policies
-        changes = settle(policies, read.file.policies, owner.agent_id, owner.group, prune=prune)
+        changes = settle(policies, read.file.policies, owner, prune=prune)
     except (UnknownPolicy, KeyTaken) as error:
         place = f"{read.path}:{read.document.line_of(f'$.{error.field}')}: $.{error.field}"
         raise click.ClickException(f"{place}: {error.message}") from None
@@ -144,29 +146,30 @@ async def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool)
 
 
 async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
-    from app.cli.policy_sets import Owner
+    from app.cli.policy_sets import NEW_AGENT
     from app.errors import AgentNotFound
+    from app.model.policies import Owner
 
     called = read.file.agent_ref
     if called is None:
-        return Owner(None, read.file.group_name)
+        return Owner(group=read.file.group_name)
     try:
-        return Owner((await sets.agent(called))[0], None)
+        return Owner((await sets.agent(called))[0])
     except AgentNotFound as error:
         if create:
-            return Owner("", None)
+            return NEW_AGENT
         message = f'{error}. `remit agents create "{called}"` creates it, and so does `--create-agents`'
         raise AgentNotFound(message) from None
 
 
 async def _apply(sets: "Sets", plan: "Plan", *, prune: bool, by: ChangedBy) -> None:
-    from app.cli.policy_sets import Owner
     from app.errors import AppError, VersionConflict
+    from app.model.policies import Owner
 
     file, path, owner, held = plan.read.file, plan.read.path, plan.owner, plan.held
     try:
         if held is None:
-            owner = Owner(await sets.create_agent(file.new_agent, by), None)
+            owner = Owner(await sets.create_agent(file.new_agent, by))
             held = await sets.get(owner)
         if plan.difference.is_any:
             await sets.put(owner, list(file.policies), held.version, prune=prune, by=by)

@@ -43,25 +43,25 @@ def create_policy(
     With neither it is a guardrail of the whole workspace, and the file must say so: "kind": "guardrail". Warnings about
     rules that are valid but probably not meant go to stderr.
     """
-    from msgspec.structs import asdict, replace
+    from msgspec.structs import replace
 
-    from app.cli.policy_bodies import new_policy, read_file
+    from app.cli.policy_bodies import read_file, require_owned
     from app.cli.policy_lint import accepted_warnings
-    from app.model.policies import PolicyMode
-    from app.model.written_policies import WrittenPolicy
+    from app.model.new_policy_checks import NewPolicy
+    from app.model.policies import Owner, PolicyMode, new_policy
 
     if agent is not None and group is not None:
         raise click.UsageError("Give AGENT or --group, not both")
-    given = read_file(file, WrittenPolicy)
+    given = read_file(file, NewPolicy)
     given = given if mode is None else replace(given, mode=PolicyMode(mode))
 
     async def create(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
-        draft = new_policy(file.name, given, agent_id, group)
-        warnings = await accepted_warnings(services, workspace_id, draft, strict=strict)
-        policies = services.policies
-        return await policies.create(workspace_id, agent_id, group=group, **asdict(given), by=by), warnings
+        owner = Owner(agent_id, group)
+        require_owned(file.name, given, owner)
+        warnings = await accepted_warnings(services, workspace_id, new_policy(owner, given), strict=strict)
+        return await services.policies.create(workspace_id, owner, given, by=by), warnings
 
     made, warnings = with_services(create)
     if as_json:
@@ -95,21 +95,22 @@ def update_policy(
     """Change a policy; fields not given stay. Rate limits that keep their tools and window keep their counted calls."""
     if (file, name, priority, enabled, mode) == (None,) * 5:
         raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
-    from msgspec.structs import asdict, replace
+    from msgspec.structs import replace
 
-    from app.cli.policy_bodies import PolicyChanges, read_file
+    from app.cli.policy_bodies import read_file
     from app.cli.policy_lint import accepted_warnings
+    from app.model.new_policy_checks import NewPolicyChanges
     from app.model.policies import PolicyMode, with_changes
 
     options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
-    given = PolicyChanges() if file is None else read_file(file, PolicyChanges)
+    given = NewPolicyChanges() if file is None else read_file(file, NewPolicyChanges)
     given = replace(given, **{field: value for field, value in options.items() if value is not None})
 
     async def update(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
         workspace_id = await services.workspaces.find(workspace)
         held = await find_policy(services, workspace_id, policy, agent, group)
-        warnings = await accepted_warnings(services, workspace_id, with_changes(held, asdict(given)), strict=strict)
-        return await services.policies.update(workspace_id, held.id, **asdict(given), by=by), warnings
+        warnings = await accepted_warnings(services, workspace_id, with_changes(held, given), strict=strict)
+        return await services.policies.update(workspace_id, held.id, given, by=by), warnings
 
     changed, warnings = with_services(update)
     if as_json:

@@ -60,16 +60,17 @@ async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[
     """For each owner of policies, its file's name without the extension, and its content."""
     from msgspec.structs import replace
 
-    from app.cli.policy_sets import Owner, owners_in
+    from app.cli.policy_sets import owners_in
+    from app.model.policies import Owner
     from app.policy_files.policy_file import as_file, as_owner
     from app.policy_files.rendering import file_name
 
     agents = await sets.agents()
     if agent is not None:
         agent_id, _ = await sets.agent(agent)
-        wanted = [Owner(agent_id, None)]
+        wanted = [Owner(agent_id)]
     elif group is not None:
-        wanted = [Owner(None, group)]
+        wanted = [Owner(group=group)]
     else:
         wanted = await owners_in(sets)
     names = [each.name for _, each in agents]

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from app.cli.policy_sets import Owner, Sets
+from app.cli.policy_sets import NEW_AGENT, Sets
 from app.cli.replay_report import markdown_lines, terminal_lines
+from app.model.policies import Owner
 from app.model.policy_sets import PolicyChange, PolicySet, entries_after
 from app.model.text import with_hidden_shown
 from app.policy_files.comparison import COMMENT_LENGTH, Difference, as_code
@@ -37,7 +38,7 @@ async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str
 
     reports = {}
     for plan in plans:
-        if plan.difference.is_any and not plan.owner.is_new:
+        if plan.difference.is_any and plan.owner != NEW_AGENT:
             try:
                 report = await sets.replay(plan.owner, entries_after(plan.changes), span_ms)
             except (AppError, click.ClickException) as error:

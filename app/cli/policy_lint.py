@@ -13,9 +13,9 @@ from app.cli.policy_apply import URL, read_files
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
-    from app.cli.policy_sets import Owner, Sets
+    from app.cli.policy_sets import Sets
     from app.lint import PolicyWarning
-    from app.model.policies import Policy
+    from app.model.policies import Owner, Policy
     from app.replica import Services
 
 
@@ -70,7 +70,7 @@ async def accepted_warnings(
     """
     from app.workspace_lint import warnings_about
 
-    [warnings] = await warnings_about(services, workspace_id, [draft], draft.agent_id, draft.group)
+    [warnings] = await warnings_about(services, workspace_id, [draft], draft.owner)
     if strict and warnings:
         for line in (*warning_lines(warnings), "Nothing was written"):
             click.echo(line, err=True)
@@ -93,14 +93,15 @@ def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
 
 
 def _in_store(workspace: str, url: str | None, agent: str | None, group: str | None) -> list[tuple[Struct, str]]:
-    from app.cli.policy_sets import Owner, owners_in, with_sets
+    from app.cli.policy_sets import owners_in, with_sets
+    from app.model.policies import Owner
     from app.model.text import with_hidden_shown
 
     async def look(sets: "Sets") -> list[StoredWarning]:
         if agent is not None:
-            owners = [Owner((await sets.agent(agent))[0], None)]
+            owners = [Owner((await sets.agent(agent))[0])]
         else:
-            owners = await owners_in(sets) if group is None else [Owner(None, group)]
+            owners = await owners_in(sets) if group is None else [Owner(group=group)]
         called = {agent_id: each.called for agent_id, each in await sets.agents()}
         return [each for owner in owners for each in await _about(sets, owner, called)]
 

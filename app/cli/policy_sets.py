@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
-from msgspec import Struct
 
 from app.model.actors import ChangedBy
+from app.model.policies import Owner
 from app.model.policy_sets import AppliedSet, PolicyEntry, PolicySet
 
 if TYPE_CHECKING:
@@ -20,15 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Owner(Struct, frozen=True):
-    """The owner of a set: an agent ("" = one still to be created), a group or, with neither, the workspace."""
-
-    agent_id: str | None
-    group: str | None
-
-    @property
-    def is_new(self) -> bool:
-        return self.agent_id == ""
+NEW_AGENT = Owner("")
+"""An agent that is still to be created."""
 
 
 class Sets(Protocol):
@@ -59,8 +52,8 @@ class Sets(Protocol):
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""
 
-    def policies(self) -> "AsyncIterator[tuple[str | None, str | None]]":
-        """For each policy, the agent's id and the group that own it."""
+    def owners(self) -> AsyncIterator[Owner]:
+        """The owner of each policy."""
 
 
 class StoreSets:
@@ -84,15 +77,13 @@ class StoreSets:
         return made.id
 
     async def get(self, owner: Owner) -> PolicySet:
-        return await self._services.policy_sets.get(self._workspace_id, owner.agent_id, owner.group)
+        return await self._services.policy_sets.get(self._workspace_id, owner)
 
     async def put(
         self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
     ) -> AppliedSet:
-        sets = self._services.policy_sets
-        whose = (owner.agent_id, owner.group)
-        tags = frozenset({version})
-        return await sets.put(self._workspace_id, entries, *whose, prune=prune, if_match=tags, by=by)
+        sets, tags = self._services.policy_sets, frozenset({version})
+        return await sets.put(self._workspace_id, owner, entries, prune=prune, if_match=tags, by=by)
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         from app.cli.replay import report_of
@@ -112,14 +103,14 @@ class StoreSets:
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
         from app.workspace_lint import warnings_about
 
-        return await warnings_about(self._services, self._workspace_id, policies, owner.agent_id, owner.group)
+        return await warnings_about(self._services, self._workspace_id, policies, owner)
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         return [(each.id, file_agent(each)) async for each in self._services.agents.each(self._workspace_id)]
 
-    async def policies(self) -> "AsyncIterator[tuple[str | None, str | None]]":
-        async for each in self._services.policies.each(self._workspace_id):
-            yield each.agent_id, each.group
+    async def owners(self) -> AsyncIterator[Owner]:
+        async for policy in self._services.policies.each(self._workspace_id):
+            yield policy.owner
 
 
 def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T]]) -> T:
@@ -148,8 +139,8 @@ async def _on(act: Callable[[Sets], Awaitable[T]], sets: Sets) -> T:
 
 async def owners_in(sets: Sets) -> list[Owner]:
     """Every owner of a policy, the workspace first."""
-    found = {each async for each in sets.policies()}
-    return [Owner(*each) for each in sorted(found, key=lambda each: (each[0] or "", each[1] or ""))]
+    found = {owner async for owner in sets.owners()}
+    return sorted(found, key=lambda owner: (owner.agent_id or "", owner.group or ""))
 
 
 def file_agent(agent: Any) -> "FileAgent":

@@ -8,11 +8,12 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from app.cli.policy_sets import Owner, file_agent
+from app.cli.policy_sets import file_agent
 from app.cli.remote import Remote
 from app.errors import AgentNotFound, Invalid
 from app.model.actors import ChangedBy
 from app.model.ids import canonical_uuid
+from app.model.policies import Owner
 from app.model.policy_sets import AppliedSet, PolicyChange, PolicyEntry, PolicySet, entry_of
 from app.model.times import parse_time_ms, rfc3339
 
@@ -91,9 +92,9 @@ class RemoteSets:
         found = msgspec.convert(self._remote.call("GET", "/v1/agents"), list[AgentView])
         return [(each.id, file_agent(each)) for each in found]
 
-    async def policies(self) -> "AsyncIterator[tuple[str | None, str | None]]":
+    async def owners(self) -> AsyncIterator[Owner]:
         for each in self._remote.call("GET", "/v1/policies"):
-            yield each["agentId"], each["group"]
+            yield Owner(each["agentId"], each["group"])
 
 
 def _path(owner: Owner) -> str:
@@ -124,4 +125,4 @@ def _policy_of(shown: Any) -> "Policy":
 
     fields = {name: getattr(shown, name) for name in Policy.__struct_fields__ if hasattr(shown, name)}
     times = {"created_ms": parse_time_ms(shown.created_at), "updated_ms": parse_time_ms(shown.updated_at)}
-    return Policy(**fields | times | {"rules": tuple(shown.rules)})
+    return Policy(**fields | times)

@@ -5,17 +5,15 @@ decision and a change within the same millisecond.
 """
 
 from collections import Counter
-from collections.abc import Collection
 
 import msgspec
-from msgspec import Struct
 
 from app.errors import AgentNotFound, VersionNotKept
 from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.past_states import Past
-from app.model.policies import Policy
+from app.model.policies import Owner, Policy
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.replay.spans import Place, since_of
@@ -26,13 +24,6 @@ from app.store.optimistic import ATTEMPTS, contended
 from app.store.policy_records import policies_of
 
 _Records = list[dict[str, str]]
-
-
-class _Owner(Struct, rename="camel"):
-    """The owner of a deleted policy, as recorded in its deletion."""
-
-    agent_id: str | None = None
-    group: str | None = None
 
 
 class AgentHistory:
@@ -128,7 +119,7 @@ class _Walk:
         if agent is None:
             raise AgentNotFound("No agent has this id, or had it then")
         policies = [policy.get() for policy in self._past.policies.values()]
-        return agent, [each for each in policies if self._governs(each.agent_id, each.group, agent.groups)]
+        return agent, [each for each in policies if each.owner.governs(self._agent_id, agent.groups)]
 
     def _agent(self) -> Agent | None:
         held = self._past.agents.get(self._agent_id)
@@ -142,10 +133,4 @@ class _Walk:
         """Whether the policy governs the agent through a group it was in."""
         if change.kind is not ChangeKind.DELETED:
             return change.resource_id in self._past.policies
-        owner = msgspec.json.decode(change.before, type=_Owner)
-        return self._governs(owner.agent_id, owner.group, self.groups)
-
-    def _governs(self, agent_id: str | None, group: str | None, groups: Collection[str]) -> bool:
-        if agent_id:
-            return agent_id == self._agent_id
-        return not group or group in groups
+        return msgspec.json.decode(change.before, type=Owner).governs(self._agent_id, self.groups)

@@ -67,6 +67,11 @@ class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_nested: ClassVar[int] = MAX_NESTED
 
 
+def camel_aliases(*names: str) -> dict[str, str]:
+    """The other spellings of these fields, of which some have one: `agentId` for `agent_id`."""
+    return {re.sub("_(.)", lambda found: found[1].upper(), name): name for name in names if "_" in name}
+
+
 async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
     """Read the body, never more of it than may be decoded. Raises PayloadTooLarge, or Invalid if it breaks off."""
     chunks = bytearray()

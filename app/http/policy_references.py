@@ -9,6 +9,7 @@ from app.http.agent_references import agent_in_query
 from app.http.queries import Query
 from app.model.api_keys import Caller
 from app.model.ids import canonical_uuid
+from app.model.policies import WORKSPACE, Owner
 from app.model.policy_keys import is_key
 from app.replica import Services
 
@@ -28,11 +29,11 @@ async def policy_in_path(
     agent_id, group = await agent_in_query(services, caller, query), query.text("group")
     policy_id = canonical_uuid(given)
     if policy_id is None and is_key(given) and None in (agent_id, group):
-        return await services.policies.id_of(caller.workspace_id, given, agent_id, group)
+        return await services.policies.id_of(caller.workspace_id, given, Owner(agent_id, group))
     if policy_id is None or (agent_id is not None and group is not None):
         raise PolicyNotFound("No policy has this id or key")
-    if (agent_id, group) != (None, None):
+    if (owner := Owner(agent_id, group)) != WORKSPACE:
         policy = await services.policies.get(caller.workspace_id, policy_id)
-        if (policy.agent_id, policy.group) != (agent_id, group):
+        if policy.owner != owner:
             raise PolicyNotFound("No policy has this id or key")
     return policy_id

@@ -19,7 +19,7 @@ _SHOWN = 20
 
 async def accepted_warnings(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
     """The warnings about a policy as it would be stored. In strict mode, raises Invalid if there are any."""
-    [warnings] = await warnings_about(services, caller.workspace_id, [draft], draft.agent_id, draft.group)
+    [warnings] = await warnings_about(services, caller.workspace_id, [draft], draft.owner)
     if strict:
         require_none(warnings)
     return warnings

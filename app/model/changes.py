@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import fields
 
 from app.model.actors import MAX_REASON
 from app.model.agents import Agent, Trip
 from app.model.api_keys import ApiKey
 from app.model.fields import Count, Timestamp, Uuid
-from app.model.policies import Policy
+from app.model.policies import Policy, answered, field_types, optional, struct_of
 from app.model.text import VisibleLines
 from app.model.times import rfc3339
 from app.model.webhooks import Webhook
@@ -110,6 +111,14 @@ class ChangePage(Struct, frozen=True):
     older_than: str | None
 
 
+_OWNED = {"agent_id": str | None, "group": str | None}
+_TYPES = _OWNED | answered(field_types(bounds=False)) | {"version": int, "created_at": str}
+PastPolicy = struct_of("PastPolicy", optional(_TYPES), rename="camel")
+"""A policy's fields as the trail keeps them: those that a change replaced, or for a deletion all."""
+
+_POLICY_FIELDS = [(each.name, each.encode_name) for each in fields(PastPolicy) if each.name != "created_at"]
+
+
 def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, bytes]:
     """Before and after as the trail records them, as JSON: the differing fields; "" if the thing did not exist."""
     was, now = _fields(before), _fields(after)
@@ -129,19 +138,7 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
             own = {"name": resource.name, "description": resource.description, "status": resource.status}
             return own | {"groups": resource.groups, "alias": resource.alias, "version": resource.revision}
         case Policy():
-            return {
-                "agentId": resource.agent_id,
-                "group": resource.group,
-                "key": resource.key,
-                "kind": resource.kind,
-                "name": resource.name,
-                "rules": resource.rules,
-                "priority": resource.priority,
-                "enabled": resource.enabled,
-                "mode": resource.mode,
-                "agentMessage": resource.agent_message,
-                "version": resource.version,
-            }
+            return {spelling: getattr(resource, name) for name, spelling in _POLICY_FIELDS}
         case ApiKey():
             expires_at = None if resource.expires_ms is None else rfc3339(resource.expires_ms)
             named = {"name": resource.name, "prefix": resource.prefix}

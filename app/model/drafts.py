@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from app.model.agents import Agent
-from app.model.policies import Policy, PolicyKind
+from app.model.policies import WORKSPACE, Owner, Policy, PolicyKind, new_policy, values_of
 from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError
 
@@ -28,31 +28,16 @@ def with_drafts(agent: Agent, policies: Iterable[Policy], drafts: Sequence[Polic
             raise FieldError(f"{where}.agentId", "is another agent; leave it out, or ask about that one")
         if draft.id is None and draft.group is not None and draft.group not in agent.groups:
             raise FieldError(f"{where}.group", "is no group of the agent's; leave it out, or ask about another agent")
-        given = {
-            "kind": draft.kind,
-            "name": draft.name,
-            "rules": tuple(draft.rules),
-            "priority": draft.priority,
-            "enabled": draft.enabled,
-            "mode": draft.mode,
-            "version": 0,
-        }
         if draft.id is not None:
             before = held[draft.id]
-            if draft.kind is PolicyKind.GRANT and before.agent_id is None and before.group is None:
+            if draft.kind is PolicyKind.GRANT and before.owner == WORKSPACE:
                 raise FieldError(f"{where}.kind", "a policy for the whole workspace is a guardrail")
-            held[draft.id] = replace(before, **given)
+            held[draft.id] = replace(before, **values_of(draft), version=0)
             continue
         made_ms = newest_ms + 1 + index
-        policy = Policy(
-            id=f"{_NEW}{index}",
-            agent_id=agent.id if draft.group is None else None,
-            group=draft.group,
-            created_ms=made_ms,
-            updated_ms=made_ms,
-            **given,  # type: ignore[arg-type]
-        )
-        held[policy.id] = policy
+        owner = Owner(group=draft.group) if draft.group is not None else Owner(agent.id)
+        policy = new_policy(owner, draft, f"{_NEW}{index}")
+        held[policy.id] = replace(policy, created_ms=made_ms, updated_ms=made_ms)
     return list(held.values())
 
 

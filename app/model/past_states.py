@@ -8,10 +8,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
-from app.model.changes import Change, ChangeKind, ResourceType
+from app.model.changes import Change, ChangeKind, PastPolicy, ResourceType
 from app.model.ids import time_ms_of
-from app.model.policies import Policy, PolicyKind, PolicyMode
-from app.model.rules import PolicyRule, compiles_much
+from app.model.policies import Policy
+from app.model.rules import compiles_much
 from app.model.times import parse_time_ms
 
 _S = TypeVar("_S", Agent, Policy)
@@ -29,29 +29,12 @@ class _AgentFields(Struct, rename={"revision": "version", "created_at": "created
     created_at: str | UnsetType = UNSET
 
 
-class _PolicyFields(Struct, rename="camel"):
-    """A policy's fields as the trail keeps them."""
-
-    agent_id: str | None | UnsetType = UNSET
-    group: str | None | UnsetType = UNSET
-    key: str | None | UnsetType = UNSET
-    kind: PolicyKind | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    rules: tuple[PolicyRule, ...] | UnsetType = UNSET
-    priority: int | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    mode: PolicyMode | UnsetType = UNSET
-    agent_message: str | None | UnsetType = UNSET
-    version: int | UnsetType = UNSET
-    created_at: str | UnsetType = UNSET
-
-
 class PastState(Generic[_S]):
     """An agent or a policy, which each `undo` takes one change back. It is decoded only when asked for."""
 
     __slots__ = ("_before", "_fields", "_state")
 
-    def __init__(self, state: _S, fields: type[_AgentFields | _PolicyFields]) -> None:
+    def __init__(self, state: _S, fields: type[Struct]) -> None:
         self._state: _S = state
         self._fields = fields
         self._before: dict[str, Raw] = {}
@@ -79,7 +62,7 @@ class PastState(Generic[_S]):
 
 def past_policy(policy: Policy) -> PastState[Policy]:
     """A policy whose changes will be undone."""
-    return PastState(policy, _PolicyFields)
+    return PastState(policy, PastPolicy)
 
 
 class Past:
@@ -118,7 +101,7 @@ def _unknown_policy(policy_id: str) -> PastState[Policy]:
     return past_policy(Policy(id=policy_id, name="", rules=(), created_ms=created_ms, updated_ms=created_ms, version=1))
 
 
-def _values(fields: _AgentFields | _PolicyFields) -> dict[str, Any]:
+def _values(fields: Struct) -> dict[str, Any]:
     given = {name: value for name in fields.__struct_fields__ if (value := getattr(fields, name)) is not UNSET}
     created_at = given.pop("created_at", None)
     return given if created_at is None else {**given, "created_ms": parse_time_ms(created_at)}

@@ -1,14 +1,18 @@
-"""Policies: the agents that each governs, its kind, and the order of evaluation. `rules` has their rules."""
+"""Policies: what an author sets, whom each governs, and the order of evaluation. `rules` has their rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, get_args, get_type_hints
 
-from msgspec import UNSET, Meta, Struct
-from msgspec.structs import replace
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import asdict, fields, replace
 
-from app.model.rules import DenialCounted, PolicyRule
+from app.model.fields import AgentMessage, DisplayName
+from app.model.policy_keys import PolicyKey
+from app.model.rules import DenialCounted, PolicyRule, Rules
 from app.model.text import FieldError
+from app.model.written_rules import require_writable
 
 MAX_PRIORITY = 1000
 SHADOW_BUCKET = "-shadow"
@@ -31,30 +35,105 @@ class PolicyMode(StrEnum):
     SHADOW = "shadow"
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class Owner(Struct, frozen=True, rename="camel"):
+    """The owner of policies: an agent, a group of agents or, with neither, the whole workspace."""
+
+    agent_id: str | None = None
+    group: str | None = None
+
+    def governs(self, agent_id: str, groups: Collection[str]) -> bool:
+        """Whether its policies govern an agent in these groups."""
+        if self.agent_id is not None:
+            return self.agent_id == agent_id
+        return self.group is None or self.group in groups
+
+
+WORKSPACE = Owner()
+
+
+def owner_or_none(agent_id: str | None, group: str | None) -> Owner | None:
+    """The agent or the group that a filter names; None if it names neither."""
+    return Owner(agent_id, group) if (agent_id, group) != (None, None) else None
+
+
+class PolicyFields(Struct, frozen=True, kw_only=True):
+    """What an author sets. Records, the trail of changes, bodies, files and answers take their fields from here.
+
+    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
+    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
+    priority: Higher values are evaluated first; policies of equal priority decide together.
+    enabled: A policy that is not enabled is skipped.
+    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
+    """
+
+    name: DisplayName
+    rules: Annotated[Rules, Meta(extra={"check": require_writable})]
+    kind: PolicyKind = PolicyKind.GRANT
+    priority: Priority = 0
+    enabled: bool = True
+    mode: PolicyMode = PolicyMode.ENFORCE
+    key: PolicyKey | None = None
+    agent_message: AgentMessage | None = None
+
+
+DEFAULTS = {each.name: each.default for each in fields(PolicyFields) if each.default is not NODEFAULT}
+
+
+def field_types(*, bounds: bool) -> dict[str, Any]:
+    """The type of each field by its name, with or without bounds: what is stored need not satisfy those of today."""
+    types = get_type_hints(PolicyFields, include_extras=bounds)
+    return {name: types[name] for name in PolicyFields.__struct_fields__}
+
+
+def answered(types: Mapping[str, Any]) -> dict[str, Any]:
+    """The same fields in the order of answers and of the trail of changes."""
+    return {"key": types["key"], "kind": types["kind"], **types}
+
+
+def optional(types: Mapping[str, Any]) -> dict[str, Any]:
+    """The same types, or UNSET."""
+    return {name: kind | UnsetType for name, kind in types.items()}
+
+
+def struct_of(
+    name: str, types: Mapping[str, Any], defaults: Mapping[str, Any] = MappingProxyType({}), **config: Any
+) -> Any:
+    """A struct with these fields, whose descriptions are those of PolicyFields; optional ones are UNSET by default."""
+    rows: list[Any] = [
+        (each, kind, UNSET)
+        if UnsetType in get_args(kind)
+        else (each, kind, *([defaults[each]] if each in defaults else []))
+        for each, kind in types.items()
+    ]
+    return defstruct(
+        name, rows, frozen=True, kw_only=True, module=__name__, namespace={"__doc__": PolicyFields.__doc__}, **config
+    )
+
+
+_Changes: Any = struct_of("_Changes", optional(field_types(bounds=True)))
+
+
+class PolicyChanges(_Changes):  # type: ignore[misc]  # its fields are those of PolicyFields
+    """What to change; fields that are UNSET stay."""
+
+
+class Policy(PolicyFields, frozen=True, kw_only=True):
     """A prioritised list of rules for an agent, a group of agents or the whole workspace. Higher priorities come first.
 
     agent_id, group: its owner, one of the two; a guardrail with neither governs every agent of the workspace.
-    key: its name for programs, unique among its owner's policies.
-    mode: what it does while enabled; a disabled policy is off, whatever its mode.
-    agent_message: what an agent is told when the policy does not allow.
-    version: 1 on creation, incremented by every change.
+    created_ms, updated_ms, version: 0 until it is stored; then the version is 1, and incremented by every change.
     """
 
     id: str
     agent_id: str | None = None
     group: str | None = None
-    key: str | None = None
-    kind: PolicyKind = PolicyKind.GRANT
-    name: str
-    rules: tuple[PolicyRule, ...]
-    priority: int = 0
-    enabled: bool = True
-    mode: PolicyMode = PolicyMode.ENFORCE
-    agent_message: str | None = None
-    created_ms: int
-    updated_ms: int
-    version: int
+    created_ms: int = 0
+    updated_ms: int = 0
+    version: int = 0
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.agent_id, self.group)
 
     @property
     def decides(self) -> bool:
@@ -72,17 +151,32 @@ def off_in_shadow(policy: Policy) -> Policy:
     return replace(policy, enabled=False) if policy.in_shadow else policy
 
 
-def with_changes(policy: Policy, given: Mapping[str, Any]) -> Policy:
+def values_of(authored: PolicyFields) -> dict[str, Any]:
+    """What the author set, by field, without what else a policy or an entry of a set has."""
+    return {name: getattr(authored, name) for name in PolicyFields.__struct_fields__}
+
+
+def new_policy(owner: Owner, authored: PolicyFields, policy_id: str = "") -> Policy:
+    """A policy that is not stored yet."""
+    return Policy(id=policy_id, **asdict(owner), **values_of(authored))
+
+
+def with_changes(policy: Policy, changes: PolicyChanges) -> Policy:
     """The policy with the fields that are given; those that are UNSET stay as they are."""
-    changed = replace(policy, **{name: value for name, value in given.items() if value is not UNSET})
-    return replace(changed, rules=tuple(changed.rules))
+    given = ((name, getattr(changes, name)) for name in PolicyFields.__struct_fields__)
+    return replace(policy, **{name: value for name, value in given if value is not UNSET})
 
 
-def require_owner(kind: PolicyKind, agent_id: str | None, group: str | None) -> None:
-    """Raise FieldError unless such a policy can have the owner it names."""
-    if agent_id is not None and group is not None:
+def is_empty(changes: PolicyChanges) -> bool:
+    """Whether nothing is to change."""
+    return all(getattr(changes, name) is UNSET for name in PolicyFields.__struct_fields__)
+
+
+def require_owner(kind: PolicyKind, owner: Owner) -> None:
+    """Raise FieldError unless such a policy can have the owner."""
+    if owner.agent_id is not None and owner.group is not None:
         raise FieldError("group", "a policy governs an agent or a group; leave out group or agent_id")
-    if kind is PolicyKind.GRANT and agent_id is None and group is None:
+    if kind is PolicyKind.GRANT and owner == WORKSPACE:
         message = "is missing: a grant names agent_id or group; a guardrail with neither governs the whole workspace"
         raise FieldError("agent_id", message)
 

@@ -18,15 +18,6 @@ CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_KEY, "pattern": f"^{_
 _PATHS = frozenset({"lint", "schema.json"})
 """Words used in API paths where a key may appear."""
 
-PolicyKey = Annotated[
-    str,
-    Meta(
-        description="A name for programs, unique among the policies of the same agent, group or workspace; never in "
-        "the form of a UUID.",
-        extra_json_schema=CALLED,
-    ),
-]
-
 
 def require_key(field: str, text: str) -> None:
     """Raise FieldError unless the text can be a policy's key."""
@@ -35,6 +26,17 @@ def require_key(field: str, text: str) -> None:
     require_no_id(field, text)
     if text in _PATHS:
         raise FieldError(field, "is reserved for the API's own paths; choose another")
+
+
+PolicyKey = Annotated[
+    str,
+    Meta(
+        description="A name for programs, unique among the policies of the same agent, group or workspace; never in "
+        "the form of a UUID.",
+        extra_json_schema=CALLED,
+        extra={"check": require_key},
+    ),
+]
 
 
 def is_key(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Policy sets, the effect of writing one, and how often a shadow policy would have changed the result."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -11,9 +11,19 @@ from app.model.agents import GroupName
 from app.model.decisions import Result
 from app.model.fields import AgentId, Count, CreatedAt, Id, UpdatedAt
 from app.model.ids import canonical_uuid
-from app.model.policies import Policy, PolicyKind, evaluation_order, require_kind, require_owner
+from app.model.new_policy_checks import NewPolicy
+from app.model.policies import (
+    WORKSPACE,
+    Owner,
+    Policy,
+    PolicyKind,
+    evaluation_order,
+    new_policy,
+    require_kind,
+    require_owner,
+    values_of,
+)
 from app.model.text import FieldError
-from app.model.written_policies import WrittenPolicy
 
 MAX_POLICIES = 500
 NO_VERSION = "0"
@@ -21,7 +31,7 @@ NO_VERSION = "0"
 _encode = msgspec.json.encode
 
 
-class PolicyEntry(WrittenPolicy, frozen=True, kw_only=True):
+class PolicyEntry(NewPolicy, kw_only=True):  # type: ignore[call-arg]
     """One policy of a set. It updates the policy with its `id`, else its key, else its name; otherwise it is new.
 
     id: The policy to update; it must belong to the set's owner.
@@ -43,10 +53,6 @@ class PolicyEntry(WrittenPolicy, frozen=True, kw_only=True):
             if given is not None and canonical_uuid(given) is None:
                 raise FieldError(field, "must be a UUID")
 
-
-_OWN = {"id", "agent_id", "group", "version"}
-_SET = [name for name in PolicyEntry.__struct_fields__ if name in Policy.__struct_fields__ and name not in _OWN]
-"""The fields of a policy that an entry sets."""
 
 Entries = Annotated[list[PolicyEntry], Meta(max_length=MAX_POLICIES)]
 
@@ -100,20 +106,20 @@ class KeyTaken(FieldError):
     """An entry has the key of another policy that stays."""
 
 
-def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group: str | None) -> None:
-    """Raise FieldError unless each entry can be a policy of the agent, the group or, with neither, the workspace."""
+def require_entries(entries: Iterable[PolicyEntry], owner: Owner) -> None:
+    """Raise FieldError unless each entry can be a policy of the owner."""
     seen: set[str] = set()
     keys: set[str] = set()
     for index, entry in enumerate(entries):
         place = f"policies[{index}]"
-        if entry.agent_id is not None and canonical_uuid(entry.agent_id) != agent_id:
+        if entry.agent_id is not None and canonical_uuid(entry.agent_id) != owner.agent_id:
             raise FieldError(f"{place}.agentId", "is not the owner of these policies; leave it out")
-        if entry.group is not None and entry.group != group:
+        if entry.group is not None and entry.group != owner.group:
             raise FieldError(f"{place}.group", "is not the owner of these policies; leave it out")
-        if agent_id is None and group is None and entry.kind is PolicyKind.GRANT:
+        if owner == WORKSPACE and entry.kind is PolicyKind.GRANT:
             message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
             raise FieldError(f"{place}.kind", message)
-        require_owner(entry.kind, agent_id, group)
+        require_owner(entry.kind, owner)
         if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
             raise FieldError(f"{place}.id", f"occurs twice: another entry is {policy_id}, too")
         seen.add(canonical_uuid(entry.id or "") or "")
@@ -122,9 +128,7 @@ def require_entries(entries: Iterable[PolicyEntry], agent_id: str | None, group:
         keys.add(entry.key or "")
 
 
-def settle(
-    held: Sequence[Policy], entries: Sequence[PolicyEntry], agent_id: str | None, group: str | None, *, prune: bool
-) -> list[PolicyChange]:
+def settle(held: Sequence[Policy], entries: Sequence[PolicyEntry], owner: Owner, *, prune: bool) -> list[PolicyChange]:
     """The change to each policy: first the entries' in their order, then the policies without an entry.
 
     An entry means the policy with its id; without one, the policy with its key; without that, a policy with its name
@@ -135,7 +139,7 @@ def settle(
     left = {policy.id: policy for policy in evaluation_order(held)}
     found = _matched(left, entries)
     changes = [
-        PolicyChange(policy, _new(entry, agent_id, group) if policy is None else _became(policy, entry))
+        PolicyChange(policy, new_policy(owner, entry) if policy is None else _became(policy, entry))
         for policy, entry in zip(found, entries, strict=True)
     ]
     if not prune:
@@ -150,8 +154,7 @@ def entries_after(changes: Iterable[PolicyChange]) -> list[PolicyEntry]:
 
 def entry_of(policy: Policy) -> PolicyEntry:
     """The policy as an entry of a set, by its id if it has one."""
-    fields = {name: getattr(policy, name) for name in _SET}
-    return PolicyEntry(id=policy.id or None, **fields | {"rules": list(policy.rules)})
+    return PolicyEntry(id=policy.id or None, **values_of(policy))
 
 
 def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Policy | None]:
@@ -196,20 +199,11 @@ def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy
             raise KeyTaken(f"policies[{index}].key", f'another policy has the key "{entry.key}" and stays')
 
 
-def _new(entry: PolicyEntry, agent_id: str | None, group: str | None) -> Policy:
-    return Policy(id="", agent_id=agent_id, group=group, **_fields_of(entry), created_ms=0, updated_ms=0, version=0)
-
-
 def _became(policy: Policy, entry: PolicyEntry) -> Policy:
     """The policy that the entry describes; the existing one if nothing differs."""
-    wanted = replace(policy, **_fields_of(entry))
+    wanted = replace(policy, **values_of(entry))
     # Not compared with ==: in Python, 1 == True.
     return policy if _encode(wanted) == _encode(policy) else wanted
-
-
-def _fields_of(entry: PolicyEntry) -> dict[str, Any]:
-    """The entry's fields of its policy."""
-    return {name: getattr(entry, name) for name in _SET} | {"rules": tuple(entry.rules)}
 
 
 class DivergenceCount(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from app.model.decisions import Result, RuleRef
 from app.model.fields import AgentId, Count, Id, Timestamp
-from app.model.policies import Policy
+from app.model.policies import Owner, Policy
 from app.model.policy_sets import Entries, require_entries, settle
 
 NEW = "new "
@@ -32,11 +32,9 @@ class ReplayTask(Struct, frozen=True, kw_only=True):
     policies: Entries | None = None
 
     @property
-    def owner(self) -> tuple[str, str]:
-        """The owner whose policies the draft replaces, in the form of `history.owner_of`."""
-        if self.agent_id is not None:
-            return "agent", self.agent_id
-        return ("workspace", "") if self.group is None else ("group", self.group)
+    def owner(self) -> Owner:
+        """The owner whose policies the draft replaces."""
+        return Owner(self.agent_id, self.group)
 
 
 class Decider(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -175,8 +173,8 @@ def drafted(task: ReplayTask, held: Sequence[Policy]) -> list[Policy]:
     others. Raises FieldError.
     """
     entries = task.policies or []
-    require_entries(entries, task.agent_id, task.group)
-    changes = settle(held, entries, task.agent_id, task.group, prune=True)
+    require_entries(entries, task.owner)
+    changes = settle(held, entries, task.owner, prune=True)
     made = (change.after for change in changes if change.after is not None)
     return [
         policy if policy.id else replace(policy, id=f"{NEW}{number}", created_ms=_YOUNGEST_MS)

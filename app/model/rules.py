@@ -235,7 +235,7 @@ PolicyRule = (
 )
 
 
-Rules = Annotated[list[PolicyRule], Meta(min_length=1, max_length=MAX_RULES)]
+Rules = Annotated[tuple[PolicyRule, ...], Meta(min_length=1, max_length=MAX_RULES)]
 
 
 def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:

@@ -1,5 +1,6 @@
 """Which strings can be names: visible characters only, nothing hidden."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
@@ -19,20 +20,6 @@ VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
 
 NOT_IN_TOOLS = HIDDEN + r"\u0020\u00A0\u1680\u2000-\u200A\u202F\u205F\u3000"
 """`HIDDEN` and every space: a tool's name has only single spaces, each between two other characters."""
-
-Name = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE)]
-ToolName = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=255,
-        extra_json_schema={"pattern": f"^[^{NOT_IN_TOOLS}]( ?[^{NOT_IN_TOOLS}])*$"},
-    ),
-]
-"""The schema of a tool's name; `require_tool_name` is authoritative."""
-
-VisibleLines = Annotated[str, Meta(extra_json_schema={"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"})]
-
 
 HOLDS_A_KEY = "holds an API key; leave it out, and revoke it if it is in use"
 
@@ -82,3 +69,24 @@ def with_hidden_shown(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"\\u{{{ord(each):x}}}" if is_hidden(each) else each for each in text)
+
+
+Name = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE, extra={"check": require_visible})]
+"""The check is run by `new_policy_checks`; structs that name other checks call them in `__post_init__`."""
+ToolName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=255,
+        extra_json_schema={"pattern": f"^[^{NOT_IN_TOOLS}]( ?[^{NOT_IN_TOOLS}])*$"},
+    ),
+]
+"""The schema of a tool's name; `require_tool_name` is authoritative."""
+
+VisibleLines = Annotated[
+    str,
+    Meta(
+        extra_json_schema={"pattern": f"^[^{_HIDDEN_IN_LINES}]*$"},
+        extra={"check": partial(require_visible, lines=True)},
+    ),
+]

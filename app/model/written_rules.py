@@ -19,10 +19,10 @@ _SCHEMA_PATTERNS = 8
 """How many patterns a schema counts as."""
 
 
-def require_writable(rules: Iterable[PolicyRule]) -> None:
+def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
     """Raise FieldError at the first name that has invisible characters or names no values, and at the first API key."""
     for index, rule in enumerate(rules):
-        place = f"rules[{index}]"
+        place = f"{field}[{index}]"
         together = "".join(rule.tools)
         # Plain names, of which there may be a thousand, need not be checked one by one.
         if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import fields
 
 from app.model.agents import Alias, GroupName, Groups, require_alias, require_groups
 from app.model.fields import AgentDescription, AgentId
 from app.model.ids import canonical_uuid
-from app.model.policies import Policy, PolicyKind, PolicyMode
+from app.model.new_policy_checks import NewPolicy
+from app.model.policies import Owner, Policy
 from app.model.policy_sets import Entries, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
@@ -19,13 +21,9 @@ from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")
 TESTS = (".test.yaml", ".test.yml", ".test.json")
-_SHOWN_ENTRY = ("key", "name", "kind", "priority", "enabled", "mode", "agentMessage", "rules")
-_DEFAULTS: dict[str, Any] = {
-    "kind": PolicyKind.GRANT.value,
-    "priority": 0,
-    "enabled": True,
-    "mode": PolicyMode.ENFORCE.value,
-}
+_FIELDS = sorted(fields(NewPolicy), key=lambda each: (each.name not in ("key", "name"), each.name == "rules"))
+"""The fields of a policy in reading order: first its names, its rules last."""
+_DEFAULTS = {each.encode_name: msgspec.to_builtins(each.default) for each in _FIELDS if each.default is not NODEFAULT}
 
 
 class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +85,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
                 require_visible(name, given)
         if isinstance(self.agent_id, str) and canonical_uuid(self.agent_id) is None:
             raise FieldError("agentId", "must be a UUID")
-        require_entries(self.policies, self.agent_ref, self.group_name)
+        require_entries(self.policies, Owner(self.agent_ref, self.group_name))
 
     @property
     def agent_ref(self) -> str | None:
@@ -188,8 +186,7 @@ def as_owner(agent: FileAgent) -> dict[str, Any]:
 
 def plain(policy: Policy) -> dict[str, Any]:
     """The fields of a policy that an admin can set, as plain values in reading order."""
-    fields = {"agentMessage": "agent_message"}
-    shown = {name: msgspec.to_builtins(getattr(policy, fields.get(name, name))) for name in _SHOWN_ENTRY}
+    shown = {each.encode_name: msgspec.to_builtins(getattr(policy, each.name)) for each in _FIELDS}
     shown = {name: value for name, value in shown.items() if value is not None}
     shown["rules"] = [{"type": rule["type"], "tools": rule["tools"], **rule} for rule in shown["rules"]]
     return shown

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.model.decisions import Outcome, Result
 from app.model.marks import longest_shared, shared_marks
-from app.model.policies import Policy, off_in_shadow
+from app.model.policies import Owner, Policy, off_in_shadow
 from app.model.policy_sets import settle
 from app.model.text import with_hidden_shown
 from app.model.times import parse_time_ms
@@ -168,7 +168,7 @@ def _agents_file(read: ReadTests, files: Sequence[ReadFile]) -> ReadFile | None:
 
 def policies_in(read: ReadFile) -> list[Policy]:
     """The policies as they would be stored: created one after the other."""
-    made = settle([], read.file.policies, read.file.agent_ref, read.file.group_name, prune=False)
+    made = settle([], read.file.policies, Owner(read.file.agent_ref, read.file.group_name), prune=False)
     return [
         replace(change.policy, id=f"{read.path}#{index}", created_ms=index, updated_ms=index, version=1)
         for index, change in enumerate(made)

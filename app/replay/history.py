@@ -12,7 +12,7 @@ from app.model.agents import Agent, AgentStatus
 from app.model.changes import Change, ResourceType
 from app.model.marks import shared_marks
 from app.model.past_states import Past, PastState
-from app.model.policies import Policy, off_in_shadow
+from app.model.policies import WORKSPACE, Owner, Policy, off_in_shadow
 from app.replay.spans import EVER, Place, Since, Span, counting_rules, order_of, since_of
 
 _T = TypeVar("_T")
@@ -54,11 +54,11 @@ class History:
             self._groups[agent_id].append((EVER, agent.get().groups))
         for policy_id, policy in past.policies.items():
             self._versions[policy_id].append((EVER, policy.get()))
-        self._owned: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._owned: dict[Owner, list[str]] = defaultdict(list)
         for policy_id, versions in self._versions.items():
             # A policy in shadow mode changed no answer and took nothing from other policies' limits.
             versions[:] = [(since, policy and off_in_shadow(policy)) for since, policy in versions]
-            for owner in {owner_of(policy) for _, policy in versions if policy is not None}:
+            for owner in {policy.owner for _, policy in versions if policy is not None}:
                 self._owned[owner].append(policy_id)
             versions.reverse()
         for known in self._groups.values():
@@ -123,7 +123,7 @@ class History:
         return [each for each in bounds if self._known_since.time_ms <= each.time_ms] or [self._known_since]
 
     def _governing(self, agent_id: str, groups: Iterable[str]) -> list[str]:
-        owners = [("agent", agent_id), ("workspace", ""), *(("group", name) for name in groups)]
+        owners = [Owner(agent_id), WORKSPACE, *(Owner(group=name) for name in groups)]
         return [policy_id for owner in owners for policy_id in self._owned.get(owner, ())]
 
     def _undo_agent(self, change: Change, past: Past, since: Since) -> None:
@@ -151,13 +151,6 @@ class History:
         past.undo(change)
         if _state(past.policies, policy_id) is None:
             versions.append((EVER, None))
-
-
-def owner_of(policy: Policy) -> tuple[str, str]:
-    """The owner of a policy: an agent, a group, or the whole workspace."""
-    if policy.agent_id is not None:
-        return "agent", policy.agent_id
-    return ("workspace", "") if policy.group is None else ("group", policy.group)
 
 
 def _state(held: Mapping[str, PastState[_S]], resource_id: str) -> _S | None:

@@ -16,7 +16,7 @@ from app.model.times import rfc3339
 from app.pdp.constraints import IsSecret
 from app.replay.calls import LoggedCall, decode_call
 from app.replay.flips import Findings, Recorded
-from app.replay.history import History, owner_of
+from app.replay.history import History
 from app.replay.ledger import Ledger
 from app.replay.seen_call import SeenCall
 from app.replay.sides import GovernedSpan, Side, Sides
@@ -60,7 +60,7 @@ class Replay:
         self._is_draft = draft is not None
         self._begun_at = 0
         self._kept = {policy.id for policy in draft or ()}
-        shared = [policy for policy in history.policies() if owner_of(policy)[0] != "agent"]
+        shared = [policy for policy in history.policies() if policy.agent_id is None]
         self._shared = limits_of(shared)
         everything = (*history.policies(), *(draft or ()))
         self._limits, self._marks = limits_of(everything), mark_names(everything)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, DenialCount, Plan, Quota
 from app.model.marks import longest_shared, shared_marks
-from app.model.policies import Policy
+from app.model.policies import Owner, Policy
 from app.pdp import compile_agent, decide
 from app.pdp.constraints import IsSecret
-from app.replay.history import History, owner_of
+from app.replay.history import History
 from app.replay.spans import Place, Span
 
 _KEPT = 1024
@@ -72,9 +72,7 @@ class Sides:
     owner: whose policies the draft replaces. draft: None = nothing is replaced.
     """
 
-    def __init__(
-        self, history: History, owner: tuple[str, str], draft: Sequence[Policy] | None, is_secret: IsSecret
-    ) -> None:
+    def __init__(self, history: History, owner: Owner, draft: Sequence[Policy] | None, is_secret: IsSecret) -> None:
         self._history = history
         self._owner = owner
         self._draft = draft
@@ -98,8 +96,7 @@ class Sides:
     def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> GovernedSpan:
         marks_then = _marks(span.marking)
         then = self._side(policies, marks_then, drafted=False)
-        kind, owner = self._owner
-        is_asked = kind == "workspace" or (agent_id == owner if kind == "agent" else owner in span.groups)
+        is_asked = self._owner.governs(agent_id, span.groups)
         if self._draft is None:
             return GovernedSpan(span, then, then, is_asked=is_asked)
         marks_now = _marks((*self._without_owner(span.marking), *self._draft))
@@ -110,7 +107,7 @@ class Sides:
         )
 
     def _without_owner(self, policies: Iterable[Policy]) -> tuple[Policy, ...]:
-        return tuple(policy for policy in policies if owner_of(policy) != self._owner)
+        return tuple(policy for policy in policies if policy.owner != self._owner)
 
     def _side(self, policies: tuple[Policy, ...], marks: Mapping[str, int], *, drafted: bool) -> Side:
         name = (tuple((policy.id, policy.version) for policy in policies), tuple(sorted(marks.items())), drafted)

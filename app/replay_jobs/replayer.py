@@ -8,14 +8,14 @@ from app.errors import Invalid
 from app.fairness.loop_turns import take_turn
 from app.model.changes import Change, ChangeQuery
 from app.model.counting import limit_of
-from app.model.policies import Policy
+from app.model.policies import Policy, owner_or_none
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
 from app.model.rules import DenialCounted, Sequenced
 from app.model.text import FieldError
 from app.model.times import SPAN_MS, parse_time_ms, rfc3339
 from app.pdp.constraints import IsSecret
 from app.replay import Replay
-from app.replay.history import History, owner_of
+from app.replay.history import History
 from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.optimistic import ATTEMPTS, contended
@@ -50,7 +50,7 @@ class Replayer:
         if floor is not None and floor.time_ms >= task.from_ms:
             raise Invalid.at("$.from", f"retention dropped entries up to {rfc3339(floor.time_ms)}; begin after that")
         if task.policies is not None:
-            held = self._policies.each(task.workspace_id, task.agent_id, group=task.group)
+            held = self._policies.each(task.workspace_id, owner_or_none(task.agent_id, task.group))
             _draft(task, [policy async for policy in held])
 
     async def lines(self, task: ReplayTask) -> AsyncIterator[ReplayLine]:
@@ -95,7 +95,7 @@ class Replayer:
             again = await self._newest(workspace_id)
             # They belong together if nothing changed in between. The changes until then may be read later: they stay.
             if (again and again.id) == (newest and newest.id):
-                held = [policy for policy in policies if owner_of(policy) == task.owner]
+                held = [policy for policy in policies if policy.owner == task.owner]
                 return History(agents, policies, await self._changes_since(workspace_id, since_ms, newest)), held
         return contended()
 

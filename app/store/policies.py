@@ -1,20 +1,27 @@
 """Create, read, update and delete policies; each change applies to every later decision."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
-
-from msgspec import UNSET, UnsetType
+from collections.abc import AsyncIterator, Callable
 
 from app.errors import Invalid, PolicyNotFound
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
-from app.model.agents import group_digest
 from app.model.changes import snapshots
 from app.model.ids import Ids
 from app.model.marks import shared_marks
-from app.model.policies import Policy, PolicyKind, PolicyMode, require_kind, require_owner, with_changes
-from app.model.rules import PolicyRule
+from app.model.policies import (
+    WORKSPACE,
+    Owner,
+    Policy,
+    PolicyChanges,
+    PolicyFields,
+    PolicyKind,
+    is_empty,
+    new_policy,
+    require_kind,
+    require_owner,
+    with_changes,
+)
 from app.model.text import FieldError
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -26,7 +33,7 @@ from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, Versions, contended, overtaken, require_version
 from app.store.paging import read_page, read_records
 from app.store.policy_keys import policy_called
-from app.store.policy_owners import owner_called, owner_of
+from app.store.policy_owners import stored_owner
 from app.store.policy_records import bucket_keys, kind_of, policies_of
 from app.store.put_policy import put_policy, script_keys
 
@@ -42,55 +49,22 @@ class Policies:
         self._limits = limits or WorkspaceLimits()
         self._pool = pool or FairThreadPool()
 
-    async def create(
-        self,
-        workspace_id: str,
-        agent_id: str | None = None,
-        *,
-        group: str | None = None,
-        kind: PolicyKind = PolicyKind.GRANT,
-        name: str,
-        rules: Sequence[PolicyRule],
-        priority: int = 0,
-        enabled: bool = True,
-        mode: PolicyMode = PolicyMode.ENFORCE,
-        key: str | None = None,
-        agent_message: str | None = None,
-        by: ChangedBy,
-    ) -> Policy:
-        """Create a policy of an agent, of a group or, if neither is given, of the whole workspace (a guardrail).
+    async def create(self, workspace_id: str, owner: Owner, fields: PolicyFields, *, by: ChangedBy) -> Policy:
+        """Create a policy. One of the whole workspace is a guardrail.
 
         Raises AgentNotFound if the workspace has no such agent, LimitReached, PolicyKeyTaken.
         """
-        policy = Policy(
-            id=self._ids.new(await store_time_ms(self._client)),
-            agent_id=agent_id,
-            group=group,
-            key=key,
-            kind=kind,
-            name=name,
-            rules=tuple(rules),
-            priority=priority,
-            enabled=enabled,
-            mode=mode,
-            agent_message=agent_message,
-            created_ms=0,
-            updated_ms=0,
-            version=0,
-        )
+        policy = new_policy(owner, fields, self._ids.new(await store_time_ms(self._client)))
         for _ in range(ATTEMPTS):
             made = await put_policy(self._client, workspace_id, self._limits, None, policy, (), by)
             if made is not None:
                 return made
         return contended()
 
-    async def id_of(self, workspace_id: str, key: str, agent_id: str | None = None, group: str | None = None) -> str:
-        """The id of the policy with this key that the agent, the group or, if neither is given, the workspace owns.
-
-        Raises PolicyNotFound.
-        """
+    async def id_of(self, workspace_id: str, key: str, owner: Owner = WORKSPACE) -> str:
+        """The id of the owner's policy with this key. Raises PolicyNotFound."""
         keyspace = Keyspace(workspace_id)
-        return await policy_called(self._client, keyspace, owner_called(agent_id, group, keyspace, self._limits), key)
+        return await policy_called(self._client, keyspace, stored_owner(owner, keyspace, self._limits), key)
 
     async def get(self, workspace_id: str, policy_id: str) -> Policy:
         """The policy as it is now. Raises PolicyNotFound."""
@@ -102,24 +76,21 @@ class Policies:
     async def each(
         self,
         workspace_id: str,
-        agent_id: str | None = None,
+        owner: Owner | None = None,
         limit: int | None = None,
         offset: int = 0,
         *,
-        group: str | None = None,
         kind: PolicyKind | None = None,
         key: str | None = None,
     ) -> AsyncIterator[Policy]:
-        """Yield the policies of the workspace, or those owned by an agent or a group, in evaluation order.
+        """Yield the policies of the owner, or all of the workspace's, in evaluation order.
 
         No policy is owned by both an agent and a group.
         """
-        if agent_id is not None and group is not None:
+        if owner is not None and None not in (owner.agent_id, owner.group):
             return
         keyspace = Keyspace(workspace_id)
-        index = keyspace.policies if group is None else keyspace.group_policies(group_digest(group))
-        if agent_id is not None:
-            index = keyspace.agent_policies(agent_id)
+        index = keyspace.policies if owner is None else stored_owner(owner, keyspace, self._limits).policies
         if kind is None and key is None:
             ids, skipped, left = await read_page(self._client, index, limit, offset), 0, limit
         else:  # only the records hold kind and key, so each is read
@@ -134,24 +105,17 @@ class Policies:
                 return
 
     async def list_page(
-        self, workspace_id: str, agent_id: str | None = None, limit: int | None = None, offset: int = 0
+        self, workspace_id: str, owner: Owner | None = None, limit: int | None = None, offset: int = 0
     ) -> list[Policy]:
-        """The policies of the workspace, or of one agent, in evaluation order."""
-        return [policy async for policy in self.each(workspace_id, agent_id, limit, offset)]
+        """The policies of the owner, or all of the workspace's, in evaluation order."""
+        return [policy async for policy in self.each(workspace_id, owner, limit, offset)]
 
     async def update(
         self,
         workspace_id: str,
         policy_id: str,
+        changes: PolicyChanges,
         *,
-        kind: PolicyKind | UnsetType = UNSET,
-        name: str | UnsetType = UNSET,
-        rules: Sequence[PolicyRule] | UnsetType = UNSET,
-        priority: int | UnsetType = UNSET,
-        enabled: bool | UnsetType = UNSET,
-        mode: PolicyMode | UnsetType = UNSET,
-        key: str | None | UnsetType = UNSET,
-        agent_message: str | None | UnsetType = UNSET,
         if_match: Versions = None,
         by: ChangedBy,
     ) -> Policy:
@@ -160,18 +124,12 @@ class Policies:
         Raises PolicyNotFound, VersionConflict, LimitReached, PolicyKeyTaken; Invalid if no policy of its owner can have
         this kind.
         """
-        given: dict[str, Any] = {"kind": kind, "name": name, "rules": rules, "priority": priority, "enabled": enabled}
-        given |= {"key": key, "mode": mode, "agent_message": agent_message}
-        if all(value is UNSET for value in given.values()):
+        if is_empty(changes):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
             return policy
         return await self.change(
-            workspace_id,
-            policy_id,
-            lambda held: with_changes(held, given),
-            if_match=if_match,
-            by=by,
+            workspace_id, policy_id, lambda held: with_changes(held, changes), if_match=if_match, by=by
         )
 
     async def change(
@@ -190,7 +148,7 @@ class Policies:
             require_version(policy.version, if_match)
             wanted = make(policy)
             try:
-                require_owner(wanted.kind, wanted.agent_id, wanted.group)
+                require_owner(wanted.kind, wanted.owner)
             except FieldError:
                 message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
                 raise Invalid.at("$.kind", message) from None
@@ -205,21 +163,14 @@ class Policies:
                 return changed
         return contended()
 
-    async def delete(
-        self,
-        workspace_id: str,
-        policy_id: str,
-        *,
-        if_match: Versions = None,
-        by: ChangedBy,
-    ) -> None:
+    async def delete(self, workspace_id: str, policy_id: str, *, if_match: Versions = None, by: ChangedBy) -> None:
         """Delete the policy and its quotas. Raises PolicyNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
-            owner = owner_of(policy, keyspace, self._limits)
-            keys = [*script_keys(keyspace, policy, owner, by.actor), keyspace.divergence(policy_id)]
+            owner = stored_owner(policy.owner, keyspace, self._limits)
+            keys = [*script_keys(keyspace, policy, owner, by), keyspace.divergence(policy_id)]
             keys += sorted(bucket_keys(keyspace, policy))
             before, _ = snapshots(policy, None)
             args: list[Value] = [

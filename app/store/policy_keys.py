@@ -7,14 +7,14 @@ from app.errors import PolicyKeyTaken, PolicyNotFound
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended
-from app.store.policy_owners import Owner
+from app.store.policy_owners import StoredOwner
 
 NO_TOKEN = "0"  # noqa: S105 - stands for the token of an owner that has none, since it has no policies
 UNCHANGED = ""
 """Passed instead of a token: the policy has no key, or keeps the one it had."""
 
 
-async def token_without(client: Client, keyspace: Keyspace, owner: Owner, key: str, policy_id: str) -> str:
+async def token_without(client: Client, keyspace: Keyspace, owner: StoredOwner, key: str, policy_id: str) -> str:
     """The owner's version token, read when no other policy of the owner has the key. Raises PolicyKeyTaken."""
     token, keys = await _read(client, keyspace, owner)
     if any(held == key and held_by != policy_id for held_by, held in keys.items()):
@@ -22,7 +22,7 @@ async def token_without(client: Client, keyspace: Keyspace, owner: Owner, key: s
     return token
 
 
-async def policy_called(client: Client, keyspace: Keyspace, owner: Owner, key: str) -> str:
+async def policy_called(client: Client, keyspace: Keyspace, owner: StoredOwner, key: str) -> str:
     """The id of the owner's policy with this key. Raises PolicyNotFound."""
     _, keys = await _read(client, keyspace, owner)
     for policy_id, held in keys.items():
@@ -31,7 +31,7 @@ async def policy_called(client: Client, keyspace: Keyspace, owner: Owner, key: s
     raise PolicyNotFound("No policy has this id or key")
 
 
-async def _read(client: Client, keyspace: Keyspace, owner: Owner) -> tuple[str, dict[str, str | None]]:
+async def _read(client: Client, keyspace: Keyspace, owner: StoredOwner) -> tuple[str, dict[str, str | None]]:
     """The owner's version token and the key of each of its policies, read at one moment."""
     expected: list[str] = []
     for _ in range(ATTEMPTS):

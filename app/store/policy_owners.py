@@ -5,7 +5,7 @@ from msgspec import Struct
 from app.errors import AgentNotFound, LimitReached
 from app.model.agents import group_digest
 from app.model.marks import MAX_SHARED_MARKS
-from app.model.policies import Policy
+from app.model.policies import Owner
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import require_room
@@ -18,7 +18,7 @@ def group_token(group_digest: str) -> str:
     return f"group:{group_digest}"
 
 
-class Owner(Struct, frozen=True):
+class StoredOwner(Struct, frozen=True):
     """Where an owner's policies are stored, and the limits on all of them together.
 
     record: holds the counts. tokens, token_field: the hash and its field that hold the version token.
@@ -54,29 +54,24 @@ class Owner(Struct, frozen=True):
             raise AgentNotFound("No agent has this id or alias")
 
 
-def owner_of(policy: Policy, keyspace: Keyspace, limits: WorkspaceLimits) -> Owner:
-    """The owner of the policy."""
-    return owner_called(policy.agent_id, policy.group, keyspace, limits)
-
-
-def owner_called(agent_id: str | None, group: str | None, keyspace: Keyspace, limits: WorkspaceLimits) -> Owner:
-    """The agent, the group or, if neither is given, the workspace."""
-    if agent_id is not None:
-        record = keyspace.agent(agent_id)
-        return Owner(
+def stored_owner(owner: Owner, keyspace: Keyspace, limits: WorkspaceLimits) -> StoredOwner:
+    """Where the owner's policies are stored, and the limits on them."""
+    if owner.agent_id is not None:
+        record = keyspace.agent(owner.agent_id)
+        return StoredOwner(
             "agent",
             record,
             record,
             "version",
-            keyspace.agent_policies(agent_id),
+            keyspace.agent_policies(owner.agent_id),
             limits.policies_per_agent,
             limits.rate_limits_per_agent,
             limits.rules_bytes_per_agent,
         )
     bounds = (limits.policies_per_group, limits.rate_limits_per_group, limits.rules_bytes_per_group)
-    if group is not None:
-        digest = group_digest(group)
+    if owner.group is not None:
+        digest = group_digest(owner.group)
         record, index = keyspace.group(digest), keyspace.group_policies(digest)
-        return Owner("group", record, keyspace.commits, group_token(digest), index, *bounds)
+        return StoredOwner("group", record, keyspace.commits, group_token(digest), index, *bounds)
     index = keyspace.workspace_policies
-    return Owner("workspace", keyspace.workspace, keyspace.commits, WORKSPACE_TOKEN, index, *bounds)
+    return StoredOwner("workspace", keyspace.workspace, keyspace.commits, WORKSPACE_TOKEN, index, *bounds)

@@ -1,15 +1,17 @@
 """Policies as stored: the fields of a record, and the keys of its limits' buckets."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import NoneType
+from typing import Any, get_args
 
 import msgspec
 
 from app.fairness.loop_turns import take_turn
 from app.fairness.thread_pool import FairThreadPool
-from app.model.counting import limit_fingerprints
-from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
+from app.model.counting import limit_fingerprints, rate_limit_count
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, field_types, values_of
 from app.model.rules import PolicyRule, compiles_much
+from app.redis_client.client import Value
 from app.redis_client.replies import number_of, reading
 from app.store.keyspace import Keyspace
 
@@ -23,24 +25,30 @@ _ENABLED = {"1": True, "0": False}
 """Anything else in the store is not taken for a policy that is switched off."""
 _SHADOW_ENABLED = {"on": "1", "off": "0"}
 
-_rules_from_json = msgspec.json.Decoder(tuple[PolicyRule, ...])
+_IN_EVERY_RECORD = frozenset({"name", "rules", "priority", "enabled"})
+"""What every release has written. A record without another field has its default."""
+_CALLED = {"kind": "policy_kind"}
+"""The names in the record that differ from the field's."""
 
 
-def kind_of(record: dict[str, str]) -> PolicyKind:
-    """The record's kind; records older than kinds are grants."""
-    with reading(f"The record of policy {record.get('id', '')}"):
-        return PolicyKind(record.get("policy_kind", PolicyKind.GRANT))
-
-
-def mode_fields(policy: Policy) -> dict[str, Any]:
-    """The record fields that say whether and how a policy decides.
+def record_of(policy: Policy) -> dict[str, Value]:
+    """The policy's record without its times, which the script sets.
 
     For a shadow policy, `shadow` says whether it is enabled, and `enabled` is 0: a release without shadow mode must not
     enforce it.
     """
-    in_shadow = policy.mode is PolicyMode.SHADOW
-    shadow = ("on" if policy.enabled else "off") if in_shadow else ""
-    return {"enabled": 0 if in_shadow else int(policy.enabled), "shadow": shadow}
+    record: dict[str, Value] = {"id": policy.id, "agent_id": policy.agent_id or "", "group": policy.group or ""}
+    record |= {_CALLED.get(name, name): _as_stored(value) for name, value in values_of(policy).items()}
+    in_shadow = record.pop("mode") == PolicyMode.SHADOW
+    record["shadow"] = ("on" if policy.enabled else "off") if in_shadow else ""
+    record["enabled"] = 0 if in_shadow else record["enabled"]
+    record |= {"rate_limits": rate_limit_count(policy.rules), "rules_bytes": len(rules_json(policy))}
+    return record | {"version": policy.version}
+
+
+def rules_json(policy: Policy) -> bytes:
+    """The rules as the record has them."""
+    return msgspec.json.encode(policy.rules)
 
 
 def plain_mode(record: dict[str, str]) -> dict[str, str]:
@@ -60,18 +68,51 @@ def policy_of(record: dict[str, str]) -> Policy:
             id=record["id"],
             agent_id=record.get("agent_id") or None,
             group=record.get("group") or None,
-            key=record.get("key") or None,
-            kind=kind_of(record),
-            name=record["name"],
-            rules=_rules_from_json.decode(record["rules"]),
-            priority=number_of(record["priority"]),
-            enabled=_ENABLED[record["enabled"]],
-            mode=PolicyMode(record.get("mode", PolicyMode.ENFORCE)),
-            agent_message=record.get("agent_message") or None,
             created_ms=number_of(record["created_ms"]),
             updated_ms=number_of(record["updated_ms"]),
             version=number_of(record["version"]),
+            **{
+                name: decode(record[stored])
+                for name, stored, decode in _FIELDS
+                if stored in record or name in _IN_EVERY_RECORD
+            },
         )
+
+
+def kind_of(record: dict[str, str]) -> PolicyKind:
+    """The record's kind; records older than kinds are grants."""
+    with reading(f"The record of policy {record.get('id', '')}"):
+        return PolicyKind(record.get(_CALLED["kind"], PolicyKind.GRANT))
+
+
+def _as_stored(value: Any) -> Value:
+    match value:
+        case None:
+            return ""
+        case bool() | int():
+            return int(value)
+        case str():  # an enum's value, too
+            return str(value)
+        case _:
+            return msgspec.json.encode(value)
+
+
+def _decoder(kind: Any) -> Callable[[str], Any]:
+    """What turns a stored string into a value of this type."""
+    if NoneType in get_args(kind):
+        decode = _decoder(get_args(kind)[0])
+        return lambda text: decode(text) if text else None
+    if kind is bool:
+        return _ENABLED.__getitem__
+    if kind is int:
+        return number_of
+    if isinstance(kind, type) and issubclass(kind, str):
+        return kind
+    return msgspec.json.Decoder(kind).decode
+
+
+_FIELDS = [(name, _CALLED.get(name, name), _decoder(kind)) for name, kind in field_types(bounds=False).items()]
+"""For each field of a policy: its name, its name in the record, and what decodes it."""
 
 
 def totals_of(record: Mapping[str, str]) -> tuple[int, int]:

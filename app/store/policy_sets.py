@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +15,7 @@ from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
-from app.model.policies import Policy, evaluation_order
+from app.model.policies import WORKSPACE, Owner, Policy, evaluation_order
 from app.model.policy_sets import (
     NO_VERSION,
     AppliedSet,
@@ -35,8 +34,8 @@ from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended, overtaken, require_room
-from app.store.policy_owners import Owner, owner_called
-from app.store.policy_records import bucket_keys, mode_fields, policies_of, totals_of
+from app.store.policy_owners import StoredOwner, stored_owner
+from app.store.policy_records import bucket_keys, policies_of, record_of, totals_of
 
 _encode = msgspec.json.encode
 
@@ -65,18 +64,16 @@ class PolicySets:
         self._limits = limits or WorkspaceLimits()
         self._pool = pool or FairThreadPool()
 
-    async def get(self, workspace_id: str, agent_id: str | None = None, group: str | None = None) -> PolicySet:
-        """The policies of the agent, of the group or, if neither is given, of the workspace. Raises AgentNotFound."""
-        keyspace = Keyspace(workspace_id)
-        held = await self._read(workspace_id, owner_called(agent_id, group, keyspace, self._limits))
+    async def get(self, workspace_id: str, owner: Owner = WORKSPACE) -> PolicySet:
+        """The owner's policies. Raises AgentNotFound."""
+        held = await self._read(workspace_id, stored_owner(owner, Keyspace(workspace_id), self._limits))
         return PolicySet(held.version, held.policies)
 
     async def put(
         self,
         workspace_id: str,
+        owner: Owner,
         entries: Sequence[PolicyEntry],
-        agent_id: str | None = None,
-        group: str | None = None,
         *,
         prune: bool = False,
         if_match: frozenset[str] | None = None,
@@ -89,15 +86,15 @@ class PolicySets:
         Raises AgentNotFound, PolicyNotFound (no policy of the owner has an entry's id), PolicyKeyTaken,
         VersionConflict, LimitReached.
         """
-        owner = owner_called(agent_id, group, Keyspace(workspace_id), self._limits)
+        stored = stored_owner(owner, Keyspace(workspace_id), self._limits)
         for _ in range(ATTEMPTS):
-            held = await self._read(workspace_id, owner)
+            held = await self._read(workspace_id, stored)
             version = held.version
             if if_match is not None and version not in if_match:
                 message = f"The version of these policies is {version} now, and If-Match does not name it"
                 raise VersionConflict(f"{message}; read them again")
             try:
-                settled = partial(settle, held.policies, entries, agent_id, group, prune=prune)
+                settled = partial(settle, held.policies, entries, owner, prune=prune)
                 changes = await self._pool.run(workspace_id, settled)
             except UnknownPolicy as error:
                 raise PolicyNotFound(f"{error.field} {error.message}") from None
@@ -105,12 +102,12 @@ class PolicySets:
                 raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
             if all(change.kind == "kept" for change in changes):
                 return AppliedSet(PolicySet(version, held.policies), changes)
-            done = await self._apply(workspace_id, owner, held, changes, by)
+            done = await self._apply(workspace_id, stored, held, changes, by)
             if done is not None:
                 return done
         return contended()
 
-    async def _read(self, workspace_id: str, owner: Owner) -> _Stored:
+    async def _read(self, workspace_id: str, owner: StoredOwner) -> _Stored:
         keyspace = Keyspace(workspace_id)
         expected: list[str] = []
         for _ in range(ATTEMPTS):
@@ -133,7 +130,7 @@ class PolicySets:
     async def _apply(
         self,
         workspace_id: str,
-        owner: Owner,
+        owner: StoredOwner,
         held: _Stored,
         changes: Sequence[PolicyChange],
         by: ChangedBy,
@@ -169,7 +166,7 @@ class PolicySets:
             return change
         return PolicyChange(None, replace(change.after, id=self._ids.new(now_ms)))
 
-    def _require_room(self, owner: Owner, held: _Stored, changes: Sequence[PolicyChange]) -> tuple[int, int]:
+    def _require_room(self, owner: StoredOwner, held: _Stored, changes: Sequence[PolicyChange]) -> tuple[int, int]:
         """The owner's counts after the change. Raises LimitReached if a count grows beyond its limit.
 
         The script relies on this check: while the version token has not changed, the counts have not, either.
@@ -187,7 +184,7 @@ class PolicySets:
         return limits, size
 
 
-def _version(owner: Owner, token: str | None, policies: Sequence[Policy]) -> str:
+def _version(owner: StoredOwner, token: str | None, policies: Sequence[Policy]) -> str:
     """The set's version; NO_VERSION without policies, even if shared marks give the workspace a token."""
     return token if token and (policies or owner.tokens == owner.record) else NO_VERSION
 
@@ -222,29 +219,8 @@ def _parts(change: PolicyChange) -> list[Value]:
     written = None if after is None else replace(after, version=after.version + 1)
     was, now = snapshots(before, written)
     times: list[Value] = [0, 0] if before is None else [before.created_ms, before.updated_ms]
-    fields: list[Value] = [] if written is None else _fields(written)
+    fields: list[Value] = [] if written is None else [part for field in record_of(written).items() for part in field]
     return [change.policy.id, was, now, 0 if after is None else after.priority, *times, len(fields), *fields]
-
-
-def _fields(policy: Policy) -> list[Value]:
-    """The policy's record without its times, in the form `put_policy` writes."""
-    rules = _encode(policy.rules)
-    record: dict[str, Any] = {
-        "id": policy.id,
-        "agent_id": policy.agent_id or "",
-        "group": policy.group or "",
-        "policy_kind": policy.kind.value,
-        "key": policy.key or "",
-        "name": policy.name,
-        "rules": rules,
-        "priority": policy.priority,
-        **mode_fields(policy),
-        "agent_message": policy.agent_message or "",
-        "version": policy.version,
-        "rate_limits": rate_limit_count(policy.rules),
-        "rules_bytes": len(rules),
-    }
-    return [part for field in record.items() for part in field]
 
 
 def _timed(change: PolicyChange, done_ms: int) -> PolicyChange:

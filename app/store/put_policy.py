@@ -3,10 +3,9 @@
 import secrets
 from collections.abc import Sequence
 
-import msgspec
 from msgspec.structs import replace
 
-from app.model.actors import Actor, ChangedBy
+from app.model.actors import ChangedBy
 from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
@@ -19,14 +18,14 @@ from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import overtaken, require_room
 from app.store.policy_keys import UNCHANGED, token_without
-from app.store.policy_owners import Owner, owner_of
-from app.store.policy_records import mode_fields
+from app.store.policy_owners import StoredOwner, stored_owner
+from app.store.policy_records import record_of
 
 
-def script_keys(keyspace: Keyspace, policy: Policy, owner: Owner, actor: Actor) -> list[str]:
+def script_keys(keyspace: Keyspace, policy: Policy, owner: StoredOwner, by: ChangedBy) -> list[str]:
     """The keys that begin those of `put_policy` and `delete_policy`."""
     return [
-        *change_keys(keyspace, actor),
+        *change_keys(keyspace, by.actor),
         owner.record,
         owner.tokens,
         keyspace.policy(policy.id),
@@ -49,13 +48,13 @@ async def put_policy(
 ) -> Policy | None:
     """Store the policy and return it; None if the stored one is no longer `held`."""
     keyspace = Keyspace(workspace_id)
-    owner = owner_of(policy, keyspace, limits)
-    keys = [*script_keys(keyspace, policy, owner, by.actor), *dropped]
+    owner = stored_owner(policy.owner, keyspace, limits)
+    keys = [*script_keys(keyspace, policy, owner, by), *dropped]
     before, after = snapshots(held, replace(policy, version=policy.version + 1))
     keys_token = UNCHANGED
     if policy.key is not None and (held is None or held.key != policy.key):
         keys_token = await token_without(client, keyspace, owner, policy.key, policy.id)
-    mode = mode_fields(policy)
+    record = record_of(policy)
     args: list[Value] = [
         by.actor.id,
         before,
@@ -68,9 +67,9 @@ async def put_policy(
         policy.group or "",
         policy.kind.value,
         policy.name,
-        msgspec.json.encode(policy.rules),
+        record["rules"],
         policy.priority,
-        mode["enabled"],
+        record["enabled"],
         rate_limit_count(policy.rules),
         0 if held is None else rate_limit_count(held.rules),
         owner.rate_limits_max,
@@ -85,7 +84,7 @@ async def put_policy(
         policy.key or "",
         policy.agent_message or "",
         keys_token,
-        mode["shadow"],
+        record["shadow"],
     ]
     reply = await client.run(PUT_POLICY, keys, args)
     status, created_ms, updated_ms, version = check_reply(PUT_POLICY, reply)

@@ -1,43 +1,33 @@
 """Policies as the API and the command line show them."""
 
-import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from typing import Any, get_args
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
 from app.lint import PolicyWarning
 from app.model.agents import GroupName
-from app.model.fields import AgentId, AgentMessage, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
-from app.model.policies import Policy, PolicyKind, PolicyMode
-from app.model.policy_keys import PolicyKey
-from app.model.rules import PolicyRule
+from app.model.fields import AgentId, CreatedAt, Id, UpdatedAt, VersionNumber
+from app.model.policies import Policy, answered, field_types, struct_of, values_of
 from app.model.times import rfc3339
 
+_BOUNDED = field_types(bounds=True)
+_FIELDS = {
+    # No bounds of numbers and lists: a policy that an older release stored need not satisfy those of today.
+    name: _BOUNDED[name] if str in (kind, *get_args(kind)) else kind
+    for name, kind in field_types(bounds=False).items()
+}
+_OWNED = {"id": Id, "agent_id": AgentId | None, "group": GroupName | None}
+_OWN = {"version": VersionNumber, "created_at": CreatedAt, "updated_at": UpdatedAt}
+_Shown: Any = struct_of("_Shown", _OWNED | answered(_FIELDS) | _OWN, rename="camel")
 
-class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
+
+class PolicyView(_Shown):  # type: ignore[misc]  # its fields are those of PolicyFields
     """A policy as the API shows it; rules are returned as they were given.
 
     agent_id: The agent that owns it; null for a group, or every agent of the workspace.
     group: The group of agents that owns it; null for an agent, or every agent.
-    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
-    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are evaluated first; policies of equal priority decide together.
-    enabled: A policy that is not enabled is skipped.
-    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
-
-    id: Id
-    agent_id: AgentId | None
-    group: GroupName | None
-    key: PolicyKey | None
-    kind: PolicyKind
-    name: DisplayName
-    rules: list[PolicyRule]
-    priority: int
-    enabled: bool
-    mode: PolicyMode
-    agent_message: AgentMessage | None
-    version: VersionNumber
-    created_at: CreatedAt
-    updated_at: UpdatedAt
 
     @classmethod
     def of(cls, policy: Policy) -> "PolicyView":
@@ -45,21 +35,14 @@ class PolicyView(Struct, frozen=True, kw_only=True, rename="camel"):
             id=policy.id,
             agent_id=policy.agent_id,
             group=policy.group,
-            key=policy.key,
-            kind=policy.kind,
-            name=policy.name,
-            rules=list(policy.rules),
-            priority=policy.priority,
-            enabled=policy.enabled,
-            mode=policy.mode,
-            agent_message=policy.agent_message,
+            **values_of(policy),
             version=policy.version,
             created_at=rfc3339(policy.created_ms),
             updated_at=rfc3339(policy.updated_ms),
         )
 
 
-class WrittenPolicyView(PolicyView, frozen=True, kw_only=True, rename="camel"):
+class WrittenPolicyView(PolicyView, kw_only=True):  # type: ignore[call-arg]
     """A policy in the answer to the request that wrote it.
 
     warnings: What is valid but probably not meant, judged together with everything that governs the same agents; left
@@ -70,4 +53,4 @@ class WrittenPolicyView(PolicyView, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def written(cls, policy: Policy, warnings: list[PolicyWarning]) -> "WrittenPolicyView":
-        return cls(**msgspec.structs.asdict(PolicyView.of(policy)), warnings=warnings or UNSET)
+        return cls(**asdict(PolicyView.of(policy)), warnings=warnings or UNSET)

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Annotated, Self
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from app.lint import PolicyWarning
 from app.model.agents import GroupName
 from app.model.fields import AgentId, Uuid
+from app.model.policies import Owner
 from app.model.policy_sets import AppliedSet, PolicyChange, PolicySet
 from app.views.policies import PolicyView
 
@@ -30,41 +32,29 @@ class PolicySetView(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: list[PolicyView]
 
     @classmethod
-    def of(cls, held: PolicySet, agent_id: str | None, group: str | None) -> Self:
+    def of(cls, held: PolicySet, owner: Owner) -> Self:
         policies = [PolicyView.of(each) for each in held.policies]
-        return cls(agent_id=agent_id, group=group, version=held.version, policies=policies)
+        return cls(**asdict(owner), version=held.version, policies=policies)
 
 
-class AppliedSetView(Struct, frozen=True, kw_only=True, rename="camel"):
+class AppliedSetView(PolicySetView, frozen=True, kw_only=True, rename="camel"):
     """All policies of an owner after a write, and the ids of those that it changed.
 
-    agent_id: The agent that owns them; null for a group, or every agent of the workspace.
-    group: The group of agents that owns them; null for an agent, or every agent.
-    policies: The policies, in evaluation order.
     created: Ids of new policies.
     updated: Ids of policies that were changed.
     deleted: Ids of policies that were deleted.
     warnings: What is valid but probably not meant in the policies that were sent.
     """
 
-    agent_id: AgentId | None
-    group: GroupName | None
-    version: SetVersion
-    policies: list[PolicyView]
     created: list[Uuid]
     updated: list[Uuid]
     deleted: list[Uuid]
     warnings: list[PolicyWarning]
 
     @classmethod
-    def of(
-        cls, done: AppliedSet, agent_id: str | None, group: str | None, warnings: Sequence[PolicyWarning] = ()
-    ) -> Self:
+    def applied(cls, done: AppliedSet, owner: Owner, warnings: Sequence[PolicyWarning]) -> Self:
         return cls(
-            agent_id=agent_id,
-            group=group,
-            version=done.applied.version,
-            policies=[PolicyView.of(each) for each in done.applied.policies],
+            **asdict(PolicySetView.of(done.applied, owner)),
             created=_ids(done.changes, "created"),
             updated=_ids(done.changes, "updated"),
             deleted=_ids(done.changes, "deleted"),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.api_keys import Scope
-from app.model.policies import PolicyKind, PolicyMode
+from app.model.policies import Owner, PolicyFields, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
 from app.replica import Services, open_services
 from app.settings import Settings
@@ -102,12 +102,14 @@ async def add_agent(
     made = [
         await services.policies.create(
             workspace_id,
-            agent.id,
-            name=f"policy {number}",
-            rules=rules_of(sketch.rules),
-            priority=sketch.priority,
-            kind=sketch.kind,
-            mode=sketch.mode,
+            Owner(agent.id),
+            PolicyFields(
+                name=f"policy {number}",
+                rules=rules_of(sketch.rules),
+                priority=sketch.priority,
+                kind=sketch.kind,
+                mode=sketch.mode,
+            ),
             by=ChangedBy(COMMAND_LINE),
         )
         for number, sketch in enumerate(policies)

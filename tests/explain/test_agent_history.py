@@ -9,7 +9,16 @@ from app.errors import AgentNotFound, VersionNotKept
 from app.explain.agent_history import AgentHistory
 from app.model.agents import AgentStatus
 from app.model.changes import ChangeQuery
-from app.model.policies import PolicyKind, PolicyMode, evaluation_order, off_in_shadow
+from app.model.policies import (
+    WORKSPACE,
+    Owner,
+    PolicyChanges,
+    PolicyFields,
+    PolicyKind,
+    PolicyMode,
+    evaluation_order,
+    off_in_shadow,
+)
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
@@ -24,7 +33,7 @@ from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from tests.support.actors import BY
 
-ALLOW = [ToolAllowlist(tools=["file.read"])]
+ALLOW = (ToolAllowlist(tools=["file.read"]),)
 RULES = [
     ALLOW,
     [ToolDenylist(tools=["rm"]), RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=2, window_seconds=60))],
@@ -86,22 +95,28 @@ async def change_something(past, rng, agent_id, others):
     held = await past.policies.list_page(past.workspace_id)
     match rng.randrange(10):
         case 0 | 1 | 2:
-            owner = rng.choice([{"agent_id": agent_id}, {"agent_id": others}, {"group": rng.choice(GROUPS)}, {}])
-            kind = rng.choice(list(PolicyKind)) if owner else PolicyKind.GUARDRAIL
+            owner = rng.choice([Owner(agent_id), Owner(others), Owner(group=rng.choice(GROUPS)), WORKSPACE])
+            kind = rng.choice(list(PolicyKind)) if owner != WORKSPACE else PolicyKind.GUARDRAIL
             given = {"kind": kind, "name": f"p{rng.randrange(99)}", "rules": rng.choice(RULES)}
-            await past.policies.create(past.workspace_id, by=BY, **owner, **given, priority=rng.randrange(2))
+            await past.policies.create(
+                past.workspace_id, owner, PolicyFields(priority=rng.randrange(2), **given), by=BY
+            )
         case 3 if held:
-            await past.policies.update(past.workspace_id, rng.choice(held).id, rules=rng.choice(RULES), by=BY)
+            await past.policies.update(
+                past.workspace_id, rng.choice(held).id, PolicyChanges(rules=rng.choice(RULES)), by=BY
+            )
         case 4 if held:
             fields = {"enabled": rng.random() < 0.5, "priority": rng.randrange(3), "name": f"p{rng.randrange(99)}"}
             fields |= {"agent_message": rng.choice(["ask ann", None]), "mode": rng.choice(list(PolicyMode))}
             name = rng.choice(list(fields))
-            await past.policies.update(past.workspace_id, rng.choice(held).id, by=BY, **{name: fields[name]})
+            await past.policies.update(
+                past.workspace_id, rng.choice(held).id, PolicyChanges(**{name: fields[name]}), by=BY
+            )
         case 5 if held:
             await past.policies.delete(past.workspace_id, rng.choice(held).id, by=BY)
         case 6:
             entries = [PolicyEntry(name=f"s{rng.randrange(9)}", rules=rng.choice(RULES)) for _ in range(2)]
-            await past.sets.put(past.workspace_id, entries, agent_id, prune=rng.random() < 0.5, by=BY)
+            await past.sets.put(past.workspace_id, Owner(agent_id), entries, prune=rng.random() < 0.5, by=BY)
         case 7:
             groups = rng.sample(GROUPS, rng.randrange(3))
             await past.agents.update(past.workspace_id, agent_id, groups=groups, by=BY)
@@ -152,7 +167,7 @@ async def test_at_every_entry_the_history_matches_the_store_at_that_time(past, s
 async def test_changes_without_an_entry_number_are_compared_by_time(client, past):
     """Changes of an older release: exactly, except within their own millisecond."""
     agent = await past.agents.create(past.workspace_id, "a", None, by=BY)
-    policy = await past.policies.create(past.workspace_id, agent.id, name="p", rules=ALLOW, by=BY)
+    policy = await past.policies.create(past.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=ALLOW), by=BY)
     name = Keyspace(past.workspace_id).changes
     stored = await client.call("XRANGE", name, "-", "+")
     await client.call("DEL", name)
@@ -172,10 +187,10 @@ async def test_a_policy_changed_too_often_since_is_no_longer_known(client, ids, 
     """Even if the policy was deleted; newer entries can still be explained."""
     past = Past(client, ids, workspace_id, kept=4)
     agent = await past.agents.create(workspace_id, "a", None, by=BY)
-    policy = await past.policies.create(workspace_id, agent.id, name="p", rules=ALLOW, by=BY)
+    policy = await past.policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=ALLOW), by=BY)
     await past.look(agent.id)
     for priority in range(1, 5):
-        await past.policies.update(workspace_id, policy.id, priority=priority, by=BY)
+        await past.policies.update(workspace_id, policy.id, PolicyChanges(priority=priority), by=BY)
         await past.look(agent.id)
     if is_deleted:
         await past.policies.delete(workspace_id, policy.id, by=BY)

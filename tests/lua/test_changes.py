@@ -11,6 +11,7 @@ from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope, digest_of, new_raw_key
 from app.model.changes import ChangeKind, ChangeQuery, ResourceType
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
@@ -26,8 +27,8 @@ from app.store.policy_sets import PolicySets
 from app.store.workspaces import Workspaces
 from tests.support.actors import BY, by_key
 
-RULES = [ToolAllowlist(tools=["file.read"])]
-LIMITED = [RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60))]
+RULES = (ToolAllowlist(tools=["file.read"]),)
+LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60)),)
 CREATED, UPDATED, DELETED = ChangeKind
 ALL = ChangeQuery(limit=1000)
 
@@ -104,8 +105,10 @@ async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin)
 async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin):
     """With rules as they were given."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=admin.by)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=admin.by)
-    await admin.policies.update(admin.workspace_id, policy.id, rules=LIMITED, by=admin.by)
+    policy = await admin.policies.create(
+        admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=admin.by
+    )
+    await admin.policies.update(admin.workspace_id, policy.id, PolicyChanges(rules=LIMITED), by=admin.by)
     await admin.policies.delete(admin.workspace_id, policy.id, by=admin.by)
 
     was = [{"type": "tool_allowlist", "tools": ["file.read"]}]
@@ -156,13 +159,15 @@ async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
     why = by_key(admin.key.id, "because")
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=why)
     await admin.agents.update(admin.workspace_id, agent.id, name="b", by=why)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=why)
-    await admin.policies.update(admin.workspace_id, policy.id, name="q", by=why)
+    policy = await admin.policies.create(
+        admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=why
+    )
+    await admin.policies.update(admin.workspace_id, policy.id, PolicyChanges(name="q"), by=why)
     await admin.policies.delete(admin.workspace_id, policy.id, by=why)
-    await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=why)
+    await admin.policies.create(admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=why)
     await admin.agents.delete(admin.workspace_id, agent.id, by=why)
     entry = PolicyEntry(name="p", rules=RULES)
-    await PolicySets(client, admin.ids).put(admin.workspace_id, [entry], group="crew", by=why)
+    await PolicySets(client, admin.ids).put(admin.workspace_id, Owner(group="crew"), [entry], by=why)
     key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), by=why)
     await admin.keys.rotate(admin.workspace_id, key.id, 1_000, by=why)
     await admin.keys.revoke(admin.workspace_id, key.id, by=why)
@@ -185,7 +190,7 @@ async def test_a_change_names_the_newest_audit_entry(admin, client):
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
     for sequence in (1, 2):
         await client.call("HSET", Keyspace(admin.workspace_id).commits, "sequence", sequence)
-        await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=BY)
+        await admin.policies.create(admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
     await admin.agents.delete(admin.workspace_id, agent.id, by=BY)
     assert [each.sequence for each in (await admin.changes())[:-1]] == [2, 2, 2, 2, 1, 0]
 
@@ -194,7 +199,9 @@ async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
     """With one entry each, so a deleted policy can be found by its id."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=admin.by)
     policies = [
-        await admin.policies.create(admin.workspace_id, agent.id, name=name, rules=LIMITED, by=admin.by)
+        await admin.policies.create(
+            admin.workspace_id, Owner(agent.id), PolicyFields(name=name, rules=LIMITED), by=admin.by
+        )
         for name in "pq"
     ]
     await admin.agents.delete(admin.workspace_id, agent.id, by=admin.by)
@@ -221,7 +228,9 @@ async def test_the_actor_is_recorded_under_the_keys_name_at_the_time(admin):
 async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
     """It was revoked after authentication, before its change reached the store: the script refuses it."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=BY)
+    policy = await admin.policies.create(
+        admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY
+    )
     other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.READ,), by=BY)
     await admin.keys.revoke(admin.workspace_id, admin.key.id, force=True, by=BY)
     pattern = f"remit:{{{admin.workspace_id}}}:*"
@@ -231,8 +240,8 @@ async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
         admin.agents.create(admin.workspace_id, "b", None, by=admin.by),
         admin.agents.update(admin.workspace_id, agent.id, name="b", by=admin.by),
         admin.agents.delete(admin.workspace_id, agent.id, by=admin.by),
-        admin.policies.create(admin.workspace_id, agent.id, name="q", rules=RULES, by=admin.by),
-        admin.policies.update(admin.workspace_id, policy.id, name="q", by=admin.by),
+        admin.policies.create(admin.workspace_id, Owner(agent.id), PolicyFields(name="q", rules=RULES), by=admin.by),
+        admin.policies.update(admin.workspace_id, policy.id, PolicyChanges(name="q"), by=admin.by),
         admin.policies.delete(admin.workspace_id, policy.id, by=admin.by),
         admin.keys.create(admin.workspace_id, "k", (Scope.ADMIN,), by=admin.by),
         admin.keys.revoke(admin.workspace_id, other.id, by=admin.by),
@@ -294,8 +303,10 @@ async def test_filters_agree_with_a_scan_of_all_changes(admin, client):
     """Every combination of actor, type and id, and both bounds of time, which are inclusive."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
     await _a_later_millisecond(client)
-    policy = await admin.policies.create(admin.workspace_id, agent.id, name="p", rules=RULES, by=admin.by)
-    await admin.policies.update(admin.workspace_id, policy.id, priority=1, by=BY)
+    policy = await admin.policies.create(
+        admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=admin.by
+    )
+    await admin.policies.update(admin.workspace_id, policy.id, PolicyChanges(priority=1), by=BY)
     await _a_later_millisecond(client)
     await admin.agents.update(admin.workspace_id, agent.id, name="b", by=admin.by)
     everything_there = await admin.changes()

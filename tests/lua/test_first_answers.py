@@ -12,7 +12,7 @@ from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, Tokens
-from app.model.policies import PolicyKind
+from app.model.policies import WORKSPACE, Owner, PolicyFields, PolicyKind
 from app.model.rules import ToolDenylist
 from app.store.policies import Policies
 from tests.support.actors import BY
@@ -115,12 +115,16 @@ async def suspend(scene, _):
 
 
 async def edit(scene, policies):
-    await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[ToolDenylist(tools=["*"])], by=BY)
+    await policies.create(
+        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(ToolDenylist(tools=["*"]),)), by=BY
+    )
 
 
 async def guard(scene, policies):
-    rules = [ToolDenylist(tools=["*"])]
-    await policies.create(scene.workspace_id, kind=PolicyKind.GUARDRAIL, name="g", rules=rules, by=BY)
+    rules = (ToolDenylist(tools=["*"]),)
+    await policies.create(
+        scene.workspace_id, WORKSPACE, PolicyFields(kind=PolicyKind.GUARDRAIL, name="g", rules=rules), by=BY
+    )
 
 
 @pytest.mark.parametrize("change", [suspend, edit, guard])

@@ -10,6 +10,7 @@ from profiles import examples
 
 from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Quota, Result
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.pdp import compile_agent, decide
@@ -159,8 +160,12 @@ async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene
     """Not by the server's clock: only time that a commit has seen counts."""
     policies = Policies(scene.client, scene.ids)
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
-    policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit], by=BY)
-    await policies.create(scene.workspace_id, scene.agent.id, name="q", rules=[ToolAllowlist(tools=["*"])], by=BY)
+    policy = await policies.create(
+        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limit, limit)), by=BY
+    )
+    await policies.create(
+        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="q", rules=(ToolAllowlist(tools=["*"]),)), by=BY
+    )
     scene.agent = await scene.agents.get(scene.workspace_id, scene.agent.id)
     one, two = (Quota(policy.id, name, 3, MINUTE, DENIED) for name in quota_fingerprints([limit, limit]))
     await scene.commit(one)
@@ -206,7 +211,9 @@ async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
     """They differ only in their place, and neither counts a call twice."""
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
     policies = Policies(scene.client, scene.ids)
-    await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limit, limit], by=BY)
+    await policies.create(
+        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limit, limit)), by=BY
+    )
     governed = await scene.agents.load(scene.workspace_id, scene.agent.id)
     agent = governed.agent
     view = compile_agent(agent, governed.policies, lambda _: False).view("file.read")
@@ -224,7 +231,9 @@ async def test_a_bucket_survives_edits_of_the_policy(scene):
     """Name, priority and maxCalls may change; the calls in the window stay counted."""
     policies = Policies(scene.client, scene.ids)
     limits = {n: RateLimited(tools=["file.*"], rate_limit=RateLimit(n, 60)) for n in (2, 3)}
-    policy = await policies.create(scene.workspace_id, scene.agent.id, name="p", rules=[limits[2]], by=BY)
+    policy = await policies.create(
+        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limits[2],)), by=BY
+    )
 
     async def ask() -> str:
         governed = await scene.agents.load(scene.workspace_id, scene.agent.id)
@@ -234,14 +243,14 @@ async def test_a_bucket_survives_edits_of_the_policy(scene):
         return (await scene.commit(plan=plan)).outcome.result[0]
 
     assert [await ask() for _ in range(3)] == ["a", "a", "d"]
-    await policies.update(scene.workspace_id, policy.id, name="renamed", priority=7, by=BY)
+    await policies.update(scene.workspace_id, policy.id, PolicyChanges(name="renamed", priority=7), by=BY)
     assert await ask() == "d"
-    await policies.update(scene.workspace_id, policy.id, rules=[limits[3]], by=BY)
+    await policies.update(scene.workspace_id, policy.id, PolicyChanges(rules=(limits[3],)), by=BY)
     assert [await ask(), await ask()] == ["a", "d"]
-    await policies.update(scene.workspace_id, policy.id, rules=[limits[2]], by=BY)
+    await policies.update(scene.workspace_id, policy.id, PolicyChanges(rules=(limits[2],)), by=BY)
     assert await ask() == "d"
-    await policies.update(scene.workspace_id, policy.id, enabled=False, by=BY)
-    await policies.update(scene.workspace_id, policy.id, enabled=True, rules=[limits[3]], by=BY)
+    await policies.update(scene.workspace_id, policy.id, PolicyChanges(enabled=False), by=BY)
+    await policies.update(scene.workspace_id, policy.id, PolicyChanges(enabled=True, rules=(limits[3],)), by=BY)
     assert await ask() == "d"
 
 

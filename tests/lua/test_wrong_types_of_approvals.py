@@ -15,6 +15,7 @@ from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Tokens
+from app.model.policies import Owner, PolicyFields
 from app.model.rules import ToolAllowlist
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
@@ -40,8 +41,10 @@ class Waiting:
     async def enter(self):
         scene = self.scene
         self.person, _ = await scene.keys.create(self.workspace_id, "ann", (Scope.ADMIN,), by=BY)
-        rules = [ToolAllowlist(tools=["*"])]
-        self.policy = await self.policies.create(self.workspace_id, scene.agent.id, name="p", rules=rules, by=BY)
+        rules = (ToolAllowlist(tools=["*"]),)
+        self.policy = await self.policies.create(
+            self.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=rules), by=BY
+        )
         scene.agent = await scene.agents.get(self.workspace_id, scene.agent.id)
         self.held = scene.ids.new(0)
         assert isinstance(await self.commit("ask", self.held, digest="1" * 64), Decision)

@@ -2,7 +2,7 @@
 
 from msgspec.structs import asdict
 
-from app.model.policies import Policy, PolicyKind, PolicyMode
+from app.model.policies import Owner, Policy, PolicyKind, PolicyMode
 from app.model.policy_sets import PolicyEntry, entries_after, entry_of, settle
 from app.model.rules import ToolDenylist
 
@@ -27,10 +27,10 @@ def test_a_policy_is_as_its_entry_says():
     """In every field: sent back, it is unchanged; created anew, it has all fields."""
     entry = entry_of(FULL)
     assert entry.id == FULL.id
-    [change] = settle([FULL], [entry], "a", None, prune=True)
+    [change] = settle([FULL], [entry], Owner("a"), prune=True)
     assert change.kind == "kept"
     plain = {name: value for name, value in asdict(entry).items() if name != "id"}
-    [made] = settle([], [PolicyEntry(**plain)], "a", None, prune=True)
+    [made] = settle([], [PolicyEntry(**plain)], Owner("a"), prune=True)
     assert asdict(made.policy) | {"id": "", "created_ms": 0, "updated_ms": 0, "version": 0} == asdict(made.policy)
     differing = {name for name, value in asdict(made.policy).items() if value != getattr(FULL, name)}
     assert differing == {"id", "created_ms", "updated_ms", "version"}
@@ -38,8 +38,8 @@ def test_a_policy_is_as_its_entry_says():
 
 def test_the_entries_after_a_change_are_the_whole_set():
     """Including unchanged policies, without deleted ones."""
-    other = PolicyEntry(name="other", rules=[ToolDenylist(tools=["y"])])
-    kept = entries_after(settle([FULL], [other], "a", None, prune=False))
+    other = PolicyEntry(name="other", rules=(ToolDenylist(tools=["y"]),))
+    kept = entries_after(settle([FULL], [other], Owner("a"), prune=False))
     assert [each.name for each in kept] == ["other", "p"]
     assert kept[1] == entry_of(FULL)
-    assert [each.name for each in entries_after(settle([FULL], [other], "a", None, prune=True))] == ["other"]
+    assert [each.name for each in entries_after(settle([FULL], [other], Owner("a"), prune=True))] == ["other"]

@@ -23,7 +23,7 @@ from app.model.counting import quota_fingerprints
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
 from app.model.logged_codes import code_from
-from app.model.policies import PolicyKind, PolicyMode
+from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, PolicyMode
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.store.agents import Agents
@@ -59,16 +59,18 @@ class Workspace:
         for body in bodies:
             rules = msgspec.convert(body["rules"], Rules)
             fields = {name: body.get(name, default) for name, default in SENT.items()}
-            fields |= owner_of(body, self.agent_id) | {"kind": PolicyKind(fields["kind"])}
-            fields |= {"mode": PolicyMode(fields["mode"])}
-            policy = await self.policies.create(self.id, name=body["name"], rules=rules, by=BY, **fields)
+            fields |= {"kind": PolicyKind(fields["kind"]), "mode": PolicyMode(fields["mode"])}
+            owner = Owner(**owner_of(body, self.agent_id))
+            policy = await self.policies.create(
+                self.id, owner, PolicyFields(name=body["name"], rules=rules, **fields), by=BY
+            )
             self.ids[body.get("id", body["name"])] = policy.id
         return self
 
     async def patch(self, called, fields):
         types = {"rules": Rules, "kind": PolicyKind, "mode": PolicyMode}
         converted = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
-        await self.policies.update(self.id, self.ids[called], by=BY, **converted)
+        await self.policies.update(self.id, self.ids[called], PolicyChanges(**converted), by=BY)
 
     async def resume(self):
         """People make the agent active again."""

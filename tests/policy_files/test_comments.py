@@ -2,6 +2,7 @@
 
 from app.cli.replay_report import markdown_lines
 from app.model.decisions import Result
+from app.model.policies import Owner
 from app.model.policy_sets import PolicyEntry, settle
 from app.model.replays import Decider, Flip, FlipSample, ReplayReport
 from app.model.rules import ToolDenylist
@@ -13,7 +14,7 @@ DECIDER = Decider(policy_id=None, policy_name="p" * 255, rule=None)
 
 def created(owner, file, *entries):
     """What applying the entries to an owner without policies would change."""
-    return compare(owner, file, settle([], entries, "a", None, prune=False), len(entries))
+    return compare(owner, file, settle([], entries, Owner("a"), prune=False), len(entries))
 
 
 def test_a_comment_is_short_enough_however_much_changes():
@@ -35,7 +36,7 @@ def test_a_comment_is_short_enough_however_much_changes():
 
 def test_an_owners_name_cannot_mention_anybody():
     """Because anyone may have sent the file with its name."""
-    entry = PolicyEntry(name="p", rules=[ToolDenylist(tools=["x"])])
+    entry = PolicyEntry(name="p", rules=(ToolDenylist(tools=["x"]),))
     told = "\n".join(as_markdown([created("agent @org/team <b> `", "a`.yaml", entry)]))
     assert "@" not in told
     assert "<b>" not in told

@@ -9,6 +9,7 @@ from servers import Store, free_port
 from app.authorize.authenticator import Authenticator
 from app.errors import AgentNotFound, Unauthorized
 from app.model.agents import AgentStatus
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.clients import open_client
@@ -63,17 +64,19 @@ async def test_every_operation_stays_within_one_slot(path, workspace_id):
     scene = await Scene(client, runner, workspace_id).enter()
     policies, callers = Policies(client, scene.ids), Authenticator(client, 10)
     await callers.authenticate(scene.raw_key)
-    made = await policies.create(workspace_id, scene.agent.id, name="p", rules=[LIMIT, WIDER], by=BY)
+    made = await policies.create(
+        workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(LIMIT, WIDER)), by=BY
+    )
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
     await asyncio.gather(*(scene.commit(quota("a", 5, MINUTE), quota("b", 5, MINUTE)) for _ in range(10)))
     assert len(await scene.entries()) == 10
 
-    await policies.update(workspace_id, made.id, rules=[WIDER], by=BY)
+    await policies.update(workspace_id, made.id, PolicyChanges(rules=(WIDER,)), by=BY)
     await scene.agents.update(workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED, by=BY)
     assert [each.id for each in await policies.list_page(workspace_id)] == [made.id]
     assert [each.id for each in await scene.agents.list_page(workspace_id)] == [scene.agent.id]
     assert [each.id for each in (await scene.agents.load(workspace_id, scene.agent.id)).policies] == [made.id]
-    other = await policies.create(workspace_id, scene.agent.id, name="q", rules=[LIMIT], by=BY)
+    other = await policies.create(workspace_id, Owner(scene.agent.id), PolicyFields(name="q", rules=(LIMIT,)), by=BY)
     await policies.delete(workspace_id, other.id, by=BY)
     await scene.agents.delete(workspace_id, scene.agent.id, by=BY)
     with pytest.raises(AgentNotFound):
@@ -100,7 +103,9 @@ async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id
     client, runner = path
     node = open_client(cluster.url, 5_000)
     scene = await Scene(client, runner, workspace_id).enter()
-    await Policies(client, scene.ids).create(workspace_id, scene.agent.id, name="p", rules=[LIMIT], by=BY)
+    await Policies(client, scene.ids).create(
+        workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(LIMIT,)), by=BY
+    )
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)
     await scene.commit(quota("a", 5, MINUTE))
 

@@ -6,6 +6,7 @@ import pytest
 
 from app.errors import LimitReached
 from app.model.api_keys import Scope, new_raw_key
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ToolAllowlist
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -15,7 +16,7 @@ from app.store.policies import Policies
 from app.store.workspaces import Workspaces
 from tests.support.actors import BY
 
-RULES = [ToolAllowlist(tools=["file.read"])]
+RULES = (ToolAllowlist(tools=["file.read"]),)
 READ = (Scope.READ,)
 
 
@@ -43,14 +44,17 @@ async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client,
     one, other = [await agents.create(workspace_id, name, None, by=BY) for name in "ab"]
 
     async def fill(agent):
-        creations = (policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY) for _ in range(10))
+        creations = (
+            policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
+            for _ in range(10)
+        )
         return await outcomes(creations)
 
     assert (await fill(one), await fill(other)) == (3, 2)
     with pytest.raises(LimitReached, match=r"The agent has as many policies as it may have \(3\)"):
-        await policies.create(workspace_id, one.id, name="p", rules=RULES, by=BY)
+        await policies.create(workspace_id, Owner(one.id), PolicyFields(name="p", rules=RULES), by=BY)
     with pytest.raises(LimitReached, match=r"The workspace has as many policies as it may have \(5\)"):
-        await policies.create(workspace_id, other.id, name="p", rules=RULES, by=BY)
+        await policies.create(workspace_id, Owner(other.id), PolicyFields(name="p", rules=RULES), by=BY)
 
 
 async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_keys(client, ids, workspace_id):
@@ -88,11 +92,15 @@ async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(clien
     """Lowering a limit deletes nothing and makes nothing read-only."""
     agents = Agents(client, ids)
     made = [await agents.create(workspace_id, "a", None, by=BY) for _ in range(3)]
-    policy = await Policies(client, ids).create(workspace_id, made[0].id, name="p", rules=RULES, by=BY)
+    policy = await Policies(client, ids).create(
+        workspace_id, Owner(made[0].id), PolicyFields(name="p", rules=RULES), by=BY
+    )
     low = WorkspaceLimits(agents=1, policies=1, policies_per_agent=1)
 
     assert (await Agents(client, ids, low).update(workspace_id, made[2].id, name="b", by=BY)).name == "b"
-    assert (await Policies(client, ids, low).update(workspace_id, policy.id, priority=7, by=BY)).priority == 7
+    assert (
+        await Policies(client, ids, low).update(workspace_id, policy.id, PolicyChanges(priority=7), by=BY)
+    ).priority == 7
     with pytest.raises(LimitReached):
         await Agents(client, ids, low).create(workspace_id, "c", None, by=BY)
 
@@ -101,12 +109,12 @@ async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id)
     """Neither the agent's version token nor the trail."""
     agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies=1))
     agent = await agents.create(workspace_id, "a", None, by=BY)
-    await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
+    await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
     held = await agents.get(workspace_id, agent.id)
     changes = await client.call("XLEN", Keyspace(workspace_id).changes)
 
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent.id, name="q", rules=RULES, by=BY)
+        await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="q", rules=RULES), by=BY)
     assert await agents.get(workspace_id, agent.id) == held
     assert await client.call("XLEN", Keyspace(workspace_id).changes) == changes
 

@@ -10,6 +10,7 @@ from fake_store import FakeClient
 from app.errors import AppError, LimitReached
 from app.model.agents import AgentStatus
 from app.model.counting import rate_limit_count
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.clients import open_client
@@ -62,129 +63,139 @@ def held(policies, workspace_id, agent_id):
     """How many rate limits the agent's policies have."""
 
     async def look():
-        return sum(rate_limit_count(each.rules) for each in await policies.list_page(workspace_id, agent_id))
+        return sum(rate_limit_count(each.rules) for each in await policies.list_page(workspace_id, Owner(agent_id)))
 
     return look
 
 
 async def test_an_agent_has_no_more_rate_limits_than_it_may_in_all_its_policies(policies, workspace_id, agent_id, held):
     """Rules of other types and other agents do not count; disabled policies do."""
-    await policies.create(workspace_id, agent_id, name="p", rules=rules(6), enabled=False, by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6), enabled=False), by=BY)
     with pytest.raises(LimitReached, match="The agent may have 10 rate limits in all its policies"):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(5), by=BY)
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(4), by=BY)
-    await policies.create(workspace_id, agent_id, name="r", rules=rules(0), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(5)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(4)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(0)), by=BY)
     assert await held() == MAX
 
 
 async def test_a_change_of_rules_counts_as_what_it_adds(policies, workspace_id, agent_id, held):
     """Replaced rules make room for the new ones, and a refused change changes nothing."""
-    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
+    policy = await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
     with pytest.raises(LimitReached):
-        await policies.update(workspace_id, policy.id, name="refused", rules=rules(11), by=BY)
+        await policies.update(workspace_id, policy.id, PolicyChanges(name="refused", rules=rules(11)), by=BY)
     assert (await policies.get(workspace_id, policy.id)).name == "p"
 
-    await policies.update(workspace_id, policy.id, rules=rules(10), by=BY)
-    await policies.update(workspace_id, policy.id, rules=rules(3), by=BY)
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(7), by=BY)
+    await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(10)), by=BY)
+    await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(3)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(7)), by=BY)
     assert await held() == MAX
 
 
 async def test_deleting_a_policy_makes_room(policies, workspace_id, agent_id):
     """For as many rate limits as it had."""
-    gone = await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(4), by=BY)
+    gone = await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(4)), by=BY)
     await policies.delete(workspace_id, gone.id, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="r", rules=rules(7), by=BY)
-    await policies.create(workspace_id, agent_id, name="r", rules=rules(6), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(7)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(6)), by=BY)
 
 
 async def test_a_change_of_the_agent_forgets_no_rate_limit(agents, policies, workspace_id, agent_id):
     """Although its record is rewritten."""
-    await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
     await agents.update(workspace_id, agent_id, status=AgentStatus.SUSPENDED, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(5), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(5)), by=BY)
 
 
 async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
     client, ids, policies, workspace_id, agent_id
 ):
     """Nothing becomes read-only."""
-    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(12), by=BY)
-    assert (await policies.update(workspace_id, policy.id, priority=7, by=BY)).priority == 7
-    assert len((await policies.update(workspace_id, policy.id, rules=rules(11), by=BY)).rules) == 12
+    policy = await Policies(client, ids).create(
+        workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(12)), by=BY
+    )
+    assert (await policies.update(workspace_id, policy.id, PolicyChanges(priority=7), by=BY)).priority == 7
+    assert len((await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(11)), by=BY)).rules) == 12
     with pytest.raises(LimitReached):
-        await policies.update(workspace_id, policy.id, rules=rules(12), by=BY)
+        await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(12)), by=BY)
 
 
 async def test_policies_older_than_the_counts_are_counted_once_changed(client, policies, workspace_id, agent_id):
     """Until then they do not count; neither changing nor deleting them makes the count too low."""
-    old = [await policies.create(workspace_id, agent_id, name="p", rules=rules(5), by=BY) for _ in range(2)]
+    old = [
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(5)), by=BY)
+        for _ in range(2)
+    ]
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), *(keyspace.policy(each.id) for each in old)):
         await client.call("HDEL", name, "rate_limits")
 
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(9), by=BY)
-    await policies.update(workspace_id, old[0].id, name="counted from now on, and not refused", by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(9)), by=BY)
+    await policies.update(workspace_id, old[0].id, PolicyChanges(name="counted from now on, and not refused"), by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="r", rules=rules(1), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(1)), by=BY)
     await policies.delete(workspace_id, old[1].id, by=BY)
     await policies.delete(workspace_id, old[0].id, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="r", rules=rules(2), by=BY)
-    await policies.create(workspace_id, agent_id, name="r", rules=rules(1), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(2)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(1)), by=BY)
 
 
 async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, workspace_id, agent_id):
     """An older release drops the count from the record; it is then too low, but never negative."""
-    policy = await policies.create(workspace_id, agent_id, name="p", rules=rules(6), by=BY)
+    policy = await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
     await client.call("HDEL", Keyspace(workspace_id).agent(agent_id), "rate_limits")
     await policies.delete(workspace_id, policy.id, by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(11), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(11)), by=BY)
 
 
 async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
     """Whatever they contain; replacing and deleting makes room, and changing the agent loses no count."""
     size = len(msgspec.json.encode(rules(0)))
     policies = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=3 * size))
-    one, other, _ = [await policies.create(workspace_id, agent_id, name="p", rules=rules(0), by=BY) for _ in range(3)]
-    longer = [ToolAllowlist(tools=["file.*"])]
+    one, other, _ = [
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(0)), by=BY)
+        for _ in range(3)
+    ]
+    longer = (ToolAllowlist(tools=["file.*"]),)
     with pytest.raises(LimitReached, match=f"The rules of all the agent's policies may have {3 * size} bytes"):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(0), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(0)), by=BY)
     with pytest.raises(LimitReached):
-        await policies.update(workspace_id, one.id, rules=longer, by=BY)
-    assert (await policies.update(workspace_id, one.id, priority=7, by=BY)).priority == 7
+        await policies.update(workspace_id, one.id, PolicyChanges(rules=longer), by=BY)
+    assert (await policies.update(workspace_id, one.id, PolicyChanges(priority=7), by=BY)).priority == 7
 
     await policies.delete(workspace_id, other.id, by=BY)
     await agents.update(workspace_id, agent_id, name="b", by=BY)
-    await policies.update(workspace_id, one.id, rules=longer, by=BY)
+    await policies.update(workspace_id, one.id, PolicyChanges(rules=longer), by=BY)
     with pytest.raises(LimitReached):
-        await policies.create(workspace_id, agent_id, name="q", rules=rules(0), by=BY)
-    await policies.update(workspace_id, one.id, rules=rules(0), by=BY)
-    await policies.create(workspace_id, agent_id, name="q", rules=rules(0), by=BY)
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(0)), by=BY)
+    await policies.update(workspace_id, one.id, PolicyChanges(rules=rules(0)), by=BY)
+    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(0)), by=BY)
 
 
 async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(client, ids, workspace_id, agent_id):
     """Lowered limits and records older than the counts make nothing read-only."""
-    policy = await Policies(client, ids).create(workspace_id, agent_id, name="p", rules=rules(5), by=BY)
+    policy = await Policies(client, ids).create(
+        workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(5)), by=BY
+    )
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), keyspace.policy(policy.id)):
         await client.call("HDEL", name, "rules_bytes")
     low = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=1))
-    await low.update(workspace_id, policy.id, name="q", by=BY)
-    await low.update(workspace_id, policy.id, rules=rules(4), by=BY)
+    await low.update(workspace_id, policy.id, PolicyChanges(name="q"), by=BY)
+    await low.update(workspace_id, policy.id, PolicyChanges(rules=rules(4)), by=BY)
     with pytest.raises(LimitReached):
-        await low.update(workspace_id, policy.id, rules=rules(5), by=BY)
+        await low.update(workspace_id, policy.id, PolicyChanges(rules=rules(5)), by=BY)
 
 
 async def test_two_replicas_do_not_exceed_the_limit(policies, other_replica, workspace_id, agent_id, held):
     """Of twenty creations of three rate limits each, with a limit of ten, three succeed."""
     ended = await asyncio.gather(
         *(
-            replica.create(workspace_id, agent_id, name="p", rules=rules(3), by=BY)
+            replica.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(3)), by=BY)
             for _ in range(10)
             for replica in (policies, other_replica)
         ),
@@ -198,10 +209,13 @@ async def test_two_replicas_that_grow_different_policies_do_not_exceed_the_limit
     policies, other_replica, workspace_id, agent_id, held
 ):
     """Each has read a count that leaves room for its own change; the script adds both."""
-    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1), by=BY) for _ in range(4)]
+    made = [
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(1)), by=BY)
+        for _ in range(4)
+    ]
     await asyncio.gather(
         *(
-            replica.update(workspace_id, policy.id, rules=rules(4), by=BY)
+            replica.update(workspace_id, policy.id, PolicyChanges(rules=rules(4)), by=BY)
             for policy, replica in zip(made, [policies, other_replica] * 2, strict=True)
         ),
         return_exceptions=True,
@@ -214,25 +228,30 @@ async def test_the_count_is_right_whatever_two_replicas_did(
 ):
     """Concurrent creations, changes and deletions of the same policies."""
     chance = random.Random(1)
-    made = [await policies.create(workspace_id, agent_id, name="p", rules=rules(1), by=BY) for _ in range(4)]
+    made = [
+        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(1)), by=BY)
+        for _ in range(4)
+    ]
 
     async def change():
         replica, policy = chance.choice((policies, other_replica)), chance.choice(made)
         match chance.randrange(4):
             case 0:
                 made.append(
-                    await replica.create(workspace_id, agent_id, name="p", rules=rules(chance.randrange(4)), by=BY)
+                    await replica.create(
+                        workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(chance.randrange(4))), by=BY
+                    )
                 )
             case 1:
                 await replica.delete(workspace_id, policy.id, by=BY)
             case _:
-                await replica.update(workspace_id, policy.id, rules=rules(chance.randrange(6)), by=BY)
+                await replica.update(workspace_id, policy.id, PolicyChanges(rules=rules(chance.randrange(6))), by=BY)
 
     for _ in range(8):
         ended = await asyncio.gather(*(change() for _ in range(8)), return_exceptions=True)
         assert all(each is None or isinstance(each, AppError) for each in ended), ended
         record = Keyspace(workspace_id).agent(agent_id)
         assert int(await client.call("HGET", record, "rate_limits")) == await held() <= MAX
-        there = await policies.list_page(workspace_id, agent_id)
+        there = await policies.list_page(workspace_id, Owner(agent_id))
         rules_bytes = sum(len(msgspec.json.encode(each.rules)) for each in there)
         assert int(await client.call("HGET", record, "rules_bytes")) == rules_bytes

@@ -10,7 +10,7 @@ from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavail
 from app.model.api_keys import Scope
 from app.model.changes import ChangeKind, ChangeQuery
 from app.model.constraints import Constraint
-from app.model.policies import PolicyKind, evaluation_order
+from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind, evaluation_order
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
@@ -32,12 +32,12 @@ GUARD = {"name": "g", "kind": PolicyKind.GUARDRAIL, "rules": [ToolDenylist(tools
 
 @pytest.fixture(params=["agent", "group", "workspace"])
 async def owner(request, agent):
-    """The owner of the policies, as the arguments that name it."""
-    return {"agent": {"agent_id": agent.id}, "group": {"group": "crew"}, "workspace": {}}[request.param]
+    """The owner of the policies."""
+    return {"agent": Owner(agent.id), "group": Owner(group="crew"), "workspace": WORKSPACE}[request.param]
 
 
 def entry(name="p", rules=(LIST,), **fields):
-    return PolicyEntry(name=name, rules=list(rules), kind=fields.pop("kind", PolicyKind.GUARDRAIL), **fields)
+    return PolicyEntry(name=name, rules=tuple(rules), kind=fields.pop("kind", PolicyKind.GUARDRAIL), **fields)
 
 
 def shown(policies):
@@ -48,10 +48,10 @@ async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, own
     """In evaluation order; the answer to the write, the set, and each policy by itself agree."""
     entries = [entry("low"), entry("high", priority=9), entry("off", enabled=False), entry("limited", [LIMIT])]
 
-    done = await sets.put(workspace_id, entries, by=BY, **owner)
+    done = await sets.put(workspace_id, owner, entries, by=BY)
 
     assert shown(done.applied.policies) == [("high", 9, 1), ("low", 0, 1), ("off", 0, 1), ("limited", 0, 1)]
-    assert await sets.get(workspace_id, **owner) == done.applied
+    assert await sets.get(workspace_id, owner) == done.applied
     assert [await policies.get(workspace_id, each.id) for each in done.applied.policies] == done.applied.policies
     assert [change.kind for change in done.changes] == ["created"] * 4
     assert {each.updated_ms - each.created_ms for each in done.applied.policies} == {0}
@@ -60,7 +60,7 @@ async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, own
 
 async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, workspace_id, owner):
     """Neither the stored bytes nor the version change."""
-    done = await sets.put(workspace_id, [entry("a"), entry("b", [LIMIT], priority=3)], by=BY, **owner)
+    done = await sets.put(workspace_id, owner, [entry("a"), entry("b", [LIMIT], priority=3)], by=BY)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
 
     again = [
@@ -68,7 +68,7 @@ async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, work
         for each in done.applied.policies
     ]
     for entries in (again, [entry("a"), entry("b", [LIMIT], priority=3)]):
-        same = await sets.put(workspace_id, entries, prune=True, by=BY, **owner)
+        same = await sets.put(workspace_id, owner, entries, prune=True, by=BY)
         assert same.applied == done.applied
         assert [change.kind for change in same.changes] == ["kept"] * 2
     assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
@@ -76,12 +76,10 @@ async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, work
 
 async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
     """By id, whatever their name; without an id, by name. Other policies stay, or are pruned."""
-    first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], by=BY, **owner)
+    first = await sets.put(workspace_id, owner, [entry("a"), entry("b"), entry("c")], by=BY)
     a, b, c = first.applied.policies
 
-    done = await sets.put(
-        workspace_id, [entry("renamed", id=a.id), entry("b", priority=5), entry("new")], by=BY, **owner
-    )
+    done = await sets.put(workspace_id, owner, [entry("renamed", id=a.id), entry("b", priority=5), entry("new")], by=BY)
     by_id = {each.id: each for each in done.applied.policies}
     assert (by_id[a.id].name, by_id[b.id].priority, by_id[c.id]) == ("renamed", 5, c)
     assert by_id[a.id].created_ms == a.created_ms
@@ -89,7 +87,7 @@ async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
     assert sorted(shown(done.applied.policies)) == [("b", 5, 2), ("c", 0, 1), ("new", 0, 1), ("renamed", 0, 2)]
     assert done.applied.version != first.applied.version
 
-    done = await sets.put(workspace_id, [entry("b", priority=5)], prune=True, by=BY, **owner)
+    done = await sets.put(workspace_id, owner, [entry("b", priority=5)], prune=True, by=BY)
     assert [each.id for each in done.applied.policies] == [b.id]
     assert sorted(change.kind for change in done.changes) == ["deleted"] * 3 + ["kept"]
 
@@ -97,12 +95,12 @@ async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
 async def test_of_several_policies_with_one_name_matching_ones_stay(sets, workspace_id, owner):
     """Names need not be unique: writing them again in another order changes nothing."""
     entries = [entry("p", [LIST]), entry("p", [LIMIT]), entry("p", [OTHER_LIMIT])]
-    first = await sets.put(workspace_id, entries, by=BY, **owner)
+    first = await sets.put(workspace_id, owner, entries, by=BY)
 
-    again = await sets.put(workspace_id, entries[::-1], prune=True, by=BY, **owner)
+    again = await sets.put(workspace_id, owner, entries[::-1], prune=True, by=BY)
     assert again.applied == first.applied
 
-    changed = await sets.put(workspace_id, [entry("p", [OTHER_LIMIT]), entry("p", [LIST], priority=1)], by=BY, **owner)
+    changed = await sets.put(workspace_id, owner, [entry("p", [OTHER_LIMIT]), entry("p", [LIST], priority=1)], by=BY)
     assert sorted(shown(changed.applied.policies)) == [("p", 0, 1), ("p", 0, 1), ("p", 1, 2)]
 
 
@@ -110,7 +108,7 @@ async def test_a_change_from_1_to_true_is_a_change(sets, client, workspace_id, a
     """Python considers them equal; the set and the trail do not."""
     for value in (1, True, 1.0):
         rule = ParameterConstraint(tools=["*"], parameters={"x": Constraint(enum=[value])})
-        done = await sets.put(workspace_id, [entry("p", [rule])], agent.id, by=BY)
+        done = await sets.put(workspace_id, Owner(agent.id), [entry("p", [rule])], by=BY)
     assert done.applied.policies[0].version == 3
     page = await Changes(client).query(workspace_id, ChangeQuery(resource_id=done.applied.policies[0].id))
     told = [msgspec.json.decode(each.after)["rules"][0]["parameters"]["x"]["enum"] for each in page.changes]
@@ -120,16 +118,16 @@ async def test_a_change_from_1_to_true_is_a_change(sets, client, workspace_id, a
 async def test_an_emptied_set_leaves_nothing(sets, client, agents, agent, workspace_id, owner):
     """A group or workspace without policies is as if it had never had any."""
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
-    await sets.put(workspace_id, [entry("a", [LIMIT]), entry("b")], by=BY, **owner)
+    await sets.put(workspace_id, owner, [entry("a", [LIMIT]), entry("b")], by=BY)
 
-    done = await sets.put(workspace_id, [], prune=True, by=BY, **owner)
+    done = await sets.put(workspace_id, owner, [], prune=True, by=BY)
 
     assert done.applied.policies == []
-    assert await sets.get(workspace_id, **owner) == done.applied
+    assert await sets.get(workspace_id, owner) == done.applied
     after = await everything(client, f"remit:{{{workspace_id}}}:*")
     del after[Keyspace(workspace_id).changes], before[Keyspace(workspace_id).changes]
     record = Keyspace(workspace_id).agent(agent.id)
-    if owner.get("agent_id"):
+    if owner.agent_id:
         counts = as_record(after[record][1])
         assert (counts["rate_limits"], counts["rules_bytes"]) == ("0", "0")
         del after[record], before[record]
@@ -141,18 +139,18 @@ async def test_an_emptied_set_leaves_nothing(sets, client, agents, agent, worksp
 async def test_only_the_owners_token_is_replaced(sets, agents, workspace_id, owner):
     """I8: its agents' earlier plans are stale; other agents' are not."""
     mine = await agents.create(workspace_id, "mine", None, ["crew"], by=BY)
-    governed = owner.get("agent_id") or mine.id
+    governed = owner.agent_id or mine.id
     other = await agents.create(workspace_id, "other", None, ["night"], by=BY)
     before = [(await agents.load(workspace_id, each)).tokens for each in (governed, other.id)]
-    await sets.put(workspace_id, [entry()], by=BY, **owner)
+    await sets.put(workspace_id, owner, [entry()], by=BY)
     after = [(await agents.load(workspace_id, each)).tokens for each in (governed, other.id)]
     assert after[0] != before[0]
-    assert (after[1] == before[1]) == bool(owner)  # the workspace's govern it, too
+    assert (after[1] == before[1]) == (owner != WORKSPACE)  # the workspace's govern it, too
 
 
 async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, workspace_id):
     """As with PATCH: a new maximum or effect keeps the calls; removing or pruning a rule drops them."""
-    done = await sets.put(workspace_id, [entry("a", [LIMIT, OTHER_LIMIT]), entry("b", [LIMIT])], agent.id, by=BY)
+    done = await sets.put(workspace_id, Owner(agent.id), [entry("a", [LIMIT, OTHER_LIMIT]), entry("b", [LIMIT])], by=BY)
     keyspace = Keyspace(workspace_id)
     first, second, third = (
         name for each in done.applied.policies for name in quota_keys(keyspace, each.id, each.rules)
@@ -161,7 +159,7 @@ async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, works
         await client.call("RPUSH", name, "1")
 
     raised = RateLimited(tools=["file.*"], rate_limit=RateLimit(50, 60))
-    await sets.put(workspace_id, [entry("a", [LIST, raised], priority=7)], agent.id, prune=True, by=BY)
+    await sets.put(workspace_id, Owner(agent.id), [entry("a", [LIST, raised], priority=7)], prune=True, by=BY)
 
     assert [await client.call("EXISTS", name) for name in (first, second, third)] == [1, 0, 0]
 
@@ -169,10 +167,10 @@ async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, works
 async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id):
     """I13: in order, by the key that asked; unchanged policies are not in it."""
     key, _ = await ApiKeys(client, ids).create(workspace_id, "deploy", (Scope.POLICIES,), by=BY)
-    first = await sets.put(workspace_id, [entry("a"), entry("b"), entry("c")], agent.id, by=BY)
+    first = await sets.put(workspace_id, Owner(agent.id), [entry("a"), entry("b"), entry("c")], by=BY)
     a, b, _ = first.applied.policies
     entries = [entry("a", priority=1), entry("c"), entry("d")]
-    done = await sets.put(workspace_id, entries, agent.id, prune=True, by=by_key(key.id))
+    done = await sets.put(workspace_id, Owner(agent.id), entries, prune=True, by=by_key(key.id))
 
     page = await Changes(client).query(workspace_id, ChangeQuery(actor_id=key.id))
     d = next(each.id for each in done.applied.policies if each.name == "d")
@@ -189,19 +187,19 @@ async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id)
 
 async def test_of_two_concurrent_sets_one_is_refused(sets, client, workspace_id, owner):
     """Both name the version that they have read; the refused one has written nothing."""
-    before = (await sets.put(workspace_id, [entry("a")], by=BY, **owner)).applied
+    before = (await sets.put(workspace_id, owner, [entry("a")], by=BY)).applied
 
     async def put(name):
         try:
             return await sets.put(
-                workspace_id, [entry(name)], prune=True, if_match=frozenset({before.version}), by=BY, **owner
+                workspace_id, owner, [entry(name)], prune=True, if_match=frozenset({before.version}), by=BY
             )
         except VersionConflict:
             return None
 
     done = [each for each in await asyncio.gather(*map(put, "bcde")) if each is not None]
     assert len(done) == 1
-    assert await sets.get(workspace_id, **owner) == done[0].applied
+    assert await sets.get(workspace_id, owner) == done[0].applied
     trail = await Changes(client).query(workspace_id, ChangeQuery())
     assert len([each for each in trail.changes if each.resource_type == "policy"]) == 3
 
@@ -209,9 +207,9 @@ async def test_of_two_concurrent_sets_one_is_refused(sets, client, workspace_id,
 async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id, agent):
     """One after the other; the last one stays."""
     done = await asyncio.gather(
-        *(sets.put(workspace_id, [entry(name)], agent.id, prune=True, by=BY) for name in "abcd")
+        *(sets.put(workspace_id, Owner(agent.id), [entry(name)], prune=True, by=BY) for name in "abcd")
     )
-    now = await sets.get(workspace_id, agent.id)
+    now = await sets.get(workspace_id, Owner(agent.id))
     assert now in [each.applied for each in done]
     assert len(now.policies) == 1
 
@@ -219,7 +217,9 @@ async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id,
 @pytest.mark.parametrize(
     "change",
     [
-        lambda policies, workspace, owner: policies.create(workspace, name="x", rules=[LIST], by=BY, **owner),
+        lambda policies, workspace, owner: policies.create(
+            workspace, owner, PolicyFields(name="x", rules=(LIST,), kind=PolicyKind.GUARDRAIL), by=BY
+        ),
         lambda policies, workspace, owner: _touch(policies, workspace),
         lambda policies, workspace, owner: _drop(policies, workspace),
     ],
@@ -227,17 +227,17 @@ async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id,
 )
 async def test_a_policy_that_changed_by_itself_moves_the_version(sets, policies, workspace_id, owner, change):
     """So a set read earlier cannot overwrite it."""
-    read = (await sets.put(workspace_id, [entry("a"), entry("b")], by=BY, **owner)).applied
-    await change(policies, workspace_id, {"kind": PolicyKind.GUARDRAIL, **owner})
-    held = await sets.get(workspace_id, **owner)
+    read = (await sets.put(workspace_id, owner, [entry("a"), entry("b")], by=BY)).applied
+    await change(policies, workspace_id, owner)
+    held = await sets.get(workspace_id, owner)
     with pytest.raises(VersionConflict, match=held.version):
-        await sets.put(workspace_id, [entry("a")], prune=True, if_match=frozenset({read.version}), by=BY, **owner)
-    assert await sets.get(workspace_id, **owner) == held
+        await sets.put(workspace_id, owner, [entry("a")], prune=True, if_match=frozenset({read.version}), by=BY)
+    assert await sets.get(workspace_id, owner) == held
 
 
 async def _touch(policies, workspace_id):
     [policy, *_] = await policies.list_page(workspace_id)
-    await policies.update(workspace_id, policy.id, priority=8, by=BY)
+    await policies.update(workspace_id, policy.id, PolicyChanges(priority=8), by=BY)
 
 
 async def _drop(policies, workspace_id):
@@ -257,8 +257,8 @@ async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agen
         policies=3,
     )
     sets, policies = PolicySets(client, ids, limits), Policies(client, ids)
-    other = await policies.create(workspace_id, group="elsewhere", name="o", rules=[LIST], by=BY)
-    await sets.put(workspace_id, [entry("a", [LIMIT])], by=BY, **owner)
+    other = await policies.create(workspace_id, Owner(group="elsewhere"), PolicyFields(name="o", rules=(LIST,)), by=BY)
+    await sets.put(workspace_id, owner, [entry("a", [LIMIT])], by=BY)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")
 
     long = ToolAllowlist(tools=["x" * 200, "y" * 200])
@@ -269,17 +269,17 @@ async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agen
         ([entry("b", id=other.id)], PolicyNotFound, r"policies\[0\].id"),
     ):
         with pytest.raises(error, match=words):
-            await sets.put(workspace_id, entries, by=BY, **owner)
+            await sets.put(workspace_id, owner, entries, by=BY)
     with pytest.raises(Unauthorized):
-        await sets.put(workspace_id, [entry("b")], by=by_key(ids.new(0)), **owner)
+        await sets.put(workspace_id, owner, [entry("b")], by=by_key(ids.new(0)))
     with pytest.raises(AgentNotFound):
-        await sets.put(workspace_id, [entry("b")], ids.new(0), by=BY)
+        await sets.put(workspace_id, Owner(ids.new(0)), [entry("b")], by=BY)
     assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
 
-    await policies.create(workspace_id, group="elsewhere", name="o", rules=[LIST], by=BY)
+    await policies.create(workspace_id, Owner(group="elsewhere"), PolicyFields(name="o", rules=(LIST,)), by=BY)
     with pytest.raises(LimitReached, match=r"The workspace has as many policies as it may have \(3\)"):
-        await sets.put(workspace_id, [entry("b")], by=BY, **owner)
-    exchanged = await sets.put(workspace_id, [entry("b", [OTHER_LIMIT])], prune=True, by=BY, **owner)
+        await sets.put(workspace_id, owner, [entry("b")], by=BY)
+    exchanged = await sets.put(workspace_id, owner, [entry("b", [OTHER_LIMIT])], prune=True, by=BY)
     assert shown(exchanged.applied.policies) == [("b", 0, 1)]
 
 
@@ -297,23 +297,23 @@ async def test_counts_after_a_set_equal_those_after_single_changes(sets, policie
                     found.append((record["rate_limits"], record["rules_bytes"]))
         return found
 
-    await sets.put(workspace_id, [entry("a", [LIMIT, LIST]), entry("b", [OTHER_LIMIT]), entry("c")], by=BY, **owner)
-    await sets.put(workspace_id, [entry("b", [LIST]), entry("d", [LIMIT, OTHER_LIMIT])], by=BY, **owner)
+    await sets.put(workspace_id, owner, [entry("a", [LIMIT, LIST]), entry("b", [OTHER_LIMIT]), entry("c")], by=BY)
+    await sets.put(workspace_id, owner, [entry("b", [LIST]), entry("d", [LIMIT, OTHER_LIMIT])], by=BY)
     by_sets = await counts()
-    by_id = {each.name: each.id for each in (await sets.get(workspace_id, **owner)).policies}
+    by_id = {each.name: each.id for each in (await sets.get(workspace_id, owner)).policies}
     await policies.delete(workspace_id, by_id["d"], by=BY)
-    made = {"kind": PolicyKind.GUARDRAIL, **owner}
-    await policies.create(workspace_id, name="d", rules=[LIMIT, OTHER_LIMIT], by=BY, **made)
+    fields = PolicyFields(name="d", rules=(LIMIT, OTHER_LIMIT), kind=PolicyKind.GUARDRAIL)
+    await policies.create(workspace_id, owner, fields, by=BY)
     assert await counts() == by_sets != []
 
 
 async def test_a_set_larger_than_lua_can_unpack_at_once_is_written(sets, workspace_id, owner):
     """With as many policies as a body may have."""
     entries = [entry(str(number), priority=number % 7) for number in range(500)]
-    done = await sets.put(workspace_id, entries, by=BY, **owner)
-    assert await sets.get(workspace_id, **owner) == done.applied
+    done = await sets.put(workspace_id, owner, entries, by=BY)
+    assert await sets.get(workspace_id, owner) == done.applied
     assert len(done.applied.policies) == 500
-    emptied = await sets.put(workspace_id, [], prune=True, by=BY, **owner)
+    emptied = await sets.put(workspace_id, owner, [], prune=True, by=BY)
     assert emptied.applied.policies == []
 
 
@@ -322,7 +322,7 @@ async def test_an_agent_that_is_being_deleted_takes_no_set(sets, agents, client,
     record = Keyspace(workspace_id).agent(agent.id)
     now_s, now_us = map(int, await client.call("TIME"))
     await client.call("HSET", record, "frozen_until_ms", now_s * 1000 + now_us // 1000 + 1000)
-    frozen = asyncio.create_task(sets.put(workspace_id, [entry()], agent.id, by=BY))
+    frozen = asyncio.create_task(sets.put(workspace_id, Owner(agent.id), [entry()], by=BY))
     done, _ = await asyncio.wait({frozen}, timeout=0.05)
     assert not done
     await client.call("HDEL", record, "frozen_until_ms")
@@ -337,7 +337,7 @@ async def test_a_store_that_goes_on_changing_is_given_up(sets, policies, client,
 
     monkeypatch.setattr(client, "run", _only(client.run, run))
     with pytest.raises(StoreUnavailable, match="8 times"):
-        await sets.put(workspace_id, [entry()], agent.id, by=BY)
+        await sets.put(workspace_id, Owner(agent.id), [entry()], by=BY)
 
 
 def _only(real, put):

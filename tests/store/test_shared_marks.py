@@ -8,7 +8,7 @@ from app.errors import LimitReached
 from app.model.decisions import Decision, Tokens
 from app.model.ids import Ids
 from app.model.marks import MAX_SHARED_MARKS
-from app.model.policies import PolicyKind
+from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.rules import Sequenced, ToolDenylist
 from app.model.sequences import CallSequence
@@ -57,19 +57,25 @@ async def watched(client, ids, workspace_id):
 async def test_the_first_and_the_last_that_names_a_pattern_move_the_token_of_all(watched):
     """Those in between change nothing for others; `requiresBefore` concerns only the agent."""
     of, w = watched.policies, watched.workspace_id
-    moved, marks, first = await watched.after(of.create(w, watched.other.id, name="p", rules=[MAIL, CHECK], by=BY))
+    moved, marks, first = await watched.after(
+        of.create(w, Owner(watched.other.id), PolicyFields(name="p", rules=(MAIL, CHECK)), by=BY)
+    )
     assert (moved, marks) == (True, {"mail.*": DAYS})
-    moved, marks, second = await watched.after(of.create(w, group="crew", name="q", rules=[MAIL], by=BY))
+    moved, marks, second = await watched.after(
+        of.create(w, Owner(group="crew"), PolicyFields(name="q", rules=(MAIL,)), by=BY)
+    )
     assert (moved, marks) == (False, {"mail.*": DAYS})
-    moved, marks, _ = await watched.after(of.update(w, first.id, rules=[CHECK], by=BY))
+    moved, marks, _ = await watched.after(of.update(w, first.id, PolicyChanges(rules=(CHECK,)), by=BY))
     assert (moved, marks) == (False, {"mail.*": DAYS})
-    moved, marks, _ = await watched.after(of.update(w, second.id, rules=[MAIL_FOR_A_MINUTE, MAIL, MAIL], by=BY))
+    moved, marks, _ = await watched.after(
+        of.update(w, second.id, PolicyChanges(rules=(MAIL_FOR_A_MINUTE, MAIL, MAIL)), by=BY)
+    )
     assert (moved, marks) == (True, {"mail.*": DAYS})
-    moved, marks, _ = await watched.after(of.update(w, second.id, rules=[MAIL_FOR_A_MINUTE], by=BY))
+    moved, marks, _ = await watched.after(of.update(w, second.id, PolicyChanges(rules=(MAIL_FOR_A_MINUTE,)), by=BY))
     assert (moved, marks) == (True, {"mail.*": 60})
-    moved, marks, _ = await watched.after(of.update(w, second.id, enabled=False, by=BY))
+    moved, marks, _ = await watched.after(of.update(w, second.id, PolicyChanges(enabled=False), by=BY))
     assert (moved, marks) == (True, {})
-    moved, marks, _ = await watched.after(of.update(w, second.id, enabled=True, by=BY))
+    moved, marks, _ = await watched.after(of.update(w, second.id, PolicyChanges(enabled=True), by=BY))
     assert (moved, marks) == (True, {"mail.*": 60})
     moved, marks, _ = await watched.after(of.delete(w, second.id, by=BY))
     assert (moved, marks) == (True, {})
@@ -79,10 +85,10 @@ async def test_the_first_and_the_last_that_names_a_pattern_move_the_token_of_all
 async def test_a_deleted_agent_leaves_no_mark_behind(watched):
     """Its policies are deleted with it, and with them marks that only they named."""
     of, w = watched.policies, watched.workspace_id
-    await of.create(w, watched.other.id, name="p", rules=[MAIL], by=BY)
-    await of.create(w, watched.other.id, name="q", rules=[MAIL, MAIL_FOR_A_MINUTE], by=BY)
-    await of.create(w, watched.other.id, name="off", rules=[MAIL], enabled=False, by=BY)
-    kept = await of.create(w, group="crew", name="kept", rules=[MAIL_FOR_A_MINUTE], by=BY)
+    await of.create(w, Owner(watched.other.id), PolicyFields(name="p", rules=(MAIL,)), by=BY)
+    await of.create(w, Owner(watched.other.id), PolicyFields(name="q", rules=(MAIL, MAIL_FOR_A_MINUTE)), by=BY)
+    await of.create(w, Owner(watched.other.id), PolicyFields(name="off", rules=(MAIL,), enabled=False), by=BY)
+    kept = await of.create(w, Owner(group="crew"), PolicyFields(name="kept", rules=(MAIL_FOR_A_MINUTE,)), by=BY)
 
     moved, marks, _ = await watched.after(watched.agents.delete(w, watched.other.id, by=BY))
 
@@ -95,15 +101,15 @@ async def test_a_missing_token_means_neither_policies_nor_marks(watched):
     of, w = watched.policies, watched.workspace_id
     empty, _ = await watched.known()
     assert empty == ""
-    own = await of.create(w, watched.other.id, name="p", rules=[MAIL], by=BY)
-    guardrail = await of.create(w, kind=PolicyKind.GUARDRAIL, name="g", rules=[NEVER], by=BY)
+    own = await of.create(w, Owner(watched.other.id), PolicyFields(name="p", rules=(MAIL,)), by=BY)
+    guardrail = await of.create(w, WORKSPACE, PolicyFields(kind=PolicyKind.GUARDRAIL, name="g", rules=(NEVER,)), by=BY)
     await of.delete(w, guardrail.id, by=BY)
     token, marks = await watched.known()
     assert token != ""
     assert marks == {"mail.*": DAYS}
 
     await of.delete(w, own.id, by=BY)
-    guardrail = await of.create(w, kind=PolicyKind.GUARDRAIL, name="g", rules=[MAIL], by=BY)
+    guardrail = await of.create(w, WORKSPACE, PolicyFields(kind=PolicyKind.GUARDRAIL, name="g", rules=(MAIL,)), by=BY)
     await of.delete(w, guardrail.id, by=BY)
 
     assert await watched.known() == ("", {})
@@ -117,7 +123,9 @@ async def test_a_commit_unaware_of_a_new_mark_is_stale(client, workspace_id):
     tokens = Tokens(scene.agent.version)
     assert isinstance(await scene.commit(tokens=tokens), Decision)
 
-    await Policies(client, scene.ids).create(workspace_id, other.id, name="p", rules=[MAIL], by=BY)
+    await Policies(client, scene.ids).create(
+        workspace_id, Owner(other.id), PolicyFields(name="p", rules=(MAIL,)), by=BY
+    )
 
     before = await scene.everything()
     assert isinstance(await scene.commit(tokens=tokens), Stale)
@@ -137,12 +145,12 @@ async def test_a_workspace_has_a_limited_number_of_patterns(watched):
             for at in range(first, first + count, 100)
         ]
 
-    full = await of.create(w, watched.other.id, name="p", rules=naming(0, MAX_SHARED_MARKS), by=BY)
+    full = await of.create(w, Owner(watched.other.id), PolicyFields(name="p", rules=naming(0, MAX_SHARED_MARKS)), by=BY)
     with pytest.raises(LimitReached, match=f"{MAX_SHARED_MARKS}"):
-        await of.create(w, watched.other.id, name="q", rules=naming(MAX_SHARED_MARKS, 1), by=BY)
-    await of.create(w, watched.other.id, name="r", rules=naming(0, 5), by=BY)
-    await of.update(w, full.id, rules=naming(0, MAX_SHARED_MARKS - 1), by=BY)
-    await of.create(w, watched.other.id, name="q", rules=naming(MAX_SHARED_MARKS, 1), by=BY)
+        await of.create(w, Owner(watched.other.id), PolicyFields(name="q", rules=naming(MAX_SHARED_MARKS, 1)), by=BY)
+    await of.create(w, Owner(watched.other.id), PolicyFields(name="r", rules=naming(0, 5)), by=BY)
+    await of.update(w, full.id, PolicyChanges(rules=naming(0, MAX_SHARED_MARKS - 1)), by=BY)
+    await of.create(w, Owner(watched.other.id), PolicyFields(name="q", rules=naming(MAX_SHARED_MARKS, 1)), by=BY)
     assert len((await watched.known())[1]) == MAX_SHARED_MARKS
 
 
@@ -154,7 +162,7 @@ async def test_a_set_counts_its_patterns_as_single_changes_would(watched):
         return PolicyEntry(name=name, rules=list(rules), **fields)
 
     async def put(*entries):
-        change = sets.put(w, entries, watched.other.id, prune=True, by=BY)
+        change = sets.put(w, Owner(watched.other.id), entries, prune=True, by=BY)
         return (await watched.after(change))[:2]
 
     assert await put(entry("p", MAIL), entry("q", MAIL)) == (True, {"mail.*": DAYS})
@@ -162,15 +170,15 @@ async def test_a_set_counts_its_patterns_as_single_changes_would(watched):
     assert await put(entry("p", MAIL), entry("q", CHECK)) == (False, {"mail.*": DAYS})
     assert (await sets.get(w)).version == NO_VERSION
     assert await put(entry("p", MAIL, enabled=False), entry("q", MAIL_FOR_A_MINUTE)) == (True, {"mail.*": 60})
-    guardrail = PolicyEntry(name="g", rules=[NEVER], kind=PolicyKind.GUARDRAIL)
-    assert (await sets.put(w, [guardrail], by=BY)).applied.version == (await sets.get(w)).version
-    assert (await sets.put(w, [], prune=True, by=BY)).applied.version == NO_VERSION
+    guardrail = PolicyEntry(name="g", rules=(NEVER,), kind=PolicyKind.GUARDRAIL)
+    assert (await sets.put(w, WORKSPACE, [guardrail], by=BY)).applied.version == (await sets.get(w)).version
+    assert (await sets.put(w, WORKSPACE, [], prune=True, by=BY)).applied.version == NO_VERSION
     token, marks = await watched.known()
     assert token != ""
     assert marks == {"mail.*": 60}
     assert await put() == (True, {})
-    await sets.put(w, [guardrail], by=BY)
-    await sets.put(w, [], prune=True, by=BY)
+    await sets.put(w, WORKSPACE, [guardrail], by=BY)
+    await sets.put(w, WORKSPACE, [], prune=True, by=BY)
     assert await watched.known() == ("", {})
 
 
@@ -180,6 +188,6 @@ async def test_a_set_that_names_too_many_patterns_is_refused_whole(watched):
     rules = [Sequenced(tools=["pay"], sequence=each) for each in many]
     with pytest.raises(LimitReached, match=f"{MAX_SHARED_MARKS}"):
         await PolicySets(watched.client, Ids()).put(
-            watched.workspace_id, [PolicyEntry(name="p", rules=rules)], watched.other.id, by=BY
+            watched.workspace_id, Owner(watched.other.id), [PolicyEntry(name="p", rules=rules)], by=BY
         )
     assert (await watched.known())[1] == {}

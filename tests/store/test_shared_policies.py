@@ -7,7 +7,7 @@ from app.authorize.commit_answers import Stale
 from app.errors import Invalid, LimitReached
 from app.model.agents import group_digest
 from app.model.decisions import Decision, Tokens
-from app.model.policies import PolicyKind
+from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist
 from app.store.keyspace import Keyspace
@@ -15,7 +15,7 @@ from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 from tests.support.actors import BY
 
-NEVER = [ToolDenylist(tools=["rm"])]
+NEVER = (ToolDenylist(tools=["rm"]),)
 GUARDRAIL = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": NEVER}
 
 
@@ -28,9 +28,9 @@ async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, wor
     mine = await agents.create(workspace_id, "a", None, ["crew", "night"], by=BY)
     other = await agents.create(workspace_id, "b", None, ["day"], by=BY)
     for group in ("crew", "night", "day", "nobody"):
-        await policies.create(workspace_id, group=group, name=group, rules=NEVER, by=BY)
-    await policies.create(workspace_id, by=BY, **GUARDRAIL)
-    await policies.create(workspace_id, mine.id, name="own", rules=NEVER, by=BY)
+        await policies.create(workspace_id, Owner(group=group), PolicyFields(name=group, rules=NEVER), by=BY)
+    await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
+    await policies.create(workspace_id, Owner(mine.id), PolicyFields(name="own", rules=NEVER), by=BY)
 
     assert await names(agents, workspace_id, mine.id) == ["crew", "g", "night", "own"]
     assert await names(agents, workspace_id, other.id) == ["day", "g"]
@@ -39,8 +39,8 @@ async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, wor
 async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, workspace_id):
     """Whether an agent's own, a group's or the workspace's."""
     agent = await agents.create(workspace_id, "a", None, ["crew", "night"], by=BY)
-    crew = await policies.create(workspace_id, group="crew", name="c", rules=NEVER, by=BY)
-    every = await policies.create(workspace_id, by=BY, **GUARDRAIL)
+    crew = await policies.create(workspace_id, Owner(group="crew"), PolicyFields(name="c", rules=NEVER), by=BY)
+    every = await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
 
     async def moved(change):
         before = (await agents.load(workspace_id, agent.id)).tokens
@@ -49,11 +49,19 @@ async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, w
         pairs = zip(before.groups, after.groups, strict=True)
         return before.agent != after.agent, before.workspace != after.workspace, [a != b for a, b in pairs]
 
-    assert await moved(policies.update(workspace_id, crew.id, priority=3, by=BY)) == (False, False, [True, False])
-    assert await moved(policies.update(workspace_id, every.id, priority=3, by=BY)) == (False, True, [False, False])
-    own = policies.create(workspace_id, agent.id, name="own", rules=NEVER, by=BY)
+    assert await moved(policies.update(workspace_id, crew.id, PolicyChanges(priority=3), by=BY)) == (
+        False,
+        False,
+        [True, False],
+    )
+    assert await moved(policies.update(workspace_id, every.id, PolicyChanges(priority=3), by=BY)) == (
+        False,
+        True,
+        [False, False],
+    )
+    own = policies.create(workspace_id, Owner(agent.id), PolicyFields(name="own", rules=NEVER), by=BY)
     assert await moved(own) == (True, False, [False, False])
-    night = policies.create(workspace_id, group="night", name="n", rules=NEVER, by=BY)
+    night = policies.create(workspace_id, Owner(group="night"), PolicyFields(name="n", rules=NEVER), by=BY)
     assert await moved(night) == (False, False, [False, True])
 
 
@@ -61,8 +69,8 @@ async def test_without_policies_there_is_no_token(agents, policies, client, work
     """So a workspace that no longer has groups is as before; other agents' records were never touched."""
     agent = await agents.create(workspace_id, "a", None, ["crew"], by=BY)
     made = [
-        await policies.create(workspace_id, by=BY, **GUARDRAIL),
-        await policies.create(workspace_id, group="crew", name="c", rules=NEVER, by=BY),
+        await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY),
+        await policies.create(workspace_id, Owner(group="crew"), PolicyFields(name="c", rules=NEVER), by=BY),
     ]
     for each in made:
         await policies.delete(workspace_id, each.id, by=BY)
@@ -78,14 +86,14 @@ async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, wo
     scene = await Scene(client, client, workspace_id).enter()
     policies = Policies(client, scene.ids)
     scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"], by=BY)
-    guardrail = await policies.create(workspace_id, by=BY, **GUARDRAIL)
+    guardrail = await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
     tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
     assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Decision)
 
     for change in (
-        lambda: policies.create(workspace_id, group="night", name="n", rules=NEVER, by=BY),
-        lambda: policies.update(workspace_id, guardrail.id, enabled=False, by=BY),
-        lambda: policies.create(workspace_id, group="crew", name="c", rules=NEVER, by=BY),
+        lambda: policies.create(workspace_id, Owner(group="night"), PolicyFields(name="n", rules=NEVER), by=BY),
+        lambda: policies.update(workspace_id, guardrail.id, PolicyChanges(enabled=False), by=BY),
+        lambda: policies.create(workspace_id, Owner(group="crew"), PolicyFields(name="c", rules=NEVER), by=BY),
         lambda: scene.agents.update(workspace_id, scene.agent.id, groups=["crew"], by=BY),
         lambda: policies.delete(workspace_id, guardrail.id, by=BY),
     ):
@@ -112,12 +120,14 @@ async def test_each_groups_token_is_checked_in_its_own_place(client, workspace_i
 
 async def test_a_grant_governs_an_agent_or_a_group(policies, workspace_id):
     """A guardrail for the whole workspace cannot become a grant."""
-    made = await policies.create(workspace_id, by=BY, **GUARDRAIL)
+    made = await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
     with pytest.raises(Invalid):
-        await policies.update(workspace_id, made.id, kind=PolicyKind.GRANT, by=BY)
+        await policies.update(workspace_id, made.id, PolicyChanges(kind=PolicyKind.GRANT), by=BY)
     assert await policies.get(workspace_id, made.id) == made
-    group = await policies.create(workspace_id, group="crew", by=BY, **GUARDRAIL)
-    assert (await policies.update(workspace_id, group.id, kind=PolicyKind.GRANT, by=BY)).kind is PolicyKind.GRANT
+    group = await policies.create(workspace_id, Owner(group="crew"), PolicyFields(**GUARDRAIL), by=BY)
+    assert (
+        await policies.update(workspace_id, group.id, PolicyChanges(kind=PolicyKind.GRANT), by=BY)
+    ).kind is PolicyKind.GRANT
 
 
 async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace_id):
@@ -125,45 +135,45 @@ async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace
     agent = await agents.create(workspace_id, "a", None, by=BY)
     for number in range(20):
         kind = PolicyKind.GUARDRAIL if number % 3 == 0 else PolicyKind.GRANT
-        owner = {"group": "crew"} if number % 2 else {"agent_id": agent.id}
-        await policies.create(workspace_id, name=str(number), rules=NEVER, kind=kind, by=BY, **owner)
+        owner = Owner(group="crew") if number % 2 else Owner(agent.id)
+        await policies.create(workspace_id, owner, PolicyFields(name=str(number), rules=NEVER, kind=kind), by=BY)
 
-    async def listed(*page, **filters):
-        return [int(each.name) async for each in policies.each(workspace_id, None, *page, **filters)]
+    async def listed(*page, owner=None, **filters):
+        return [int(each.name) async for each in policies.each(workspace_id, owner, *page, **filters)]
 
     guardrails = list(range(0, 20, 3))
     assert await listed(kind=PolicyKind.GUARDRAIL) == guardrails
     assert await listed(3, 2, kind=PolicyKind.GUARDRAIL) == guardrails[2:5]
     assert await listed(100, 6, kind=PolicyKind.GUARDRAIL) == guardrails[6:]
-    assert await listed(group="crew") == list(range(1, 20, 2))
-    assert await listed(2, 1, group="crew", kind=PolicyKind.GRANT) == [5, 7]
-    assert await listed(group="nobody") == []
+    assert await listed(owner=Owner(group="crew")) == list(range(1, 20, 2))
+    assert await listed(2, 1, owner=Owner(group="crew"), kind=PolicyKind.GRANT) == [5, 7]
+    assert await listed(owner=Owner(group="nobody")) == []
 
 
-@pytest.mark.parametrize("owner", [{"group": "crew"}, {}], ids=["group", "workspace"])
+@pytest.mark.parametrize("owner", [Owner(group="crew"), WORKSPACE], ids=["group", "workspace"])
 async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_id, owner):
     """Policies, rate limits and bytes of rules, for each group and for the workspace, apart from agents' own limits."""
     limits = WorkspaceLimits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
     policies = Policies(client, ids, limits)
     limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
-    first = await policies.create(workspace_id, by=BY, **GUARDRAIL | owner | {"rules": limited})
+    first = await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
     with pytest.raises(LimitReached, match=r"may have 3 rate limits in all its policies"):
-        await policies.create(workspace_id, by=BY, **GUARDRAIL | owner | {"rules": limited})
+        await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
     with pytest.raises(LimitReached, match=r"may have 1000 bytes"):
         await policies.create(
-            workspace_id, by=BY, **GUARDRAIL | owner | {"rules": [ToolDenylist(tools=["x" * 200] * 5)]}
+            workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": [ToolDenylist(tools=["x" * 200] * 5)]}), by=BY
         )
-    await policies.create(workspace_id, by=BY, **GUARDRAIL | owner)
+    await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL), by=BY)
     with pytest.raises(LimitReached, match=r"policies as it may have \(2\)"):
-        await policies.create(workspace_id, by=BY, **GUARDRAIL | owner)
+        await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL), by=BY)
     await policies.delete(workspace_id, first.id, by=BY)
-    await policies.create(workspace_id, by=BY, **GUARDRAIL | owner | {"rules": limited})
+    await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
 
 
 async def test_policies_older_than_groups_are_grants_of_their_agent(client, policies, workspace_id, agents):
     """Old records keep their meaning."""
     agent = await agents.create(workspace_id, "a", None, by=BY)
-    made = await policies.create(workspace_id, agent.id, name="p", rules=NEVER, by=BY)
+    made = await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=NEVER), by=BY)
     await client.call("HDEL", Keyspace(workspace_id).policy(made.id), "group", "policy_kind")
     assert await policies.get(workspace_id, made.id) == made
     assert [each.id async for each in policies.each(workspace_id, kind=PolicyKind.GRANT)] == [made.id]

@@ -11,6 +11,7 @@ from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConfl
 from app.model.agents import AgentStatus
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.clients import store_time_ms
@@ -136,16 +137,18 @@ async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(clie
     policies = Policies(client, scene.ids)
     # A second agent, to show that only one of the two goes.
     other = await scene.agents.create(workspace_id, "other", None, by=BY)
-    kept = await policies.create(workspace_id, other.id, name="kept", rules=[LIMIT], by=BY)
+    kept = await policies.create(workspace_id, Owner(other.id), PolicyFields(name="kept", rules=(LIMIT,)), by=BY)
     gone = [
-        await policies.create(workspace_id, scene.agent.id, name=str(n), rules=[LIMIT, LIST, LIMIT], by=BY)
+        await policies.create(
+            workspace_id, Owner(scene.agent.id), PolicyFields(name=str(n), rules=(LIMIT, LIST, LIMIT)), by=BY
+        )
         for n in range(3)
     ]
     for policy in gone:
         await spend(scene, policy)
-    await policies.update(workspace_id, gone[0].id, rules=[WIDER], by=BY)
+    await policies.update(workspace_id, gone[0].id, PolicyChanges(rules=(WIDER,)), by=BY)
     await spend(scene, await policies.get(workspace_id, gone[0].id))
-    await policies.update(workspace_id, gone[1].id, enabled=False, by=BY)
+    await policies.update(workspace_id, gone[1].id, PolicyChanges(enabled=False), by=BY)
 
     await scene.agents.delete(workspace_id, scene.agent.id, by=BY)
 
@@ -178,7 +181,10 @@ async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agent
     for _ in range(10):
         made = await agents.create(workspace_id, "a", None, by=BY)
         outcomes = await asyncio.gather(
-            *(policies.create(workspace_id, made.id, name=str(n), rules=[LIMIT], by=BY) for n in range(3)),
+            *(
+                policies.create(workspace_id, Owner(made.id), PolicyFields(name=str(n), rules=(LIMIT,)), by=BY)
+                for n in range(3)
+            ),
             agents.delete(workspace_id, made.id, by=BY),
             return_exceptions=True,
         )
@@ -191,14 +197,17 @@ async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agent
 async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents, policies, workspace_id):
     """Even during edits, a load never mixes an old policy with a new one."""
     made = await agents.create(workspace_id, "0", None, by=BY)
-    pair = [await policies.create(workspace_id, made.id, name="0", rules=[LIST], priority=n, by=BY) for n in (2, 1)]
+    pair = [
+        await policies.create(workspace_id, Owner(made.id), PolicyFields(name="0", rules=(LIST,), priority=n), by=BY)
+        for n in (2, 1)
+    ]
     finished = asyncio.Event()
 
     async def edit():
         # The first policy is always renamed before the second.
         for n in range(1, 30):
             for policy in pair:
-                await policies.update(workspace_id, policy.id, name=str(n), by=BY)
+                await policies.update(workspace_id, policy.id, PolicyChanges(name=str(n)), by=BY)
         finished.set()
 
     async def look():
@@ -242,13 +251,16 @@ async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids
 async def test_an_agent_can_be_suspended_however_often_its_policies_change(agents, policies, client, workspace_id):
     """An admin can stop an agent while others keep editing its policies."""
     made = await agents.create(workspace_id, "a", None, by=BY)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST], by=BY)
+    policy = await policies.create(workspace_id, Owner(made.id), PolicyFields(name="p", rules=(LIST,)), by=BY)
     read = agents.get
 
     async def overtaken(*args):
         agent = await read(*args)
         await policies.update(
-            workspace_id, policy.id, priority=(await policies.get(*args[:1], policy.id)).priority + 1, by=BY
+            workspace_id,
+            policy.id,
+            PolicyChanges(priority=(await policies.get(*args[:1], policy.id)).priority + 1),
+            by=BY,
         )
         return agent
 
@@ -263,7 +275,7 @@ async def test_an_agent_can_be_suspended_however_often_its_policies_change(agent
 async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(agents, policies, workspace_id):
     """An admin can delete an agent while others keep editing it."""
     made = await agents.create(workspace_id, "a", None, by=BY)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST], by=BY)
+    policy = await policies.create(workspace_id, Owner(made.id), PolicyFields(name="p", rules=(LIST,)), by=BY)
     load, overtaken = agents.load, 0
 
     async def load_and_be_overtaken(*args):
@@ -287,15 +299,15 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
 async def test_endless_edits_stop_when_the_agent_is_deleted(agents, policies, client, workspace_id):
     """All editors are told that it no longer exists; none is told to retry."""
     made = await agents.create(workspace_id, "a", None, by=BY)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIMIT], by=BY)
+    policy = await policies.create(workspace_id, Owner(made.id), PolicyFields(name="p", rules=(LIMIT,)), by=BY)
 
     async def edit():
         for priority in itertools.cycle(range(1_000)):
-            await policies.update(workspace_id, policy.id, priority=priority, by=BY)
+            await policies.update(workspace_id, policy.id, PolicyChanges(priority=priority), by=BY)
 
     async def come_and_go():
         while True:
-            short = await policies.create(workspace_id, made.id, name="q", rules=[LIMIT], by=BY)
+            short = await policies.create(workspace_id, Owner(made.id), PolicyFields(name="q", rules=(LIMIT,)), by=BY)
             await policies.delete(workspace_id, short.id, by=BY)
 
     async def rename():
@@ -318,12 +330,14 @@ async def test_an_abandoned_deletion_does_not_block_changes_of_the_agent(
 ):
     """Its freeze has expired, or is impossibly far ahead because the clock stepped back."""
     made = await agents.create(workspace_id, "a", None, by=BY)
-    policy = await policies.create(workspace_id, made.id, name="p", rules=[LIST], by=BY)
+    policy = await policies.create(workspace_id, Owner(made.id), PolicyFields(name="p", rules=(LIST,)), by=BY)
     now_ms = await store_time_ms(client)
     await client.call("HSET", Keyspace(workspace_id).agent(made.id), "frozen_until_ms", now_ms + away_ms)
 
-    assert (await policies.update(workspace_id, policy.id, name="q", by=BY)).name == "q"
-    assert (await policies.create(workspace_id, made.id, name="r", rules=[LIST], by=BY)).name == "r"
+    assert (await policies.update(workspace_id, policy.id, PolicyChanges(name="q"), by=BY)).name == "q"
+    assert (
+        await policies.create(workspace_id, Owner(made.id), PolicyFields(name="r", rules=(LIST,)), by=BY)
+    ).name == "r"
     await policies.delete(workspace_id, policy.id, by=BY)
     assert (await agents.update(workspace_id, made.id, name="b", by=BY)).name == "b"
 

@@ -3,11 +3,12 @@
 import asyncio
 
 from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ToolAllowlist
 from app.store.keyspace import Keyspace
 from tests.support.actors import BY
 
-RULES = [ToolAllowlist(tools=["file.read"])]
+RULES = (ToolAllowlist(tools=["file.read"]),)
 ONE = frozenset({1})
 
 
@@ -29,8 +30,11 @@ async def test_of_many_changes_to_an_agents_version_one_is_made(agents, workspac
 async def test_of_many_changes_to_a_policys_version_one_is_made(agents, policies, workspace_id):
     """All have read version 1; all but the first find version 2."""
     agent = await agents.create(workspace_id, "a", None, by=BY)
-    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
-    changes = [policies.update(workspace_id, policy.id, priority=each, if_match=ONE, by=BY) for each in range(20)]
+    policy = await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
+    changes = [
+        policies.update(workspace_id, policy.id, PolicyChanges(priority=each), if_match=ONE, by=BY)
+        for each in range(20)
+    ]
     assert await wins(changes) == 1
     assert (await policies.get(workspace_id, policy.id)).version == 2
 
@@ -38,9 +42,9 @@ async def test_of_many_changes_to_a_policys_version_one_is_made(agents, policies
 async def test_a_change_between_reading_and_deleting_is_seen(agents, policies, workspace_id):
     """A deletion checks the version it was given, even on a second try; a deleted policy stays deleted."""
     agent = await agents.create(workspace_id, "a", None, by=BY)
-    policy = await policies.create(workspace_id, agent.id, name="p", rules=RULES, by=BY)
+    policy = await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
     of_policy = [
-        policies.update(workspace_id, policy.id, priority=7, if_match=ONE, by=BY),
+        policies.update(workspace_id, policy.id, PolicyChanges(priority=7), if_match=ONE, by=BY),
         policies.delete(workspace_id, policy.id, if_match=ONE, by=BY),
     ]
     assert await wins(of_policy, (VersionConflict, PolicyNotFound)) == 1

@@ -15,6 +15,7 @@ from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus, ApprovalTerms
 from app.model.ids import Ids
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.model.times import parse_time_ms
 from app.redis_client.replies import as_record
@@ -90,9 +91,13 @@ class Scene:
         ]
         self.keys = [key.id for key, _ in made]
         self.agent = (await replica.agents.create(self.workspace_id, "one", None, by=BY)).id
-        free = [ToolAllowlist(tools=["refund.*"])]
-        await replica.policies.create(self.workspace_id, self.agent, name="free", rules=free, by=BY)
-        asks = await replica.policies.create(self.workspace_id, self.agent, name="asks", rules=[self.rule()], by=BY)
+        free = (ToolAllowlist(tools=["refund.*"]),)
+        await replica.policies.create(
+            self.workspace_id, Owner(self.agent), PolicyFields(name="free", rules=free), by=BY
+        )
+        asks = await replica.policies.create(
+            self.workspace_id, Owner(self.agent), PolicyFields(name="asks", rules=(self.rule(),)), by=BY
+        )
         self.policy_id = asks.id
         for each in self.replicas if asked else ():
             _, self.approval_id = await each.asked(self.workspace_id, self.agent, self.keys[ASKER], 1)
@@ -210,8 +215,8 @@ async def expire(scene, replica):
 
 async def edit_policy(scene, replica):
     """Change its terms, which makes it a different rule."""
-    rules = [scene.rule(expires_seconds=LASTS_S - 1)]
-    await replica.policies.update(scene.workspace_id, scene.policy_id, rules=rules, by=BY)
+    rules = (scene.rule(expires_seconds=LASTS_S - 1),)
+    await replica.policies.update(scene.workspace_id, scene.policy_id, PolicyChanges(rules=rules), by=BY)
     return "", None
 
 

@@ -22,6 +22,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus, ApprovalTerms
 from app.model.decisions import AuthorizeRequest
 from app.model.ids import Ids
+from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.pdp import compile_agent
 from app.redaction.signer import Signer
@@ -127,8 +128,10 @@ class World:
         for name in ("one", "two"):
             agent = await self.agents.create(self.workspace_id, name, None, by=BY)
             self.model.active[agent.id], self.model.rules[agent.id] = True, []
-            rules = [ToolAllowlist(tools=["refund.*"])]
-            await self.policies.create(self.workspace_id, agent.id, name="free", rules=rules, by=BY)
+            rules = (ToolAllowlist(tools=["refund.*"]),)
+            await self.policies.create(
+                self.workspace_id, Owner(agent.id), PolicyFields(name="free", rules=rules), by=BY
+            )
         for _ in range(5):
             await self.new_key()
         await self.add_policy()
@@ -207,7 +210,9 @@ class World:
         if len(self.stored) >= 6:
             return
         rule = self._rule()
-        made = await self.policies.create(self.workspace_id, agent, name="ask", rules=[rule], by=BY)
+        made = await self.policies.create(
+            self.workspace_id, Owner(agent), PolicyFields(name="ask", rules=(rule,)), by=BY
+        )
         self.stored[made.id] = (agent, rule)
         self._govern(made.id, agent, rule)
 
@@ -224,7 +229,7 @@ class World:
         agent, rule = self.stored[policy_id]
         if self.chance.random() < 0.4:
             is_on = any(each.policy == policy_id for each in self.model.rules[agent])
-            await self.policies.update(self.workspace_id, policy_id, enabled=not is_on, by=BY)
+            await self.policies.update(self.workspace_id, policy_id, PolicyChanges(enabled=not is_on), by=BY)
             if is_on:
                 self.model.rules[agent] = [each for each in self.model.rules[agent] if each.policy != policy_id]
             else:
@@ -232,7 +237,7 @@ class World:
             return
         rule = self._rule()
         is_on = any(each.policy == policy_id for each in self.model.rules[agent])
-        await self.policies.update(self.workspace_id, policy_id, rules=[rule], by=BY)
+        await self.policies.update(self.workspace_id, policy_id, PolicyChanges(rules=(rule,)), by=BY)
         self.stored[policy_id] = (agent, rule)
         if is_on:
             self._govern(policy_id, agent, rule)

@@ -13,13 +13,13 @@ from app.model.api_keys import Caller, Scope
 from app.model.changes import ChangeQuery
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.ids import Ids
-from app.model.policies import Policy, PolicyKind
+from app.model.policies import Owner, Policy, PolicyChanges, PolicyFields, PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayReport, ReplayTask, drafted
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.replay import Replay
-from app.replay.history import History, owner_of
+from app.replay.history import History
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
@@ -56,23 +56,25 @@ class Logged:
         return self
 
     async def create(self, body: dict[str, Any]) -> Policy:
-        owner = {"group": body["group"]} if "group" in body else {"agent_id": body.get("agent_id", self.agent_id)}
+        owner = Owner(group=body["group"]) if "group" in body else Owner(body.get("agent_id", self.agent_id))
         return await self.policies.create(
             self.id,
-            name=body["name"],
-            rules=msgspec.convert(body["rules"], Rules),
-            kind=PolicyKind(body.get("kind", "grant")),
-            priority=body.get("priority", 0),
-            enabled=body.get("enabled", True),
+            owner,
+            PolicyFields(
+                name=body["name"],
+                rules=msgspec.convert(body["rules"], Rules),
+                kind=PolicyKind(body.get("kind", "grant")),
+                priority=body.get("priority", 0),
+                enabled=body.get("enabled", True),
+            ),
             by=BY,
-            **owner,
         )
 
     async def edit(self, place: int, **fields: Any) -> None:
         """Give the policy these fields for every later call."""
         types = {"rules": Rules, "kind": PolicyKind}
         given = {name: msgspec.convert(value, types.get(name, Any)) for name, value in fields.items()}
-        await self.policies.update(self.id, self.ids[place], by=BY, **given)
+        await self.policies.update(self.id, self.ids[place], PolicyChanges(**given), by=BY)
 
     async def resume(self) -> None:
         """Make the agent active, whatever has suspended it."""
@@ -120,7 +122,7 @@ class Logged:
             policies=None if draft is None else msgspec.convert(draft, list[PolicyEntry]),
             **owner,
         )
-        held = [each for each in await self.policies.list_page(self.id) if owner_of(each) == task.owner]
+        held = [each for each in await self.policies.list_page(self.id) if each.owner == task.owner]
         policies = None if draft is None else drafted(task, held)
         replay = Replay(task, await self.history(), policies, REDACTOR.is_secret)
         if gone_ms is not None:

@@ -5,12 +5,10 @@ from typing import Any, ClassVar
 from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency as Handed
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, UnsetType
-from msgspec.structs import asdict
 
 from app.http.agent_references import agent_in_query, agent_reference, require_references
 from app.http.authentication import requires
-from app.http.bodies import Body
+from app.http.bodies import Body, camel_aliases
 from app.http.etag import version_header
 from app.http.json_array import answer_list
 from app.http.litestar_bodies import BodyDTO
@@ -21,71 +19,52 @@ from app.lint import PolicyWarning
 from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
-from app.model.fields import AgentMessage, DisplayName
-from app.model.policies import Policy, PolicyKind, PolicyMode, Priority, require_kind, require_owner, with_changes
-from app.model.policy_keys import MAX_KEY, PolicyKey
-from app.model.rules import Rules
-from app.model.written_policies import require_written
+from app.model.new_policy_checks import require_writable_fields
+from app.model.policies import (
+    Owner,
+    Policy,
+    PolicyChanges,
+    PolicyFields,
+    PolicyKind,
+    is_empty,
+    new_policy,
+    owner_or_none,
+    require_kind,
+    require_owner,
+    with_changes,
+)
+from app.model.policy_keys import MAX_KEY
 from app.replica import Services
 from app.store.optimistic import Versions
 from app.views.policies import PolicyView, WrittenPolicyView
 
 
-class CreatePolicy(Body, frozen=True):
+class CreatePolicy(Body, PolicyFields, frozen=True, kw_only=True):
     """A new policy of an agent, of a group or, if neither is given, a guardrail of the whole workspace.
 
     agent_id: The agent that owns it, by its id or its alias.
     group: The group of agents that owns it.
-    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
-    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are evaluated first; policies of equal priority decide together.
-    enabled: A policy that is not enabled is skipped.
-    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
     """
 
-    aliases: ClassVar[dict[str, str]] = {"agentId": "agent_id", "agentMessage": "agent_message"}
+    aliases: ClassVar[dict[str, str]] = camel_aliases("agent_id", *PolicyFields.__struct_fields__)
 
-    name: DisplayName
-    rules: Rules
     agent_id: AgentRef | None = None
     group: GroupName | None = None
-    kind: PolicyKind = PolicyKind.GRANT
-    priority: Priority = 0
-    enabled: bool = True
-    mode: PolicyMode = PolicyMode.ENFORCE
-    key: PolicyKey | None = None
-    agent_message: AgentMessage | None = None
 
     def __post_init__(self) -> None:
-        require_written(self, "agent_message")
+        require_writable_fields(self)
         require_references(self.agent_id, self.group)
-        require_owner(self.kind, self.agent_id, self.group)
+        require_owner(self.kind, Owner(self.agent_id, self.group))
         require_kind(self.kind, self.mode, self.rules)
 
 
-class UpdatePolicy(Body, frozen=True):
-    """What to change; fields that are left out stay. `rules` replaces the whole list.
+class UpdatePolicy(Body, PolicyChanges, frozen=True):
+    """What to change; fields that are left out stay. `rules` replaces the whole list."""
 
-    kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
-    rules: The rules, in order. Any that denies denies; else any that escalates escalates.
-    priority: Higher values are evaluated first; policies of equal priority decide together.
-    enabled: A policy that is not enabled is skipped.
-    mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
-    """
-
-    aliases: ClassVar[dict[str, str]] = {"agentMessage": "agent_message"}
-
-    name: DisplayName | UnsetType = UNSET
-    rules: Rules | UnsetType = UNSET
-    kind: PolicyKind | UnsetType = UNSET
-    priority: Priority | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-    mode: PolicyMode | UnsetType = UNSET
-    key: PolicyKey | None | UnsetType = UNSET
-    agent_message: AgentMessage | None | UnsetType = UNSET
+    aliases: ClassVar[dict[str, str]] = camel_aliases(*PolicyFields.__struct_fields__)
 
     def __post_init__(self) -> None:
-        require_written(self, "agent_message")
+        require_writable_fields(self)
 
 
 @post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
@@ -100,35 +79,9 @@ async def create_policy(
     strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
-    draft = Policy(
-        id="",
-        agent_id=agent_id,
-        group=data.group,
-        kind=data.kind,
-        name=data.name,
-        rules=tuple(data.rules),
-        priority=data.priority,
-        enabled=data.enabled,
-        mode=data.mode,
-        created_ms=0,
-        updated_ms=0,
-        version=0,
-    )
-    warnings = await accepted_warnings(services, caller, draft, strict=strict)
-    policy = await services.policies.create(
-        caller.workspace_id,
-        agent_id,
-        group=data.group,
-        kind=data.kind,
-        name=data.name,
-        rules=data.rules,
-        priority=data.priority,
-        enabled=data.enabled,
-        mode=data.mode,
-        key=data.key,
-        agent_message=data.agent_message,
-        by=by,
-    )
+    owner = Owner(agent_id, data.group)
+    warnings = await accepted_warnings(services, caller, new_policy(owner, data), strict=strict)
+    policy = await services.policies.create(caller.workspace_id, owner, data, by=by)
     return answer_written(policy, warnings)
 
 
@@ -141,15 +94,9 @@ async def list_policies(
     group, named = query.text("group"), query.choice("kind", tuple(PolicyKind))
     agent_id = await agent_in_query(services, caller, query)
     kind = None if named is None else PolicyKind(named)
-    policies = services.policies.each(
-        caller.workspace_id,
-        agent_id,
-        query.limit(),
-        query.offset(),
-        group=group,
-        kind=kind,
-        key=query.text("key", most=MAX_KEY),
-    )
+    owner, limit, offset = owner_or_none(agent_id, group), query.limit(), query.offset()
+    key = query.text("key", most=MAX_KEY)
+    policies = services.policies.each(caller.workspace_id, owner, limit, offset, kind=kind, key=key)
     return await answer_list(policies, PolicyView.of)
 
 
@@ -176,11 +123,10 @@ async def update_policy(
     known = await policy_in_path(services, caller, request, policy_id, STRICT)
     strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
     held = await services.policies.get(caller.workspace_id, known)
-    draft = with_changes(held, asdict(data))
     warnings = []
-    if data != UpdatePolicy():
-        warnings = await accepted_warnings(services, caller, draft, strict=strict)
-    policy = await services.policies.update(caller.workspace_id, known, **asdict(data), if_match=if_match, by=by)
+    if not is_empty(data):
+        warnings = await accepted_warnings(services, caller, with_changes(held, data), strict=strict)
+    policy = await services.policies.update(caller.workspace_id, known, data, if_match=if_match, by=by)
     return answer_written(policy, warnings)
 
 

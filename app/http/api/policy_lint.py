@@ -17,6 +17,7 @@ from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
+from app.model.policies import Owner
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
 from app.model.text import FieldError
 from app.replica import Services
@@ -71,17 +72,18 @@ async def lint_policies(
     strict = is_strict(Query(request, known=(STRICT,)))
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    owner = Owner(agent_id, data.group)
     with refusing_fields():
-        require_entries(data.policies, agent_id, data.group)
-    held = await services.policy_sets.get(caller.workspace_id, agent_id, data.group)
+        require_entries(data.policies, owner)
+    held = await services.policy_sets.get(caller.workspace_id, owner)
     try:
-        changes = settle(held.policies, data.policies, agent_id, data.group, prune=False)
+        changes = settle(held.policies, data.policies, owner, prune=False)
     except UnknownPolicy as error:
         raise PolicyNotFound(f"{error.field} {error.message}") from None
     except KeyTaken as error:
         raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
     written = [change.policy for change in changes[: len(data.policies)]]
-    warnings = with_set_paths(await warnings_about(services, caller.workspace_id, written, agent_id, data.group))
+    warnings = with_set_paths(await warnings_about(services, caller.workspace_id, written, owner))
     if strict:
         require_none(warnings)
     return PolicyWarnings(warnings)

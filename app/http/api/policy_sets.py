@@ -21,6 +21,7 @@ from app.http.queries import Query
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
+from app.model.policies import WORKSPACE, Owner
 from app.model.policy_sets import Entries, require_entries, settle
 from app.model.text import FieldError, require_visible
 from app.replica import Services
@@ -54,18 +55,15 @@ class PutPolicies(Body, frozen=True):
         if self.agent_id is not None and agent_reference(self.agent_id) is None:
             raise FieldError("agent_id", REFERENCE_RULES)
 
-    def require_owner(self, named_agent: str | None, agent_id: str | None, group: str | None) -> None:
-        """Raise Invalid unless the body's owner is this agent, this group or the workspace.
-
-        named_agent: the id of the agent that the body names.
-        """
-        for field, named, owner in (("agent_id", named_agent, agent_id), ("group", self.group, group)):
-            if named not in (None, owner):
+    def require_owner(self, named_agent: str | None, owner: Owner) -> None:
+        """Raise Invalid unless the body's owner is this one. named_agent: the id of the agent that the body names."""
+        for field, named in (("agent_id", named_agent), ("group", self.group)):
+            if named not in (None, getattr(owner, field)):
                 raise Invalid.at(
                     f"$.{field}", "is not the owner of these policies; leave it out, or use the path of that owner"
                 )
         with refusing_fields():
-            require_entries(self.policies, agent_id, group)
+            require_entries(self.policies, owner)
 
 
 @get("/v1/agents/{agent_id:str}/policies", guards=[_READ])
@@ -73,7 +71,7 @@ async def get_agent_policies(
     agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicySetView]:
     """The agent's own policies, read at one moment."""
-    return await _shown(services, caller, agent_id=await agent_in_path(services, caller, agent_id))
+    return await _shown(services, caller, Owner(await agent_in_path(services, caller, agent_id)))
 
 
 @put("/v1/agents/{agent_id:str}/policies", guards=[_WRITE], dto=BodyDTO)
@@ -93,7 +91,7 @@ async def get_group_policies(
     group: FromPath[str], caller: Handed[Caller], services: Handed[Services]
 ) -> Response[PolicySetView]:
     """The group's policies, read at one moment."""
-    return await _shown(services, caller, group=_group(group))
+    return await _shown(services, caller, Owner(group=_group(group)))
 
 
 @put("/v1/groups/{group:str}/policies", guards=[_WRITE], dto=BodyDTO)
@@ -125,11 +123,9 @@ async def put_workspace_policies(
     return await _applied(services, caller, request, data)
 
 
-async def _shown(
-    services: Services, caller: Caller, agent_id: str | None = None, group: str | None = None
-) -> Response[PolicySetView]:
-    held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
-    return Response(PolicySetView.of(held, agent_id, group), headers=version_header(held.version))
+async def _shown(services: Services, caller: Caller, owner: Owner = WORKSPACE) -> Response[PolicySetView]:
+    held = await services.policy_sets.get(caller.workspace_id, owner)
+    return Response(PolicySetView.of(held, owner), headers=version_header(held.version))
 
 
 async def _applied(
@@ -142,40 +138,39 @@ async def _applied(
 ) -> Response[AppliedSetView]:
     query = Query(request, known=("prune", STRICT))
     prune, strict = query.choice("prune", ("true", "false")) == "true", is_strict(query)
-    agent_id = None if agent is None else await agent_in_path(services, caller, agent)
+    owner = Owner(None if agent is None else await agent_in_path(services, caller, agent), group)
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
-    data.require_owner(named, agent_id, group)
-    warnings = await _warnings(services, caller, data, agent_id, group, prune=prune)
+    data.require_owner(named, owner)
+    warnings = await _warnings(services, caller, data, owner, prune=prune)
     if strict:
         require_none(warnings)
     done = await services.policy_sets.put(
         caller.workspace_id,
+        owner,
         data.policies,
-        agent_id,
-        group,
         prune=prune,
         if_match=_wanted_versions(request, data.version),
         by=provide_changed_by(request),
     )
     if any(change.kind == "deleted" for change in done.changes):
         await services.approval_reaper.end_soon(caller.workspace_id)
-    return Response(AppliedSetView.of(done, agent_id, group, warnings), headers=version_header(done.applied.version))
+    return Response(AppliedSetView.applied(done, owner, warnings), headers=version_header(done.applied.version))
 
 
 async def _warnings(
-    services: Services, caller: Caller, data: PutPolicies, agent_id: str | None, group: str | None, *, prune: bool
+    services: Services, caller: Caller, data: PutPolicies, owner: Owner, *, prune: bool
 ) -> list[PolicyWarning]:
     """The warnings about the entries and the policies that stay; none for a set that the script will refuse."""
-    held = await services.policy_sets.get(caller.workspace_id, agent_id, group)
+    held = await services.policy_sets.get(caller.workspace_id, owner)
     try:
-        settled = partial(settle, held.policies, data.policies, agent_id, group, prune=prune)
+        settled = partial(settle, held.policies, data.policies, owner, prune=prune)
         changes = await services.pool.run(caller.workspace_id, settled)
     except FieldError:
         return []
     gone = [change.policy for change in changes if change.kind == "deleted"]
     written = [change.policy for change in changes[: len(data.policies)]]
-    found = await warnings_about(services, caller.workspace_id, written, agent_id, group, gone)
+    found = await warnings_about(services, caller.workspace_id, written, owner, gone)
     return with_set_paths(found)
 
 
