@@ -6,7 +6,7 @@ from litestar import Litestar
 
 from app.fairness.request_rates import SharedLimits
 from app.http.application import build_application
-from app.http.openapi.page import prepare_pages
+from app.http.routes import prepare_pages
 from app.lanes.lane import Lane
 from app.metrics import Metrics
 from app.replica import open_services

@@ -10,7 +10,7 @@ import httptools
 import msgspec
 
 from app.http.api.authorize import read_call
-from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
+from app.http.headers import AUTHORIZATION, raw_key_of, single_headers
 from app.http.tool_calls import Reading
 from app.model.api_keys import digest_of
 from app.model.decisions import Decision

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from app.model.audit import ANY_SHADOW, AuditQuery
+from app.model.audit import ANY_SHADOW, AuditFilters
 from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.times import rfc3339
 
@@ -37,7 +37,7 @@ def _is_of(shadow: ShadowOutcome | None, wanted: str) -> bool:
 class EntryFilter:
     """Matches entries. Cheap if few match: a line is decoded only if it contains the bytes that any match contains."""
 
-    def __init__(self, query: AuditQuery) -> None:
+    def __init__(self, query: AuditFilters) -> None:
         # Fixed width, UTC: these strings sort as the times do.
         self._from = None if query.from_ms is None else rfc3339(query.from_ms)
         self._to = None if query.to_ms is None else rfc3339(query.to_ms)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from app.audit.head import read_head
 from app.audit.scan import EntryChunk, Scan
-from app.model.audit import AuditQuery, Floor
+from app.model.audit import AuditFilters, Floor
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 from app.store.shared_polling import Polled, SharedPolling
@@ -25,7 +25,7 @@ async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, F
 async def follow(
     client: Client,
     workspace_id: str,
-    query: AuditQuery,
+    query: AuditFilters,
     after: int | None,
     stopping: asyncio.Event,
     newest: Polled[int] | None = None,
@@ -58,4 +58,4 @@ async def follow(
 
 def watch_newest(client: Client, stopping: asyncio.Event) -> SharedPolling[int]:
     """Polls the newest sequence of every followed workspace, by workspace id: once for all followers."""
-    return SharedPolling(lambda workspace_id: Scan(client, workspace_id, AuditQuery()).newest(), POLL_S, stopping)
+    return SharedPolling(lambda workspace_id: Scan(client, workspace_id, AuditFilters()).newest(), POLL_S, stopping)

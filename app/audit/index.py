@@ -18,7 +18,7 @@ from app.audit.head import Head, Span, head_of
 from app.audit.index_rows import Row, missing_from_index, rows_of
 from app.errors import AuditLogDamaged
 from app.fairness.loop_turns import take_turn
-from app.model.audit import AuditQuery
+from app.model.audit import AuditFilters
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.redis_client.client import Client
@@ -71,7 +71,7 @@ def values_of(agent_id: str, tool_name: str, action: str, result: str | None) ->
 class Lookup:
     """How the index answers a query: which sorted sets to read, and what follows from them."""
 
-    def __init__(self, keyspace: Keyspace, query: AuditQuery) -> None:
+    def __init__(self, keyspace: Keyspace, query: AuditFilters) -> None:
         self._keyspace = keyspace
         self._dimensions: list[tuple[str, list[str]]] = []
         self._counts = not query.scans

@@ -19,7 +19,7 @@ from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
 from app.fairness.loop_turns import WorkspaceSlots, take_turn
-from app.model.audit import AuditPage, AuditQuery, Backlog, Floor, Format
+from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.exports import End, Writer
 from app.model.times import rfc3339
@@ -35,7 +35,7 @@ _PIECE_BYTES = 32 * 1024
 
 
 async def export(
-    client: Client, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None
+    client: Client, workspace_id: str, query: AuditFilters, kind: Format, progress: Progress | None = None
 ) -> AsyncIterator[bytes]:
     """Yield the matching entries that the log has now, oldest first; the last chunk marks the export as complete.
 
@@ -126,7 +126,7 @@ class AuditLog:
         return page, floor
 
     def export(
-        self, workspace_id: str, query: AuditQuery, kind: Format, progress: Progress | None = None
+        self, workspace_id: str, query: AuditFilters, kind: Format, progress: Progress | None = None
     ) -> AsyncIterator[bytes]:
         """Export entries as `export.export` documents."""
         return export(self._client, workspace_id, query, kind, progress)
@@ -140,18 +140,18 @@ class AuditLog:
         """
         with foreign_is_damage():
             after, until = await sequences_between(self._client, Keyspace(workspace_id), from_ms, to_ms)
-        async for chunk in Scan(self._client, workspace_id, AuditQuery(agent_id=agent_id)).chunks(after, until):
+        async for chunk in Scan(self._client, workspace_id, AuditFilters(agent_id=agent_id)).chunks(after, until):
             yield chunk
             if progress is not None:
                 progress(chunk.up_to - after, until - after)
 
     def between(self, workspace_id: str, after: int, until: int) -> AsyncIterator[EntryChunk]:
         """Yield the entries with after < sequence <= until, oldest first. Raises as `Scan.chunks` does."""
-        return Scan(self._client, workspace_id, AuditQuery()).chunks(after, until)
+        return Scan(self._client, workspace_id, AuditFilters()).chunks(after, until)
 
     async def newest(self, workspace_id: str) -> int:
         """The sequence of the newest entry; 0 if there is none."""
-        return await Scan(self._client, workspace_id, AuditQuery()).newest()
+        return await Scan(self._client, workspace_id, AuditFilters()).newest()
 
     async def now_ms(self) -> int:
         """The time that an entry written now would get, ms."""
@@ -165,7 +165,7 @@ class AuditLog:
     def follow(
         self,
         workspace_id: str,
-        query: AuditQuery,
+        query: AuditFilters,
         after: int | None,
         stopping: asyncio.Event,
         newest: Polled[int] | None = None,

@@ -9,7 +9,7 @@ from app.audit.sealed_walk import SealedFrames, SealedWalk
 from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.fairness.loop_turns import take_turn
-from app.model.audit import AuditQuery
+from app.model.audit import AuditFilters
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 
@@ -30,7 +30,7 @@ class EntryChunk(NamedTuple):
 class Scan:
     """Reads every matching entry of a workspace once, in order, from one sequence to another."""
 
-    def __init__(self, client: Client, workspace_id: str, query: AuditQuery) -> None:
+    def __init__(self, client: Client, workspace_id: str, query: AuditFilters) -> None:
         self._client = client
         self._keyspace = Keyspace(workspace_id)
         self._query = query

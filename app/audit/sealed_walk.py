@@ -8,7 +8,7 @@ from app.audit.index import IndexedSegment, Lookup, miscounted
 from app.audit.segments import Stored, checked_bodies, damaged, missing, part_of
 from app.errors import AuditLogDamaged
 from app.fairness.loop_turns import take_turn
-from app.model.audit import AuditQuery
+from app.model.audit import AuditFilters
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
 from app.store.keyspace import Keyspace
@@ -30,7 +30,7 @@ class SealedWalk:
         self,
         client: Client,
         keyspace: Keyspace,
-        query: AuditQuery,
+        query: AuditFilters,
         head: Head,
         spans: Mapping[int, Span],
         *,
@@ -203,7 +203,7 @@ async def sequences_between(client: Client, keyspace: Keyspace, from_ms: int, to
     late = [part for part in parts if spans[part].last_ms >= from_ms]
     after = head.sequence
     if late:
-        (segments,) = await Lookup(keyspace, AuditQuery()).read(client, head, spans, late[:1])
+        (segments,) = await Lookup(keyspace, AuditFilters()).read(client, head, spans, late[:1])
         firsts = [segment.row.first_sequence for segment in segments if segment.row.last_ms >= from_ms]
         after = min(firsts, default=spans[late[0]].first_sequence) - 1
     early = max((part for part in parts if spans[part].first_ms <= to_ms), default=None)

@@ -8,7 +8,7 @@ TRIPPED = "tripped"
 """The last element of the script's reply if the denial has suspended the agent."""
 
 _ACTIVE, _SUSPENDED = '{"status":"active","version":%.0f}', '{"status":"suspended","version":%.0f}'
-"""The agent before and after, in the form of `changes.snapshots`, with a placeholder for the version."""
+"""The agent before and after, in the form of `snapshots.snapshots`, with a placeholder for the version."""
 
 
 def add_breakers(words: CommitArguments, keyspace: Keyspace, agent_id: str, plan: Plan) -> None:

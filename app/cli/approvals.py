@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 import click
 
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, Uuid
+from app.cli.options import JSON, Option, Uuid, filters
 from app.cli.output import WholeNumber, print_record, print_table
 from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
-from app.model.approvals import ApprovalStatus
+from app.model.approvals import ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
 
 NOTE = click.option("--note", default="", help="A note for the log and for whoever asked.")
@@ -26,13 +26,11 @@ def approvals() -> None:
 
 @approvals.command("list")
 @URL
-@click.option("--status", type=click.Choice([each.value for each in ApprovalStatus]), help="Only those in this state.")
-@click.option("--agent", help="Only those of the agent with this id or alias.")
+@filters(ApprovalFilters, agent_id=Option("--agent", help="Only those of the agent with this id or alias."))
 @JSON
-def list_approvals(url: str, status: str | None, agent: str | None, as_json: bool) -> None:
+def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
     """List approvals, newest first."""
-    query = urlencode([(name, value) for name, value in (("status", status), ("agent_id", agent)) if value])
-    found = Remote.from_env(url).call("GET", f"/v1/approvals?{query}".rstrip("?"))
+    found = Remote.from_env(url).call("GET", f"/v1/approvals?{urlencode(query)}".rstrip("?"))
     if as_json:
         print_json(found)
         return

@@ -11,18 +11,35 @@ from app.cli.atomic_output import atomic_output
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, WORKSPACE, filters
+from app.cli.options import JSON, WORKSPACE, Option, Shadow, Time, Uuid, filters
 from app.cli.output import WholeNumber, counted
 from app.cli.session import print_json, progress_bar, with_services
 from app.cli.verify import verify_log
 from app.errors import AgentNotFound
-from app.model.audit import AuditEntry, AuditPage, AuditQuery, Backlog, Format, decode_entry
+from app.model.audit import AuditEntry, AuditFilters, AuditPage, AuditQuery, Backlog, Format, decode_entry
 
 if TYPE_CHECKING:
     from app.replica import Services
 
 
 _HIGHEST = 10**15 - 1
+FILTERS = filters(
+    AuditFilters,
+    AuditQuery,
+    agent_id=Option(
+        "--agent", click.STRING, "Only entries of this agent: its id, its alias, or a name that only one has."
+    ),
+    tool_name=Option("--tool"),
+    result=Option(help="Only this result."),
+    id=Option(kind=Uuid("remit audit query --json")),
+    key_id=Option("--key", Uuid("remit keys list")),
+    policy_id=Option("--policy", Uuid("remit policies list")),
+    shadow=Option(
+        kind=Shadow("remit policies list"), help="Only where this shadow policy, or any, would have decided otherwise."
+    ),
+    from_ms=Option(kind=Time(), help="Only entries at or after this time: ISO 8601, a date, yesterday, -24h."),
+    to_ms=Option(kind=Time(end=True), help="Only entries at or before this time; a date means its end."),
+)
 
 
 @click.group(cls=CommandGroup)
@@ -32,7 +49,7 @@ def audit() -> None:
 
 @audit.command("query")
 @WORKSPACE
-@filters
+@FILTERS
 @click.option("--limit", type=WholeNumber(1, 1000), default=100, show_default=True, help="The most entries to print.")
 @click.option("--offset", type=WholeNumber(0, _HIGHEST), default=0, help="How many to skip first.")
 @click.option(
@@ -100,7 +117,7 @@ async def _name_agents(
 
 @audit.command("tail")
 @WORKSPACE
-@filters
+@FILTERS
 @click.option(
     "--lines",
     "-n",
@@ -164,7 +181,7 @@ def show_status(workspace: str, as_json: bool) -> None:
 
 @audit.command("export")
 @WORKSPACE
-@filters
+@FILTERS
 @click.option(
     "--format",
     "kind",

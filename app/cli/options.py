@@ -4,19 +4,22 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from enum import Enum
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
-from app.cli.output import shortened
+from app.cli.output import WholeNumber, shortened
 from app.model.actors import COMMAND_LINE, MAX_REASON, ChangedBy
 from app.model.agents import require_alias
-from app.model.audit import ANY_SHADOW, AuditQuery
-from app.model.decisions import Result
+from app.model.audit import ANY_SHADOW
 from app.model.ids import canonical_uuid
+from app.model.query_fields import QueryFields, Spelled
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_moment_ms
+from app.struct_schemas.queries import Parameter, parameters_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -160,53 +163,73 @@ class Shadow(Uuid):
         return ANY_SHADOW if value == ANY_SHADOW else super().convert(value, param, ctx)
 
 
-def filters(command: F) -> F:
-    """The options that filter audit entries; the command receives them as one AuditQuery, `query`."""
+class _Spelled(click.ParamType[Any]):
+    """A value as a query of the API spells it."""
 
-    @wraps(command)
-    def with_query(
-        agent: str | None, action: str | None, tool: str | None, result: str | None, entry_id: str | None,
-        key: str | None, policy: str | None, rule_type: str | None, shadow: str | None,
-        from_: int | None, to: int | None, **others: Any,
-    ) -> Any:  # fmt: skip
-        query = AuditQuery(
-            agent_id=agent,
-            action=action,
-            tool_name=tool,
-            result=None if result is None else Result(result),
-            id=entry_id,
-            key_id=key,
-            policy_id=policy,
-            rule_type=rule_type,
-            shadow=shadow,
-            from_ms=from_,
-            to_ms=to,
-        )
-        return command(query=query, **others)
+    def __init__(self, spelled: Spelled) -> None:
+        self.name = spelled.schema.get("format", "text")
+        self._read = spelled.read
 
-    options = (
-        click.option("--agent", help="Only entries of this agent: its id, its alias, or a name that only one has."),
-        click.option("--action", help="Only entries with this action."),
-        click.option("--tool", help="Only entries for this tool."),
-        click.option("--result", type=click.Choice([each.value for each in Result]), help="Only this result."),
-        click.option("--id", "entry_id", type=Uuid("remit audit query --json"), help="Only the entry with this id."),
-        click.option("--key", type=Uuid("remit keys list"), help="Only entries of calls made with this API key."),
-        click.option("--policy", type=Uuid("remit policies list"), help="Only entries that this policy decided."),
-        click.option("--rule-type", help="Only entries that a rule of this type decided."),
-        click.option(
-            "--shadow",
-            type=Shadow("remit policies list"),
-            help="Only where this shadow policy, or any, would have decided otherwise.",
-        ),
-        click.option(
-            "--from",
-            "from_",
-            type=Time(),
-            help="Only entries at or after this time: ISO 8601, a date, yesterday, -24h.",
-        ),
-        click.option("--to", type=Time(end=True), help="Only entries at or before this time; a date means its end."),
-    )
-    decorated: Any = with_query
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self._read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Option(Struct, frozen=True):
+    """How an option differs from the field of the query that it is made of."""
+
+    flag: str | None = None
+    kind: click.ParamType[Any] | None = None
+    help: str | None = None
+
+
+def filters(
+    fields: type[QueryFields], builds: type[QueryFields] | None = None, **differing: Option
+) -> Callable[[F], F]:
+    """An option for each field of a query: with its name, its type and its description, unless `differing` has others.
+
+    The command receives them as one argument, `query`: a struct of the type `builds`, or without it a dict for the
+    query of a request. A field that is added to the struct is thereby an option.
+    """
+    parameters = parameters_of(fields)
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def with_query(**values: Any) -> Any:
+            typed = [(field, values.pop(field.attribute)) for field in parameters]
+            if builds is None:
+                query: Any = {field.name: _text(value) for field, value in typed if value not in (None, False)}
+            else:
+                query = builds(**{field.attribute: _value(field, value) for field, value in typed})
+            return command(query=query, **values)
+
+        decorated: Any = with_query
+        for field in reversed(parameters):
+            decorated = _option(field, differing.get(field.attribute, Option()), as_text=builds is None)(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def _option(field: Parameter, differing: Option, *, as_text: bool) -> Callable[[F], F]:
+    kind, flag = differing.kind, differing.flag or f"--{field.name.replace('_', '-')}"
+    if kind is None and field.spelled is not None:
+        kind = click.STRING if as_text else _Spelled(field.spelled)
+    elif kind is None and field.kind is int:
+        kind = WholeNumber(field.schema["minimum"], field.schema["maximum"])
+    elif kind is None and issubclass(field.kind, Enum):
+        kind = click.Choice(field.schema["enum"])
+    text = differing.help or field.description
+    return click.option(flag, field.attribute, type=kind, is_flag=field.kind is bool, help=text)
+
+
+def _text(value: Any) -> str:
+    return "true" if value is True else str(value)
+
+
+def _value(field: Parameter, value: Any) -> Any:
+    if value is None:
+        return field.default
+    return field.kind(value) if issubclass(field.kind, Enum) else value

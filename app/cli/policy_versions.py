@@ -11,8 +11,8 @@ from app.cli.session import print_json, with_services
 from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
-    from app.model.changes import PolicyVersion
     from app.model.policies import Policy
+    from app.model.snapshots import PolicyVersion
     from app.replica import Services
 
 

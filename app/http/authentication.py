@@ -9,60 +9,30 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from app.authorize.authorizer import BOUND_ELSEWHERE
-from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
+from app.errors import AppError, InsufficientScope, LockedOut, Unauthorized
 from app.http.answers import Header
-from app.http.queries import Query
-from app.http.request_ids import REQUEST_ID_HEADER
-from app.model.api_keys import ASKING, Caller, Scope, is_raw_key
+from app.http.headers import AUTHORIZATION, change_reason, raw_key_of, single_headers
+from app.http.queries import decode_query
+from app.model.actors import ChangedBy
+from app.model.api_keys import ASKING, Caller, Scope
 from app.model.ids import canonical_uuid
+from app.model.query_fields import QueryFields
 from app.replica import Services
 
-AUTHORIZATION = b"authorization"
 _ONLY = frozenset({AUTHORIZATION})
-_SCHEME = b"bearer "
 _FORWARDED = b"x-forwarded-for"
 Guard = Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Awaitable[None]]
 
 
-def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
-    """The headers with these names. Raises Unauthorized or Invalid if one is given twice.
-
-    Otherwise one program might use the first and another the last. Of repeated request ids, the first is used.
-    """
-    found: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in names:
-            if name not in found:
-                found[name] = value
-            elif name == AUTHORIZATION:
-                raise Unauthorized("There is more than one Authorization header")
-            elif name != REQUEST_ID_HEADER:
-                raise Invalid.at(name.decode(), "is given more than once")
-    return found
-
-
-def raw_key_of(given: bytes | None) -> str:
-    """The API key in the Authorization header. Raises Unauthorized; never shows what was sent."""
-    if given is None:
-        raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
-    if given[:7].lower() != _SCHEME:
-        raise Unauthorized("The Authorization header does not read Bearer, a space and an API key")
-    raw_key = given[7:].decode("latin-1")
-    if not is_raw_key(raw_key):
-        raise Unauthorized("The API key does not have the form svc_ and 32 lower-case hex digits")
-    return raw_key
-
-
-def requires(*scopes: Scope) -> Guard:
-    """A guard that admits a request if its key is valid now and has one of the scopes, or admin.
+def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
+    """A guard that admits a request if its key is valid now and has one of the scopes, or admin, and decodes its query.
 
     It runs before the body is read: an unauthenticated client must not be able to make the service parse 256 KiB of
-    JSON. A handler that does not take the request cannot read its query, so any parameter is refused there: `DELETE
-    …?dry_run=true` must not delete.
+    JSON. A parameter that is not in the struct of the query is refused: `DELETE …?dry_run=true` must not delete.
     """
     wanted = " or ".join(scopes)
 
-    async def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    async def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         services = connection.app.state.services
         try:
             raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
@@ -73,8 +43,7 @@ def requires(*scopes: Scope) -> Guard:
         if not caller.has_any(scopes):
             raise InsufficientScope(f"This endpoint requires the scope {wanted}; the key has {listed_scopes(caller)}")
         connection.scope["state"]["caller"] = caller
-        if connection.scope["query_string"] and "request" not in handler.parsed_fn_signature.parameters:
-            Query(connection, known=())
+        connection.scope["state"]["params"] = decode_query(connection.scope["query_string"], query)
 
     guard.scopes = scopes  # type: ignore[attr-defined]
     return guard
@@ -140,6 +109,17 @@ def provide_caller(request: Request[Any, Any, Any]) -> Caller:
     """The caller that the guard has admitted."""
     caller: Caller = request.scope["state"]["caller"]
     return caller
+
+
+def provide_changed_by(request: Request[Any, Any, Any]) -> ChangedBy:
+    """The caller, and the reason that they give for a change. Raises Invalid."""
+    return ChangedBy(provide_caller(request).actor, change_reason(request))
+
+
+def provide_params(request: Request[Any, Any, Any]) -> QueryFields:
+    """The query that the guard has decoded."""
+    params: QueryFields = request.scope["state"]["params"]
+    return params
 
 
 def listed_scopes(caller: Caller) -> str:

@@ -4,11 +4,11 @@ from litestar import asgi
 from litestar.handlers import ASGIRouteHandler
 from litestar.types import Receive, Scope, Send
 
-from app.http.answers import Answer, send_answer
+from app.http.answers import Answer, not_allowed, send_answer
 from app.http.api.authorize import AUTHORIZE
 from app.http.api.claude_code_hook import CLAUDE_CODE
+from app.http.endpoint import OPT
 from app.http.hot_path import Door
-from app.http.methods import not_allowed
 from app.http.problems import error_answer
 
 DOORS = {
@@ -29,7 +29,7 @@ _ALLOW = "OPTIONS, POST"
 def route_of(door: Door) -> ASGIRouteHandler:
     """The route of a door, for methods other than POST: the application answers those before routing."""
 
-    @asgi(door.path, copy_scope=False)
+    @asgi(door.path, copy_scope=False, opt={OPT: door.endpoint})
     async def other_method(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - Litestar wants it
         if scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
             return await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))

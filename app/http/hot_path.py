@@ -23,9 +23,9 @@ from app.fairness.shares import LARGE_BYTES
 from app.http.answers import JSON, Answer, Header
 from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
 from app.http.bodies import ANY_LENGTH, read_body
-from app.http.call_headers import CallHead, CallHeaders, call_headers_of
+from app.http.endpoint import Endpoint
+from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of
 from app.http.problems import unexpected
-from app.http.request_ids import request_id_header, request_id_of
 from app.http.throttle import check_rate, has_bounds
 from app.http.tool_calls import Reading
 from app.lanes.lane import monotonic_us
@@ -43,18 +43,24 @@ _AT_ONCE_BYTES = 256
 
 
 class Door(Struct, frozen=True):
-    """A way in to the hot path: each POST to `path` asks for one decision. `app.http.doors` has the table.
+    """A way in to the hot path: each POST to its path asks for one decision. `app.http.doors` has the table.
 
     Whatever bounds a caller holds at every door: `respond` checks keys, lockouts, rates and sizes, not the door.
 
-    read: the call in a body. Raises Invalid or PayloadTooLarge. answer: the body of a decision, as JSON.
-    refuse: the answer if there is no decision; `respond` adds the request's id and the key's rate.
+    endpoint: its path and its part of the OpenAPI document. read: the call in a body; raises Invalid or
+    PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds
+    the request's id and the key's rate.
     """
 
-    path: str
+    endpoint: Endpoint
     read: Callable[[bytes, Reading], AuthorizeRequest]
     answer: Callable[[Decision], bytes]
     refuse: Callable[[AppError], Answer]
+
+    @property
+    def path(self) -> str:
+        """The path of its endpoint."""
+        return self.endpoint.path
 
 
 class Call(Protocol):

@@ -5,16 +5,34 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from app.errors import Detail, Invalid
-from app.http.queries import Query
+from app.http.references import PolicyOwner
 from app.lint import PolicyWarning
 from app.model.api_keys import Caller
 from app.model.policies import Policy
+from app.model.query_fields import QueryFields
 from app.replica import Services
 from app.workspace_lint import warnings_about
 
-STRICT = "strict"
 _SHOWN = 20
 """The most details in one error."""
+
+
+class WriteQuery(QueryFields, frozen=True):
+    """How policies are written.
+
+    strict: A warning is an error (400), and nothing is written.
+    """
+
+    strict: bool = False
+
+
+class OwnedWrite(PolicyOwner, frozen=True):
+    """The same for a policy that a path names.
+
+    strict: A warning is an error (400), and nothing is written.
+    """
+
+    strict: bool = False
 
 
 async def accepted_warnings(services: Services, caller: Caller, draft: Policy, *, strict: bool) -> list[PolicyWarning]:
@@ -23,11 +41,6 @@ async def accepted_warnings(services: Services, caller: Caller, draft: Policy, *
     if strict:
         require_none(warnings)
     return warnings
-
-
-def is_strict(query: Query) -> bool:
-    """Whether warnings are errors. Raises Invalid."""
-    return query.choice(STRICT, ("true", "false")) == "true"
 
 
 def require_none(warnings: Sequence[PolicyWarning]) -> None:

@@ -10,8 +10,7 @@ from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 
 from app.errors import AppError, Detail, Invalid, NotFound
-from app.http.answers import JSON, Answer, Header
-from app.http.methods import not_allowed
+from app.http.answers import JSON, Answer, Header, not_allowed
 from app.model.api_keys import without_raw_keys
 
 log = logging.getLogger(__name__)

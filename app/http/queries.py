@@ -1,104 +1,91 @@
-"""Reads query parameters. Unknown and repeated ones are refused, each error with a message of its own."""
+"""Decodes query strings: into the struct of the endpoint, or one error that says which parameter is wrong, and why."""
 
 import re
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from litestar.connection import ASGIConnection
-
 from app.errors import Invalid
-from app.model.ids import canonical_uuid
-from app.model.text import require_visible
-from app.model.times import parse_time_ms
+from app.model.query_fields import QueryFields
+from app.model.text import FieldError, require_text
+from app.struct_schemas.queries import FLAG, Parameter, parameters_of
 from app.validation_messages import refusing_fields, visible
 
-MAX_LIMIT = 1000
-MAX_OFFSET = 10**12
-MAX_TEXT = 255
 _MAX_FIELDS = 50
 _digits = re.compile(r"[0-9]{1,16}").fullmatch
 _lost_plus = re.compile(r".*\d \d\d:?\d\d").fullmatch
+_QueryT = TypeVar("_QueryT", bound=QueryFields)
 
 
-class Query:
-    """The query string of a request.
+def decode_query(query_string: bytes, kind: type[_QueryT]) -> _QueryT:
+    """The query as a struct of this kind. Raises Invalid on unknown, repeated or invalid parameters."""
+    if not query_string:
+        return kind()
+    parameters = _by_spelling(kind)
+    spellings, texts = set[str](), dict[str, str]()
+    for spelling, text in _pairs(query_string):
+        parameter = parameters.get(spelling)
+        if parameter is None:
+            names = ", ".join(known.name for known in parameters_of(kind))
+            raise Invalid.at(visible(spelling), f"is not a query parameter here; there are {names or 'none'}")
+        if spelling in spellings:
+            raise Invalid.at(spelling, "is given twice; give it once")
+        spellings.add(spelling)
+        if texts.setdefault(parameter.name, text) != text:
+            raise Invalid.at(parameter.name, f"is given in two spellings that differ; leave {spelling} out")
+    values = {parameters[name].attribute: _value(parameters[name], text) for name, text in texts.items()}
+    with refusing_fields(""):
+        return kind(**values)
 
-    aliases: other accepted spellings of a parameter. Raises Invalid on unknown or repeated parameters.
-    """
 
-    def __init__(
-        self,
-        request: ASGIConnection[Any, Any, Any, Any],
-        known: Collection[str],
-        aliases: Mapping[str, str] | None = None,
-    ) -> None:
-        aliases = aliases or {}
-        spellings: set[str] = set()
-        self._values: dict[str, str] = {}
-        for given, value in _pairs(request.scope["query_string"]):
-            name = aliases.get(given, given)
-            if name not in known:
-                there_are = f"there are {', '.join(known)}" if known else "there are none"
-                raise Invalid.at(visible(given), f"is not a query parameter here; {there_are}")
-            if given in spellings:
-                raise Invalid.at(given, "is given twice; give it once")
-            spellings.add(given)
-            if self._values.setdefault(name, value) != value:
-                raise Invalid.at(name, f"is given in two spellings that differ; leave {given} out")
+@cache
+def _by_spelling(kind: type[QueryFields]) -> dict[str, Parameter]:
+    parameters = parameters_of(kind)
+    named = {parameter.name: parameter for parameter in parameters}
+    return named | {parameter.also: parameter for parameter in parameters if parameter.also}
 
-    def given(self, name: str) -> str | None:
-        """The value as given."""
-        return self._values.get(name)
 
-    def text(self, name: str, most: int = MAX_TEXT) -> str | None:
-        """A string of 1 to `most` visible characters; anything else could not match a name."""
-        value = self._values.get(name)
-        if value is None:
-            return None
-        if not 1 <= len(value) <= most:
-            raise Invalid.at(name, f"must have 1 to {most} characters, not {len(value)}; leave it out to match all")
-        with refusing_fields(""):
-            require_visible(name, value)
-        return value
+def _value(parameter: Parameter, text: str) -> Any:
+    """The value that is written as `text`. Raises Invalid."""
+    try:
+        return _reader(parameter)(text)
+    except FieldError as error:
+        raise Invalid.at(parameter.name, error.message) from None
+    except ValueError as error:
+        hint = "; a + in a query is written %2B" if _is_time(parameter) and _lost_plus(text) else ""
+        raise Invalid.at(parameter.name, f"{error}{hint}") from None
 
-    def number(self, name: str, *, least: int, most: int) -> int | None:
-        """A whole number in decimal digits. Raises Invalid outside the limits."""
-        value = self._values.get(name)
-        if value is None:
-            return None
-        if _digits(value) and least <= int(value) <= most:
-            return int(value)
-        raise Invalid.at(name, f"must be a whole number from {least} to {most}")
 
-    def limit(self) -> int | None:
-        return self.number("limit", least=1, most=MAX_LIMIT)
+def _is_time(parameter: Parameter) -> bool:
+    return parameter.schema.get("format") == "date-time"
 
-    def offset(self) -> int:
-        return self.number("offset", least=0, most=MAX_OFFSET) or 0
 
-    def uuid(self, name: str) -> str | None:
-        value = self._values.get(name)
-        if value is None:
-            return None
-        canonical = canonical_uuid(value)
-        if canonical is None:
-            raise Invalid.at(name, "must be a UUID")
-        return canonical
+def _reader(parameter: Parameter) -> Callable[[str], Any]:
+    """What reads a value of the parameter; raises ValueError with a sentence about what it must be."""
+    kind, schema = parameter.kind, parameter.schema
 
-    def time_ms(self, name: str) -> int | None:
-        value = self._values.get(name)
-        try:
-            return None if value is None else parse_time_ms(value)
-        except ValueError as error:
-            hint = "; a + in a query is written %2B" if _lost_plus(value or "") else ""
-            raise Invalid.at(name, f"{error}{hint}") from None
+    def choice(text: str) -> Any:
+        if text not in schema["enum"]:
+            raise ValueError(f"must be one of {', '.join(schema['enum'])}")
+        return text == FLAG[True] if kind is bool else kind(text)
 
-    def choice(self, name: str, choices: Collection[str]) -> str | None:
-        value = self._values.get(name)
-        if value is None or value in choices:
-            return value
-        raise Invalid.at(name, f"must be one of {', '.join(choices)}")
+    def number(text: str) -> int:
+        least, most = schema["minimum"], schema["maximum"]
+        if _digits(text) and least <= int(text) <= most:
+            return int(text)
+        raise ValueError(f"must be a whole number from {least} to {most}")
+
+    def name(text: str) -> str:
+        require_text(text, schema["maxLength"])
+        return text
+
+    if parameter.spelled is not None:
+        return parameter.spelled.read
+    if kind is bool or issubclass(kind, Enum):
+        return choice
+    return number if kind is int else name
 
 
 def _pairs(query_string: bytes) -> list[tuple[str, str]]:

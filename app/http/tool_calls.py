@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from app.errors import Detail, Invalid, PayloadTooLarge
-from app.http.agent_references import REFERENCE_RULES, agent_reference
 from app.http.answers import Header
 from app.http.bodies import decode_json, not_json
+from app.model.agents import REFERENCE_RULES, agent_reference
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.redaction.recording import recorded

@@ -4,12 +4,14 @@ import hashlib
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from app.model.api_keys import KEY_TYPE, without_raw_keys
 from app.model.fields import Uuid
+from app.model.ids import canonical_uuid
 from app.model.text import VISIBLE, FieldError, require_visible
 
 MAX_GROUPS = 16
@@ -30,6 +32,8 @@ _ALIAS = f"{_PART}(/{_PART})*"
 _spelled_as_alias = re.compile(_ALIAS).fullmatch
 _shaped_as_uuid = re.compile(r"(urn:uuid:)?[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE).fullmatch
 ALIAS_RULES = f"1 to {MAX_ALIAS} of A-Z a-z 0-9 . _ @ : - and, between parts that are more than dots, /"
+REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
+REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ALIAS, "pattern": f"^{_ALIAS}$"}
 """The schema of an alias, and of an id or alias; `require_alias` is authoritative."""
 
@@ -120,6 +124,24 @@ def is_alias(text: str) -> bool:
     except FieldError:
         return False
     return True
+
+
+def agent_reference(text: str) -> str | None:
+    """The agent's id in canonical form, or its alias; None if the string can be neither."""
+    return _reference(text) if len(text) <= MAX_ALIAS else None  # longer ones are not worth the memory
+
+
+def require_reference(text: str) -> str:
+    """The same. Raises ValueError if the string can be neither."""
+    called = agent_reference(text)
+    if called is None:
+        raise ValueError(REFERENCE_RULES)
+    return called
+
+
+@lru_cache(maxsize=4096)
+def _reference(text: str) -> str | None:
+    return canonical_uuid(text) or (text if is_alias(text) else None)
 
 
 def group_digest(name: str) -> str:

@@ -5,10 +5,11 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
+from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields
 
 DEFAULT_SECONDS = 900
 Seconds = Annotated[int, Meta(ge=60, le=604_800)]
@@ -145,16 +146,26 @@ def policies_that_asked(record: Mapping[str, str]) -> list[str]:
     return record.get("policies", record.get("policy_id", "")).split()
 
 
-class ApprovalQuery(Struct, frozen=True, kw_only=True):
-    """Which approvals to list, newest first; all given filters must match.
+class ApprovalFilters(QueryFields, frozen=True):
+    """Which approvals to list; all given filters must match.
 
-    before: only those older than the one with this id.
+    status: Only those in this state.
+    agent_id: Only those of this agent, by its id or its alias.
     """
 
     status: ApprovalStatus | None = None
-    agent_id: str | None = None
-    limit: int = 100
-    before: str | None = None
+    agent_id: AgentFilter | None = None
+
+
+class ApprovalQuery(ApprovalFilters, frozen=True):
+    """Which page of the approvals to list, newest first.
+
+    limit: The most to return.
+    before: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval.
+    """
+
+    limit: PageLimit = 100
+    before: IdFilter | None = field(name="cursor", default=None)
 
 
 class Grant(Struct, frozen=True, kw_only=True):

@@ -4,10 +4,12 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
+from app.model.query_fields import AgentFilter, IdFilter, Offset, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
+from app.model.text import Name
 
 ANY_SHADOW = "any"
 
@@ -66,36 +68,63 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     suspended_by: Uuid | UnsetType = UNSET
 
 
-class AuditQuery(Struct, frozen=True, kw_only=True):
-    """Which entries to return, newest first; all given filters must match.
+def _shadow_in(text: str) -> str:
+    return text if text == ANY_SHADOW else uuid_in(text)
 
-    from_ms, to_ms: both inclusive, ms since the epoch.
-    before: only entries with a smaller sequence number (the cursor of the page before).
-    rule_type: the type of the deciding rule.
-    shadow: the shadow policy that would have given another result; ANY_SHADOW = any of them.
-    shadow, rule_type, id, key_id and policy_id are not indexed: entries are scanned for them.
+
+ShadowFilter = Annotated[
+    str, Spelled(_shadow_in, {"type": "string", "anyOf": [{"format": "uuid"}, {"const": ANY_SHADOW}]})
+]
+
+
+class AuditFilters(QueryFields, frozen=True):
+    """Which entries to return; all given filters must match.
+
+    `id`, `key_id`, `policy_id`, `rule_type` and `shadow` are not indexed: entries are scanned for them.
+
+    agent_id: Only those of this agent, by its id or its alias.
+    action: Only entries with this action.
+    tool_name: Only entries for this tool.
+    result: Only entries with this result.
+    from_ms: Only entries at or after this time; without an offset it is UTC.
+    to_ms: Only entries at or before this time; without an offset it is UTC.
+    id: Only the entry with this id.
+    key_id: Only entries of calls made with this API key.
+    policy_id: Only entries that this policy decided.
+    rule_type: Only entries that a rule of this type decided.
+    shadow: Only entries where the shadow policy with this id, or any, would have given another result.
     """
 
-    agent_id: str | None = None
-    action: str | None = None
-    tool_name: str | None = None
+    agent_id: AgentFilter | None = None
+    action: Name | None = None
+    tool_name: Name | None = None
     result: Result | None = None
-    id: str | None = None
-    key_id: str | None = None
-    policy_id: str | None = None
-    rule_type: str | None = None
-    shadow: str | None = None
-    from_ms: int | None = None
-    to_ms: int | None = None
-    limit: int = 100
-    offset: int = 0
-    before: int | None = None
+    id: IdFilter | None = None
+    key_id: IdFilter | None = None
+    policy_id: IdFilter | None = None
+    rule_type: Name | None = None
+    shadow: ShadowFilter | None = None
+    from_ms: TimeMs | None = field(name="from", default=None)
+    to_ms: TimeMs | None = field(name="to", default=None)
 
     @property
     def scans(self) -> bool:
         """Whether a filter is not indexed, so the index cannot count the matches."""
         unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.shadow)
         return any(each is not None for each in unindexed)
+
+
+class AuditQuery(AuditFilters, frozen=True):
+    """Which page of the entries to return, newest first.
+
+    limit: The most entries to return.
+    offset: How many entries to skip first.
+    before: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an entry.
+    """
+
+    limit: PageLimit = 100
+    offset: Offset = 0
+    before: Annotated[int, Meta(ge=1, le=10**15)] | None = field(name="cursor", default=None)
 
 
 class AuditPage(Struct, frozen=True):

@@ -1,23 +1,23 @@
 """The trail of changes: who changed which key, agent, policy or tool, when, and its values before and after."""
 
+import re
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
-from msgspec.structs import fields
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from app.model.actors import MAX_REASON
-from app.model.agents import Agent, Trip
-from app.model.api_keys import ApiKey
+from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON, UNRECORDED
+from app.model.agents import Trip
 from app.model.fields import Count, Timestamp, Uuid
-from app.model.policies import Policy, answered, field_types, optional, struct_of
-from app.model.text import VisibleLines
-from app.model.times import rfc3339
-from app.model.webhooks import Webhook
+from app.model.query_fields import IdFilter, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
+from app.model.text import MAX_NAME, VisibleLines, require_text
 
+_UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_ACTOR = {"type": "string", "pattern": f"^({BREAKER.id}|{COMMAND_LINE.id}|{_UUID})$"}
+_CURSOR = {"type": "string", "pattern": "^[1-9][0-9]{0,14}-[0-9]{1,15}$"}
+_id = re.compile(r"([1-9][0-9]{0,19})-([0-9]{1,20})", re.ASCII).fullmatch
+_ID_END = 1 << 64
 Reason = Annotated[VisibleLines, Meta(max_length=MAX_REASON)]
-Resource = Agent | Policy | ApiKey | Webhook
 
 
 class ChangeKind(StrEnum):
@@ -72,36 +72,50 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     tripped: Trip | UnsetType = UNSET
 
 
-class PolicyVersion(Struct, frozen=True):
-    """A former state of a policy, and the change that led to it.
+def _actor_in(text: str) -> str:
+    require_text(text, MAX_NAME)
+    return text if text in UNRECORDED else uuid_in(text)
 
-    change: None for the oldest version, if it is older than the record of changes.
+
+def _cursor_in(text: str) -> str:
+    require_text(text, MAX_NAME)
+    if not is_change_id(text):
+        raise ValueError("must be the X-Next-Cursor of another page")
+    return text
+
+
+def is_change_id(text: str) -> bool:
+    """Whether a change can have this id."""
+    match = _id(text)
+    return match is not None and max(int(match[1]), int(match[2])) < _ID_END
+
+
+class ChangeFilters(QueryFields, frozen=True):
+    """Which changes to list; all given filters must match.
+
+    actor_id: Only changes made with this API key, without one (`console`), or by denial breakers (`breaker`).
+    resource_type: Only changes to this type of thing.
+    resource_id: Only changes to the thing with this id.
+    from_ms: Only changes at or after this time; without an offset it is UTC.
+    to_ms: Only changes at or before this time; without an offset it is UTC.
     """
 
-    policy: Policy
-    change: Change | None
-
-    @property
-    def changed(self) -> list[str]:
-        """The fields that differ from the previous version; none for the first."""
-        if self.change is None or self.change.kind is ChangeKind.CREATED:
-            return []
-        return [name for name in msgspec.json.decode(self.change.before, type=dict[str, Raw]) if name != "version"]
-
-
-class ChangeQuery(Struct, frozen=True, kw_only=True):
-    """Which changes to list, newest first; all given filters must match.
-
-    from_ms, to_ms: both inclusive, ms since the epoch. older_than: only changes before the one with this id.
-    """
-
-    actor_id: str | None = None
+    actor_id: Annotated[str, Spelled(_actor_in, _ACTOR)] | None = None
     resource_type: ResourceType | None = None
-    resource_id: str | None = None
-    from_ms: int | None = None
-    to_ms: int | None = None
-    limit: int = 100
-    older_than: str | None = None
+    resource_id: IdFilter | None = None
+    from_ms: TimeMs | None = field(name="from", default=None)
+    to_ms: TimeMs | None = field(name="to", default=None)
+
+
+class ChangeQuery(ChangeFilters, frozen=True):
+    """Which page of the changes to list, newest first.
+
+    limit: The most changes to return.
+    older_than: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.
+    """
+
+    limit: PageLimit = 100
+    older_than: Annotated[str, Spelled(_cursor_in, _CURSOR)] | None = field(name="cursor", default=None)
 
 
 class ChangePage(Struct, frozen=True):
@@ -109,50 +123,3 @@ class ChangePage(Struct, frozen=True):
 
     changes: list[Change]
     older_than: str | None
-
-
-_OWNED = {"agent_id": str | None, "group": str | None}
-_TYPES = _OWNED | answered(field_types(bounds=False)) | {"version": int, "created_at": str}
-PastPolicy = struct_of("PastPolicy", optional(_TYPES), rename="camel")
-"""A policy's fields as the trail keeps them: those that a change replaced, or for a deletion all."""
-
-_POLICY_FIELDS = [(each.name, each.encode_name) for each in fields(PastPolicy) if each.name != "created_at"]
-
-
-def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, bytes]:
-    """Before and after as the trail records them, as JSON: the differing fields; "" if the thing did not exist."""
-    was, now = _fields(before), _fields(after)
-    if after is None and isinstance(before, Policy | Agent):  # policies of one priority are evaluated in order of age
-        was["createdAt"] = rfc3339(before.created_ms)
-    if was and now:
-        # Not compared with ==: in Python, 1 == True.
-        unchanged = {name for name, value in now.items() if _json({name: was[name]}) == _json({name: value})}
-        was, now = ({name: each[name] for name in each if name not in unchanged} for each in (was, now))
-    return _json(was), _json(now)
-
-
-def _fields(resource: Resource | None) -> dict[str, Any]:
-    """The fields an admin can set, and the version, under their API names. A key's digest is not included."""
-    match resource:
-        case Agent():
-            own = {"name": resource.name, "description": resource.description, "status": resource.status}
-            return own | {"groups": resource.groups, "alias": resource.alias, "version": resource.revision}
-        case Policy():
-            return {spelling: getattr(resource, name) for name, spelling in _POLICY_FIELDS}
-        case ApiKey():
-            expires_at = None if resource.expires_ms is None else rfc3339(resource.expires_ms)
-            named = {"name": resource.name, "prefix": resource.prefix}
-            bound = {"agents": resource.agents} if resource.agents else {}
-            session = {"sessionFrom": resource.session_from} if resource.session_from is not None else {}
-            return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound | session
-        case Webhook():
-            # The URL is reduced to its origin, and the secrets to the one in use.
-            told: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
-            told |= {"enabled": resource.enabled, "denied": resource.denied}
-            return told | {"secretNumber": resource.secrets[-1].number, "version": resource.version}
-        case None:
-            return {}
-
-
-def _json(fields: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(fields) if fields else b""

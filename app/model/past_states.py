@@ -1,4 +1,4 @@
-"""Agents and policies as they were, found by undoing changes that `changes.snapshots` wrote into the trail."""
+"""Agents and policies as they were, found by undoing changes that `snapshots.snapshots` wrote into the trail."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
@@ -8,10 +8,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
-from app.model.changes import Change, ChangeKind, PastPolicy, ResourceType
+from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.ids import time_ms_of
 from app.model.policies import Policy
 from app.model.rules import compiles_much
+from app.model.snapshots import PastPolicy
 from app.model.times import parse_time_ms
 
 _S = TypeVar("_S", Agent, Policy)

@@ -49,6 +49,16 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
             raise FieldError(field, message)
 
 
+def require_text(text: str, most: int) -> None:
+    """Raise ValueError unless `text`, a value in a query, has 1 to `most` characters, all visible.
+
+    Anything else could not match a name.
+    """
+    if not 1 <= len(text) <= most:
+        raise ValueError(f"must have 1 to {most} characters, not {len(text)}; leave it out to match all")
+    require_visible("", text)
+
+
 def require_tool_name(field: str, text: str) -> None:
     """Raise FieldError unless every character of a tool's name is visible and unambiguous.
 
@@ -71,7 +81,10 @@ def with_hidden_shown(text: str) -> str:
     return "".join(f"\\u{{{ord(each):x}}}" if is_hidden(each) else each for each in text)
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE, extra={"check": require_visible})]
+MAX_NAME = 255
+Name = Annotated[
+    str, Meta(min_length=1, max_length=MAX_NAME, extra_json_schema=VISIBLE, extra={"check": require_visible})
+]
 """The check is run by `new_policy_checks`; structs that name other checks call them in `__post_init__`."""
 ToolName = Annotated[
     str,

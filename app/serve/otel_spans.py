@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from app.http.openapi.operations import OPERATIONS
+from app.http.routes import ENDPOINTS
 
 _UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
 """Routes that machines poll all the time."""
@@ -27,8 +27,8 @@ _LAST_SPANS_SECONDS = 3.0
 """How long a stopping replica waits for a collector."""
 _SERVER_ERROR = 500
 _METHODS = frozenset(HTTPMethod)
-_FIXED = frozenset(each.path for each in OPERATIONS if "{" not in each.path)
-_WITH_ID = {each.path for each in OPERATIONS} - _FIXED
+_FIXED = frozenset(each.path for each in ENDPOINTS if "{" not in each.path)
+_WITH_ID = {each.path for each in ENDPOINTS} - _FIXED
 _ROUTES = [(re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path) for path in sorted(_WITH_ID)]
 _of_another = TraceContextTextMapPropagator()
 

@@ -10,9 +10,9 @@ from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus
-from app.model.changes import snapshots
 from app.model.ids import Ids, canonical_uuid
 from app.model.marks import shared_marks
+from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey
 from app.model.actors import Actor, ActorKind, ChangedBy
 from app.model.api_keys import PREFIX_LENGTH, ApiKey, Scope, SessionFrom, digest_of, new_raw_key
-from app.model.changes import snapshots
 from app.model.ids import Ids
+from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, number_of, number_or_none, reading

@@ -1,7 +1,6 @@
 """The trail of changes: the scripts that change something write it; this module reads it."""
 
 import logging
-import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -18,8 +17,6 @@ from app.redis_client.replies import as_record, number_of, reading
 from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)
-_id = re.compile(r"([1-9][0-9]{0,19})-([0-9]{1,20})", re.ASCII).fullmatch
-_ID_END = 1 << 64
 _FIELDS = frozenset({"actorId", "actorName", "kind", "resourceType", "resourceId", "before", "after"})
 _CHUNK = 50
 _READ_MAX_BYTES = 16 * 1024 * 1024
@@ -58,12 +55,6 @@ class Changes:
             if read_bytes > self._read_max_bytes:
                 return ChangePage(found, change_id)
         return ChangePage(found, None)
-
-
-def is_change_id(text: str) -> bool:
-    """Whether a change can have this id."""
-    match = _id(text)
-    return match is not None and max(int(match[1]), int(match[2])) < _ID_END
 
 
 async def read_back(

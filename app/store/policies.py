@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from app.errors import Invalid, PolicyNotFound
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
-from app.model.changes import snapshots
 from app.model.ids import Ids
 from app.model.marks import shared_marks
 from app.model.policies import (
@@ -22,6 +21,7 @@ from app.model.policies import (
     require_owner,
     with_changes,
 )
+from app.model.snapshots import snapshots
 from app.model.text import FieldError
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms

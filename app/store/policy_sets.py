@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
-from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.ids import Ids
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
@@ -26,6 +25,7 @@ from app.model.policy_sets import (
     UnknownPolicy,
     settle,
 )
+from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply

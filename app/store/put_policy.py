@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from app.model.actors import ChangedBy
-from app.model.changes import snapshots
 from app.model.counting import rate_limit_count
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
 from app.model.policies import Policy
+from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
 from app.redis_client.replies import check_reply
 from app.redis_client.scripts import PUT_POLICY

@@ -2,8 +2,9 @@
 
 from msgspec import Struct
 
-from app.model.changes import PolicyVersion, Reason
+from app.model.changes import Reason
 from app.model.fields import Timestamp, VersionNumber
+from app.model.snapshots import PolicyVersion
 from app.views.policies import PolicyView
 
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from app.errors import WebhookEventNotFound, WebhookNotFound
 from app.model.actors import Actor
-from app.model.changes import snapshots
 from app.model.ids import Ids
+from app.model.snapshots import snapshots
 from app.model.times import rfc3339
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value

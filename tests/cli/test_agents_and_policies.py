@@ -6,8 +6,6 @@ import re
 import pytest
 from servers import clean_env
 
-from app.cli.changes import RESOURCES
-from app.model.changes import ResourceType
 from app.model.policies import MAX_PRIORITY
 
 pytestmark = pytest.mark.slow
@@ -249,11 +247,6 @@ def test_a_past_decision_is_explained(remit, tenant):
     assert remit("audit", "explain", "nonsense").returncode == 2
     ran = remit("audit", "explain", agent["id"])
     assert (ran.returncode, ran.stderr) == (1, "Error: No audit entry has this id\n")
-
-
-def test_the_trail_can_be_filtered_by_every_type_it_has():
-    """The command line does not load what knows them before it needs to."""
-    assert list(RESOURCES) == list(ResourceType)
 
 
 def test_the_trail_of_changes_is_printed(remit, tenant):

@@ -18,7 +18,7 @@ from calls import Callers, entries, make_agent
 from servers import ADMIN_KEY, Replica, Store
 from serving import Service
 
-from app.http.api.metrics import STORE_GAUGES
+from app.http.api.service import STORE_GAUGES
 from app.metrics import FAMILIES
 from app.settings import SECRETS, Settings, names
 

@@ -12,17 +12,13 @@ from app.errors import AppError, Detail
 from app.fairness.auth_failures import AuthFailures
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
-from app.http.api.audit_log import ALIASES, FILTERS, audit_query
 from app.http.api.authorize import read_call
-from app.http.api.changes import ALIASES as CHANGE_ALIASES
-from app.http.api.changes import FILTERS as CHANGE_FILTERS
-from app.http.api.changes import change_query
 from app.http.api.policies import CreatePolicy, UpdatePolicy
-from app.http.authentication import AUTHORIZATION, raw_key_of, single_headers
 from app.http.bodies import decode_body
-from app.http.etag import provide_if_match
+from app.http.headers import AUTHORIZATION, provide_if_match, raw_key_of, single_headers
 from app.http.problems import encode_error
-from app.http.queries import Query
+from app.http.queries import decode_query
+from app.http.routes import ENDPOINTS
 from app.http.tool_calls import MAX_RECORDED_BYTES, Reading
 from app.model.agents import Agent, is_alias
 from app.model.api_keys import is_raw_key
@@ -125,15 +121,10 @@ def pattern(raw: bytes) -> None:
 
 
 def query(raw: bytes) -> None:
-    """The query string of the log, of the trail, and of lists; their cursors among it."""
-    request = SimpleNamespace(scope={"query_string": raw})
-    for read in (
-        lambda: audit_query(Query(request, (*FILTERS, "limit", "offset", "cursor"), ALIASES)),
-        lambda: change_query(Query(request, (*CHANGE_FILTERS, "limit", "cursor"), CHANGE_ALIASES)),
-        lambda: Query(request, ("limit", "offset")).limit(),
-    ):
+    """The query string of every endpoint."""
+    for kind in dict.fromkeys(each.query for each in ENDPOINTS):
         try:
-            read()
+            decode_query(raw, kind)
         except AppError as error:
             _refusal(error)
 

@@ -5,12 +5,12 @@ from servers import ADMIN_KEY
 
 from app.errors import Unauthorized
 from app.http.authentication import raw_key_of
-from app.http.openapi.operations import OPERATIONS
+from app.http.routes import ENDPOINTS
 
 # A stream that lets somebody in does not end; tests/audit has its own.
-ENDLESS = {each.path for each in OPERATIONS if "text/event-stream" in each.media}
+ENDLESS = {each.path for each in ENDPOINTS if "text/event-stream" in each.media}
 # A hook that answers 200 whatever happens says it in its body; its own tests look there.
-GUARDED = [(each.method, each.path) for each in OPERATIONS if each.scope is not None and not each.always]
+GUARDED = [(each.method, each.path) for each in ENDPOINTS if each.scopes and not each.always]
 ID = "00000000-0000-7000-8000-000000000000"
 EVERYWHERE = pytest.mark.parametrize(("method", "path"), GUARDED)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.http.agent_references import REFERENCE_RULES
+from app.model.agents import REFERENCE_RULES
 
 HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\n", "unassigned": "\u0378"}
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}

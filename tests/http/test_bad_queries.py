@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.http.agent_references import REFERENCE_RULES
-from app.http.api.audit_log import FILTERS
+from app.model.agents import REFERENCE_RULES
+from app.model.audit import AuditQuery
+from app.struct_schemas.queries import parameters_of
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 NUMBER = "must be a whole number from"
@@ -94,7 +95,7 @@ def test_a_malformed_agent_of_a_policy_list_is_refused(tenant, value):
         ("/v1/policies", "agent_id, group, kind, key, limit, offset"),
         (
             "/v1/audit-logs",
-            ", ".join((*FILTERS, "limit", "offset", "cursor")),
+            ", ".join(each.name for each in parameters_of(AuditQuery)),
         ),
     ],
 )

@@ -19,7 +19,7 @@ from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tenants import Tenant
 
-from app.http.openapi.document import document
+from app.http.routes import document
 from app.model.checkpoints import Checkpoint
 
 pytestmark = pytest.mark.slow

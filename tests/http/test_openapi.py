@@ -17,25 +17,23 @@ from litestar.handlers import HTTPRouteHandler
 from tenants import tenant_on
 
 from app import errors
-from app.http.api.audit_log import ALIASES
 from app.http.api.authorize import AuthorizeBody, read_call
 from app.http.api.catalog import PutCatalog
 from app.http.api.claude_code_hook import HookCall, read_hook
 from app.http.api.explain import ExplainBody
-from app.http.application import ROUTES
 from app.http.bodies import Body, decode_body
-from app.http.openapi import document as openapi
-from app.http.openapi.document import all_errors, document, sentence_of
-from app.http.openapi.examples import ANSWERS, BODIES
-from app.http.openapi.operation import errors_of
-from app.http.openapi.operations import OPERATIONS
+from app.http.endpoint import errors_of
+from app.http.openapi.document import Examples, all_errors, sentence_of
+from app.http.routes import ENDPOINTS, ROUTES, document, encoded_document
 from app.http.tool_calls import Reading
 from app.model.text import HIDDEN, FieldError, require_tool_name, require_visible
 from app.redaction.redactor import Redactor
+from app.struct_schemas.queries import parameters_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = document()
 SCHEMAS = API["components"]["schemas"]
+BODIES, ANSWERS = Examples(ENDPOINTS).bodies, Examples(ENDPOINTS).answers
 DESCRIBED = [(path, method, each) for path, methods in API["paths"].items() for method, each in methods.items()]
 IDS = [f"{method} {path}" for path, method, _ in DESCRIBED]
 
@@ -59,12 +57,12 @@ def validator(name):
 
 def test_the_table_has_every_route_and_no_other():
     """Every route has an entry, and every entry a route."""
-    table = [(each.method, each.path) for each in OPERATIONS]
+    table = [(each.method, each.path) for each in ENDPOINTS]
     assert sorted(table) == sorted((method, path) for method, path, _ in handlers())
     assert len(set(table)) == len(table)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+@pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda each: f"{each.method} {each.path}")
 def test_the_table_agrees_with_the_handler(operation):
     """In scope, body and status."""
     handler = next(found for method, path, found in handlers() if (method, path) == (operation.method, operation.path))
@@ -85,14 +83,25 @@ def test_the_table_agrees_with_the_handler(operation):
 
 
 @pytest.mark.parametrize(
-    "operation", [each for each in OPERATIONS if each.query], ids=lambda each: f"{each.method} {each.path}"
+    "operation",
+    # These two refuse with sentences of their own.
+    [each for each in ENDPOINTS if each.scopes and each.path not in ("/v1/authorize", "/v1/hooks/claude-code")],
+    ids=lambda each: f"{each.method} {each.path}",
 )
-def test_the_table_names_the_query_parameters_that_are_read(tenant, operation):
-    """So the refusal of an unknown parameter can list the known ones."""
-    body = None if operation.body is None else next(iter(BODIES[operation.body].values()))
-    answer = tenant.admin.request(operation.method, operation.path, params={"zzz": "1"}, json=body)
-    message = answer.json()["error"]["details"][0]["message"]
-    assert message == f"is not a query parameter here; there are {', '.join(each.name for each in operation.query)}"
+def test_an_unknown_parameter_is_refused_before_the_body_is_read(tenant, operation):
+    """By every endpoint; the refusal lists the parameters of its document."""
+    answer = tenant.admin.request(operation.method, operation.path, params={"zzz": "1"}, content=b"{")
+    names = ", ".join(each.name for each in parameters_of(operation.query)) or "none"
+    assert (answer.status_code, answer.json()["error"]["details"]) == (
+        400,
+        [{"path": "zzz", "message": f"is not a query parameter here; there are {names}"}],
+    )
+
+
+@pytest.mark.parametrize("query", dict.fromkeys(each.query for each in ENDPOINTS), ids=lambda each: each.__name__)
+def test_every_parameter_says_what_it_means(query):
+    """In a line of its struct's docstring, or in its type's description."""
+    assert all(each.description.endswith(".") for each in parameters_of(query))
 
 
 def test_the_document_is_valid_openapi_3_1():
@@ -120,7 +129,7 @@ def test_the_document_is_served_to_everybody_as_it_is(replica):
 def test_the_document_is_made_once():
     """Generating it takes milliseconds, which no request should pay."""
     assert document() is document()
-    assert openapi.encoded_document() is openapi.encoded_document()
+    assert encoded_document() is encoded_document()
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), DESCRIBED, ids=IDS)
@@ -158,8 +167,8 @@ def test_the_other_spelling_of_a_field_is_described(kind):
 
 def test_the_other_spelling_of_a_query_parameter_is_described():
     """In the same way as for bodies."""
-    parameters = {each.name: each.also for operation in OPERATIONS for each in operation.query if each.also}
-    assert {alias: name for name, alias in parameters.items()}.items() >= ALIASES.items()
+    [described] = (each for each in API["paths"]["/v1/audit-logs"]["get"]["parameters"] if each["name"] == "rule_type")
+    assert described["description"].endswith(" `ruleType` is accepted, too.")
 
 
 EXAMPLES = [(kind, name, value) for kind, examples in BODIES.items() for name, value in examples.items()]
@@ -243,7 +252,7 @@ def test_every_code_is_in_the_document():
         assert f"| {error.status} | `{error.code}` |" in API["info"]["description"]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.method} {each.path}")
+@pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda each: f"{each.method} {each.path}")
 def test_the_errors_of_an_operation_are_those_of_the_table(operation):
     """With one answer per status, and an example of every code."""
     responses = API["paths"][operation.path][operation.method.lower()]["responses"]
@@ -259,7 +268,7 @@ def test_the_errors_of_an_operation_are_those_of_the_table(operation):
 def test_every_error_can_come_from_some_operation():
     """Except errors of paths, methods and connections, which belong to no operation."""
     of_none = {"NOT_FOUND", "METHOD_NOT_ALLOWED", "REQUEST_TIMEOUT", "HEAD_TOO_LARGE"}
-    assert {error.code for each in OPERATIONS for error in errors_of(each)} == set(errors.codes()) - of_none
+    assert {error.code for each in ENDPOINTS for error in errors_of(each)} == set(errors.codes()) - of_none
 
 
 def test_docs_errors_lists_the_errors_as_they_are():
@@ -371,7 +380,7 @@ def test_the_document_takes_the_owners_of_a_list_that_the_service_takes(tenant, 
     tenant.admin.post("/v1/agents", json={"name": "owner", "alias": "owner-bot"})  # exists the second time
     rules = [{"type": "tool_denylist", "tools": ["file.delete"]}]
     body = OWNERS[owner] | {"policies": [{"name": "p", "rules": rules} | ENTRIES[entry]]}
-    schema = next(each.body.__name__ for each in OPERATIONS if (each.method, each.path) == ("POST", path))
+    schema = next(each.body.__name__ for each in ENDPOINTS if (each.method, each.path) == ("POST", path))
     is_right = (owner, entry) in FITTING
     assert validator(schema).is_valid(body) is is_right
     assert tenant.admin.post(path, json=body).status_code == (200 if is_right else 400)

@@ -7,7 +7,7 @@ from servers import Replica
 from tenants import Tenant
 from test_wire import Connection
 
-from app.http.paths import served_path
+from app.http.references import served_path
 
 OTHERS = [
     "//v1/agents",

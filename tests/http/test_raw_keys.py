@@ -9,7 +9,7 @@ from monitor import watched
 from servers import Replica, Store, clean_env
 from tenants import Tenant
 
-from app.http.openapi.operations import OPERATIONS
+from app.http.routes import ENDPOINTS
 from app.model.api_keys import digest_of
 
 STRAY = "svc_" + "deadbeef" * 4
@@ -79,7 +79,7 @@ class Session:
             "tool": "file.read",
             "webhook_id": "018bcfe5-6800-7000-8000-00000000cafe",
         }
-        for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):
+        for operation in sorted(ENDPOINTS, key=lambda each: each.method == "DELETE"):
             for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
                 body = {"agent_id": agent, "tool_name": "t", "name": STRAY, "parameters": {"a": f"no {STRAY}"}}
                 for query in ({}, {STRAY: STRAY}):

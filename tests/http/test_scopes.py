@@ -7,19 +7,18 @@ import pytest
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 
 from app.http.application import PUBLIC as UNBOUNDED
-from app.http.application import ROUTES
 from app.http.doors import DOORS
-from app.http.openapi.operations import OPERATIONS
+from app.http.routes import ENDPOINTS, ROUTES
 from app.model.api_keys import Scope
 
 PUBLIC = {"/", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
 ID = "00000000-0000-7000-8000-000000000000"
-ADMIN_ONLY = [(each.method, each.path) for each in OPERATIONS if each.scope is Scope.ADMIN]
+ADMIN_ONLY = [(each.method, each.path) for each in ENDPOINTS if Scope.ADMIN in each.scopes]
 # A stream that lets somebody in does not end; tests/audit has its own.
 READ = [
     (each.method, each.path)
-    for each in OPERATIONS
-    if each.scope is Scope.READ and not each.path.endswith("/stream") and not each.always
+    for each in ENDPOINTS
+    if Scope.READ in each.scopes and not each.path.endswith("/stream") and not each.always
 ]
 
 SPEC = {
@@ -68,7 +67,7 @@ def test_only_public_paths_are_not_bounded():
 
 def test_the_scopes_are_those_of_the_specification():
     """They must not change by accident."""
-    table = {(each.method, each.path): each.scope for each in OPERATIONS}
+    table = {(each.method, each.path): next(iter(each.scopes), None) for each in ENDPOINTS}
     assert {route: table.get(route) for route in SPEC} == SPEC
 
 
@@ -88,7 +87,7 @@ def test_a_read_key_is_403_on_every_admin_route(tenant, method, path):
     """Before the body or the id is read."""
     answer = call(tenant.reader, method, path)
     assert answer.status_code == 403
-    wanted = " or ".join(next(each.scopes for each in OPERATIONS if (each.method, each.path) == (method, path)))
+    wanted = " or ".join(next(each.scopes for each in ENDPOINTS if (each.method, each.path) == (method, path)))
     message = f"This endpoint requires the scope {wanted}; the key has read"
     assert answer.json() == {"error": {"code": "INSUFFICIENT_SCOPE", "message": message, "details": []}}
 
@@ -106,8 +105,8 @@ def test_an_admin_key_opens_every_admin_route(tenant, method, path):
     assert call(tenant.admin, method, path).status_code not in {401, 403}
 
 
-CLOSED = [(each.method, each.path, each.scopes) for each in OPERATIONS if each.scope is not None]
-ENDLESS = {each.path for each in OPERATIONS if "text/event-stream" in each.media}
+CLOSED = [(each.method, each.path, each.scopes) for each in ENDPOINTS if each.scopes]
+ENDLESS = {each.path for each in ENDPOINTS if "text/event-stream" in each.media}
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +146,7 @@ def test_the_page_has_a_column_for_every_scope_and_says_what_it_opens():
     for row in rows:
         name, *cells = (cell.strip() for cell in row.split("|"))
         told[name] = {scope for scope, cell in zip(columns, cells, strict=True) if cell == "yes"}
-    paths = {
-        f"`{each.method} {each.path}`": {*each.scopes, Scope.ADMIN} for each in OPERATIONS if each.scope is not None
-    }
+    paths = {f"`{each.method} {each.path}`": {*each.scopes, Scope.ADMIN} for each in ENDPOINTS if each.scopes}
     assert told == paths
 
 

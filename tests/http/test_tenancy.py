@@ -12,7 +12,8 @@ from servers import Replica, Store
 from tenants import FREE, Tenant
 
 from app.http.api.policy_sets import PutPolicies
-from app.http.openapi.operations import OPERATIONS
+from app.http.routes import ENDPOINTS
+from app.struct_schemas.queries import parameters_of
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
 APPROVAL, WEBHOOK = "approval", "webhook"
@@ -113,7 +114,11 @@ def places(operation):
     """Where the table of operations says that an id can stand."""
     # Groups and tools are names, and each workspace has its own of every name.
     found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name not in {"group", "tool"}}
-    found |= {f"query {each.name}" for each in operation.query if re.search(r"_id$|^id$|^checkpoint$", each.name)}
+    found |= {
+        f"query {each.name}"
+        for each in parameters_of(operation.query)
+        if re.search(r"_id$|^id$|^checkpoint$", each.name)
+    }
     fields = getattr(operation.body, "__struct_fields__", ())
     # A coding agent's own, and whom the path names already.
     ours = [name for name in fields if name != "session_id" and operation.body is not PutPolicies]
@@ -122,7 +127,7 @@ def places(operation):
 
 def test_every_operation_and_every_place_of_an_id_has_its_row():
     """A new route without a row fails."""
-    table = {(each.method, each.path): places(each) for each in OPERATIONS if each.scope is not None}
+    table = {(each.method, each.path): places(each) for each in ENDPOINTS if each.scopes}
     assert {route: set(row) for route, row in ROWS.items()} == table
 
 
@@ -241,7 +246,7 @@ def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):
     """For every operation that returns a list, without a filter."""
     names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook)
-    lists = [each.path for each in OPERATIONS if each.method == "GET" and str(each.answer).startswith("list[")]
+    lists = [each.path for each in ENDPOINTS if each.method == "GET" and str(each.answer).startswith("list[")]
     lists = [path for path in lists if "{" not in path]  # those below an id have a row above
     assert len(lists) >= 5
     for path in [*lists, "/v1/audit-logs/export"]:

@@ -6,10 +6,11 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
-from app.model.changes import Change, ChangeKind, ResourceType, snapshots
+from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.past_states import Past
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import ToolAllowlist, ToolDenylist
+from app.model.snapshots import snapshots
 
 ID = "018bcfe5-6800-7000-8000-000000000001"
 MADE_MS = 1_700_000_000_123

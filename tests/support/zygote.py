@@ -168,7 +168,7 @@ def _serve(listener) -> None:
 
 def main() -> None:
     from app.cli.main import COMMANDS  # noqa: PLC0415 - who imports this module need not load it
-    from app.http.openapi.page import prepare_pages  # noqa: PLC0415
+    from app.http.routes import prepare_pages  # noqa: PLC0415
 
     for each in (*_LOADED, *_RUN, *(command.partition(":")[0] for command in COMMANDS.values())):
         import_module(each)

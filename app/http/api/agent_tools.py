@@ -1,44 +1,69 @@
 """/v1/agents/{id}/tools: what an agent may call."""
 
-from typing import Any
-
 import msgspec
-from litestar import MediaType, Request, Response, get
-from litestar.di import NamedDependency as Handed
+from litestar import MediaType, Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.errors import AgentNotFound, InsufficientScope
 from app.explain.tool_listings import ToolListing
-from app.http.agent_references import agent_in_path
-from app.http.authentication import requires
-from app.http.queries import Query
+from app.http.endpoint import endpoint
+from app.http.openapi.examples.agents import AGENT_TOOLS
+from app.http.references import agent_in_path
 from app.model.api_keys import Caller, Scope
-from app.model.text import require_tool_name
+from app.model.query_fields import Limit, Offset, QueryFields
+from app.model.text import Name, require_tool_name
+from app.model.tool_access import AgentTools
 from app.replica import Services
-from app.validation_messages import refusing_fields
 
 _encode = msgspec.json.encode
 _UNNAMED = b'{"name":"","catalogued":false,'
 _READERS = (Scope.READ, Scope.POLICIES)
 
 
-@get("/v1/agents/{agent_id:str}/tools", guards=[requires(*_READERS, Scope.AUTHORIZE)])
+class ToolFilters(QueryFields, frozen=True):
+    """Which tools to list.
+
+    tool: Only this tool, whether or not it is known.
+    """
+
+    tool: Name | None = None
+    limit: Limit | None = None
+    offset: Offset = 0
+
+    def __post_init__(self) -> None:
+        if self.tool is not None:
+            require_tool_name("tool", self.tool)
+
+
+@endpoint(
+    "GET",
+    "/v1/agents/{agent_id}/tools",
+    tag="Agents",
+    scopes=(Scope.READ, Scope.POLICIES, Scope.AUTHORIZE),
+    answer=AgentTools,
+    example=AGENT_TOOLS,
+    errors=(AgentNotFound,),
+)
 async def list_agent_tools(
-    agent_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    agent_id: FromPath[str],
+    params: NamedDependency[ToolFilters],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[bytes]:
-    """The result of the agent's calls of each known tool, before their parameters are known."""
-    query = Query(request, known=("tool", "limit", "offset"))
-    tool = query.text("tool")
-    if tool is not None:
-        with refusing_fields(""):
-            require_tool_name("tool", tool)
+    """List what an agent may call.
+
+    Every known tool, sorted by name, with the result that the agent's calls would get, before their parameters are
+    known. `allowed` and `denied` are returned only where they are certain. Nothing is counted or logged. A key with the
+    scope `authorize` may ask about the agents for which it may ask decisions.
+    """
     found = await services.tool_listings.list_tools(
         caller.workspace_id,
         await _agent(services, caller, agent_id),
-        limit=query.limit(),
-        offset=query.offset(),
-        tool=tool,
+        limit=params.limit,
+        offset=params.offset,
+        tool=params.tool,
     )
     return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
 

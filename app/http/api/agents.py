@@ -2,26 +2,46 @@
 
 from typing import Any
 
-from litestar import Request, Response, delete, get, patch, post
-from litestar.di import NamedDependency as Handed
+from litestar import Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
-from app.http.agent_references import agent_in_path
-from app.http.authentication import requires
+from app.errors import AgentNotFound, AgentRevoked, AliasTaken, LimitReached, VersionConflict
 from app.http.bodies import Body
-from app.http.etag import version_header
+from app.http.endpoint import endpoint
+from app.http.headers import version_header
 from app.http.json_array import answer_list
-from app.http.litestar_bodies import BodyDTO
-from app.http.queries import Query
+from app.http.openapi.described_headers import ETAG
+from app.http.openapi.examples.agents import AGENT_VIEW, CREATE_AGENT, UPDATE_AGENT
+from app.http.references import agent_in_path
 from app.model.actors import ChangedBy
-from app.model.agents import MAX_ALIAS, Agent, AgentStatus, Alias, Groups, require_alias, require_groups
+from app.model.agents import Agent, AgentStatus, Alias, Groups, require_alias, require_groups
 from app.model.api_keys import Caller, Scope
 from app.model.fields import AgentDescription, DisplayName
-from app.model.text import require_visible
+from app.model.query_fields import Limit, Offset, QueryFields
+from app.model.text import Name, require_visible
 from app.replica import Services
 from app.store.optimistic import Versions
 from app.views.agents import AgentView
+
+_WRITE: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.ADMIN, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.READ, Scope.POLICIES)}
+
+
+class AgentFilters(QueryFields, frozen=True):
+    """Which agents to list; all given filters must match.
+
+    alias: Only the agent with this alias.
+    name: Only agents with this name.
+    status: Only agents in this state.
+    """
+
+    alias: Alias | None = None
+    name: Name | None = None
+    status: AgentStatus | None = None
+    limit: Limit | None = None
+    offset: Offset = 0
 
 
 class CreateAgent(Body, frozen=True):
@@ -52,11 +72,23 @@ class UpdateAgent(Body, frozen=True):
         _require_visible(self.name, self.description, self.groups, self.alias)
 
 
-@post("/v1/agents", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
+@endpoint(
+    "POST",
+    "/v1/agents",
+    **_WRITE,
+    examples=CREATE_AGENT,
+    status=201,
+    example=AGENT_VIEW,
+    errors=(LimitReached, AliasTaken),
+    headers=ETAG,
+)
 async def create_agent(
-    data: JSONBody[CreateAgent], caller: Handed[Caller], services: Handed[Services], by: Handed[ChangedBy]
+    data: JSONBody[CreateAgent],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
 ) -> Response[AgentView]:
-    """Create an agent, active and without policies, so that all its calls are denied."""
+    """Create an agent."""
     agent = await services.agents.create(
         caller.workspace_id,
         data.name,
@@ -68,40 +100,46 @@ async def create_agent(
     return _answer(agent)
 
 
-@get("/v1/agents", guards=[requires(Scope.READ, Scope.POLICIES)])
+@endpoint("GET", "/v1/agents", **_READ)
 async def list_agents(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Response[Any]:
-    """The workspace's agents, or those with an alias, a name or a status, oldest first."""
-    query = Query(request, known=("alias", "name", "status", "limit", "offset"))
-    status = query.choice("status", tuple(AgentStatus))
+    params: NamedDependency[AgentFilters], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[list[AgentView]]:
+    """List agents, oldest first."""
     agents = services.agents.each(
-        caller.workspace_id,
-        query.limit(),
-        query.offset(),
-        alias=query.text("alias", most=MAX_ALIAS),
-        name=query.text("name"),
-        status=None if status is None else AgentStatus(status),
+        caller.workspace_id, params.limit, params.offset, alias=params.alias, name=params.name, status=params.status
     )
     return await answer_list(agents, AgentView.of)
 
 
-@get("/v1/agents/{agent_id:str}", guards=[requires(Scope.READ, Scope.POLICIES)])
-async def get_agent(agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]) -> Response[AgentView]:
-    """One agent as it is now."""
+@endpoint("GET", "/v1/agents/{agent_id}", **_READ, errors=(AgentNotFound,), headers=ETAG)
+async def get_agent(
+    agent_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[AgentView]:
+    """Read an agent."""
     return _answer(await services.agents.get(caller.workspace_id, await agent_in_path(services, caller, agent_id)))
 
 
-@patch("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
+@endpoint(
+    "PATCH",
+    "/v1/agents/{agent_id}",
+    **_WRITE,
+    examples=UPDATE_AGENT,
+    errors=(AgentNotFound, AgentRevoked, AliasTaken, VersionConflict),
+    headers=ETAG,
+)
 async def update_agent(
     agent_id: FromPath[str],
     data: JSONBody[UpdateAgent],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    by: Handed[ChangedBy],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
+    if_match: NamedDependency[Versions],
 ) -> Response[AgentView]:
-    """Change the given fields of the agent; every later decision applies them."""
+    """Change an agent.
+
+    Only the given fields change; `{}` changes nothing. The status `revoked` is final. An alias that is taken from the
+    agent names its new agent from the next decision on.
+    """
     agent = await services.agents.update(
         caller.workspace_id,
         await agent_in_path(services, caller, agent_id),
@@ -118,15 +156,18 @@ async def update_agent(
     return _answer(agent)
 
 
-@delete("/v1/agents/{agent_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
+@endpoint("DELETE", "/v1/agents/{agent_id}", **_WRITE, errors=(AgentNotFound, VersionConflict))
 async def delete_agent(
     agent_id: FromPath[str],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    by: Handed[ChangedBy],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
+    if_match: NamedDependency[Versions],
 ) -> None:
-    """Delete the agent, its policies and its quotas; its audit entries stay."""
+    """Delete an agent with its policies.
+
+    Its audit entries stay.
+    """
     known = await agent_in_path(services, caller, agent_id)
     await services.agents.delete(caller.workspace_id, known, if_match=if_match, by=by)
     await services.approval_reaper.end_soon(caller.workspace_id, known)

@@ -2,27 +2,44 @@
 
 from typing import Annotated, Any, ClassVar
 
-from litestar import Request, Response, delete, get, post
-from litestar.di import NamedDependency as Handed
+from litestar import Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta, field
 
-from app.errors import ApiKeyNotFound
-from app.http.agent_references import REFERENCE_RULES, agent_reference
-from app.http.authentication import requires
+from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
 from app.http.bodies import Body
+from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
-from app.http.litestar_bodies import BodyDTO
-from app.http.paths import id_in_path
-from app.http.queries import Query
+from app.http.openapi.examples.api_keys import API_KEY_VIEW, CREATE_API_KEY, CREATED_API_KEY
+from app.http.references import id_in_path
 from app.model.actors import ChangedBy
-from app.model.agents import AgentRef
+from app.model.agents import REFERENCE_RULES, AgentRef, agent_reference
 from app.model.api_keys import Caller, Scope, SessionFrom, can_be_bound
 from app.model.fields import DisplayName, Timestamp
+from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
 from app.replica import Services
 from app.views.api_keys import ApiKeyView, CreatedApiKey
+
+_ADMIN: dict[str, Any] = {"tag": "API keys", "scopes": (Scope.ADMIN,)}
+
+
+class KeyPage(QueryFields, frozen=True):
+    """Which keys to list."""
+
+    limit: Limit | None = None
+    offset: Offset = 0
+
+
+class Revocation(QueryFields, frozen=True):
+    """How a key is revoked.
+
+    force: Revoke it even if it is the last valid key with the scope `admin`.
+    """
+
+    force: bool = False
 
 
 class CreateApiKey(Body, frozen=True):
@@ -59,11 +76,26 @@ class CreateApiKey(Body, frozen=True):
                 raise FieldError("expiresAt", str(error)) from None
 
 
-@post("/v1/api-keys", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
+@endpoint(
+    "POST",
+    "/v1/api-keys",
+    **_ADMIN,
+    examples=CREATE_API_KEY,
+    status=201,
+    example=CREATED_API_KEY,
+    errors=(AgentNotFound, LimitReached),
+    litestar={"response_headers": {"Cache-Control": "no-store"}},
+)
 async def create_key(
-    data: JSONBody[CreateApiKey], caller: Handed[Caller], services: Handed[Services], by: Handed[ChangedBy]
+    data: JSONBody[CreateApiKey],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
 ) -> CreatedApiKey:
-    """Create a key in the caller's workspace; only its SHA-256 is kept."""
+    """Create an API key.
+
+    The raw key is in this answer and never shown again.
+    """
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
     scopes = tuple(dict.fromkeys(data.scopes))
     key, raw_key = await services.api_keys.create(
@@ -78,28 +110,30 @@ async def create_key(
     return CreatedApiKey.of(key, raw_key)
 
 
-@get("/v1/api-keys", guards=[requires(Scope.ADMIN)])
+@endpoint("GET", "/v1/api-keys", **_ADMIN, example=API_KEY_VIEW)
 async def list_keys(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Response[Any]:
-    """The workspace's keys, oldest first."""
-    query = Query(request, known=("limit", "offset"))
-    keys = services.api_keys.each(caller.workspace_id, query.limit(), query.offset())
+    params: NamedDependency[KeyPage], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[list[ApiKeyView]]:
+    """List API keys, oldest first."""
+    keys = services.api_keys.each(caller.workspace_id, params.limit, params.offset)
     return await answer_list(keys, ApiKeyView.of)
 
 
-@delete("/v1/api-keys/{key_id:str}", guards=[requires(Scope.ADMIN)])
+@endpoint("DELETE", "/v1/api-keys/{key_id}", **_ADMIN, errors=(ApiKeyNotFound, LastAdminKey))
 async def revoke_key(
     key_id: FromPath[str],
-    request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    by: Handed[ChangedBy],
+    params: NamedDependency[Revocation],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
 ) -> None:
-    """Revoke the key: on every replica, every later request with it is 401."""
-    force = Query(request, known=("force",)).choice("force", ["true", "false"]) == "true"
+    """Revoke an API key.
+
+    Every later request with it gets 401, from every replica. The last valid key with the scope `admin` is kept (409)
+    unless you pass `force=true`: without one, only the console can make another.
+    """
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
-    await services.api_keys.revoke(caller.workspace_id, known, force=force, by=by)
+    await services.api_keys.revoke(caller.workspace_id, known, force=params.force, by=by)
     await services.approval_reaper.end_soon(caller.workspace_id)
 
 

@@ -7,27 +7,40 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from litestar import Request, get
-from litestar.di import NamedDependency as Handed
+from litestar import Request
+from litestar.di import NamedDependency
 from litestar.response import Stream
 
 from app.approvals.following import ApprovalEvent
-from app.errors import ApprovalNotFound, Invalid
-from app.http.authentication import raw_key_of, requires
+from app.errors import ApprovalNotFound, Invalid, TooManyStreams
+from app.http.endpoint import endpoint
+from app.http.headers import raw_key_of
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
-from app.http.queries import Query
+from app.http.openapi.described_headers import last_event_id
 from app.model.api_keys import Caller, Scope
 from app.replica import Services
 
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
 
 
-@get("/v1/approvals/stream", guards=[requires(Scope.READ, Scope.APPROVE)])
+@endpoint(
+    "GET",
+    "/v1/approvals/stream",
+    tag="Approvals",
+    scopes=(Scope.READ, Scope.APPROVE),
+    answer=str,
+    media=("text/event-stream",),
+    errors=(TooManyStreams,),
+    request_headers=(last_event_id("^[0-9]{1,15}-[0-9]{1,15}$"),),
+)
 async def stream_approvals(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Stream:
-    """Each change of an approval, from Last-Event-ID on, or from now on."""
-    Query(request, known=())
+    """Follow approvals as server-sent events.
+
+    One event for each change of an approval, named after its new status: from the Last-Event-ID on, or from now on. The
+    stream ends when the key is revoked and when the replica stops; then connect again.
+    """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     after = request.headers.get("last-event-id")
     if after is not None and not _is_event_id(after):

@@ -4,29 +4,39 @@ import asyncio
 from contextlib import suppress
 from typing import Annotated, Any
 
-from litestar import Request, Response, get, post
-from litestar.di import NamedDependency as Handed
+from litestar import Request, Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
 from app.approvals.approvals import unknown_approval
 from app.approvals.following import ApprovalEvent
-from app.http.agent_references import agent_in_query
-from app.http.authentication import raw_key_of, requires
+from app.errors import AgentNotFound, ApprovalChanged, ApprovalDecided, ApprovalNotFound, OwnApproval
 from app.http.bodies import Body
-from app.http.etag import version_header
-from app.http.litestar_bodies import BodyDTO
-from app.http.paths import id_in_path
-from app.http.queries import MAX_LIMIT, Query
+from app.http.endpoint import endpoint
+from app.http.headers import raw_key_of, version_header
+from app.http.openapi.described_headers import ETAG, IF_MATCH_APPROVAL, NEXT_CURSOR
+from app.http.openapi.examples.approvals import APPROVAL, APPROVAL_NOTE, APPROVE_CALL
+from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, Seconds
+from app.model.query_fields import QueryFields
 from app.model.text import VisibleLines, require_visible
 from app.replica import Services
 from app.store.optimistic import Versions
 
-DEFAULT_LIMIT = 100
 WAIT_MAX_S = 60
-ALIASES = {"agentId": "agent_id"}
+_WITHDRAW: dict[str, Any] = {"tag": "Approvals", "scopes": (Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)}
+_WRITE: dict[str, Any] = {"tag": "Approvals", "scopes": (Scope.ADMIN, Scope.APPROVE)}
+
+
+class Waiting(QueryFields, frozen=True):
+    """How long to wait for a decision.
+
+    wait: Answer as soon as it is no longer pending, or after this many seconds.
+    """
+
+    wait: Annotated[int, Meta(ge=0, le=WAIT_MAX_S)] = 0
 
 
 class ApprovalNote(Body, frozen=True):
@@ -56,55 +66,64 @@ class ApproveCall(ApprovalNote, frozen=True):
     accept_hidden: bool = False
 
 
-@get("/v1/approvals", guards=[requires(Scope.READ, Scope.APPROVE)])
+@endpoint(
+    "GET",
+    "/v1/approvals",
+    tag="Approvals",
+    scopes=(Scope.READ, Scope.APPROVE),
+    example=APPROVAL,
+    errors=(AgentNotFound,),
+    headers=NEXT_CURSOR,
+)
 async def list_approvals(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    params: NamedDependency[ApprovalQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[list[Approval]]:
-    """Approvals that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
-    query = Query(request, known=("status", "agent_id", "limit", "cursor"), aliases=ALIASES)
-    status = query.choice("status", [each.value for each in ApprovalStatus])
-    found, before = await services.approvals.page(
-        caller.workspace_id,
-        ApprovalQuery(
-            status=None if status is None else ApprovalStatus(status),
-            agent_id=await agent_in_query(services, caller, query),
-            limit=query.number("limit", least=1, most=MAX_LIMIT) or DEFAULT_LIMIT,
-            before=query.uuid("cursor"),
-        ),
-    )
+    """List approvals, waiting and decided."""
+    params = await with_agent_id(services, caller, params)
+    found, before = await services.approvals.page(caller.workspace_id, params)
     return Response(found, headers={} if before is None else {"X-Next-Cursor": before})
 
 
-@get("/v1/approvals/{approval_id:str}", guards=[requires(Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)])
+@endpoint("GET", "/v1/approvals/{approval_id}", **_WITHDRAW, errors=(ApprovalNotFound,), headers=ETAG)
 async def get_approval(
-    approval_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    approval_id: FromPath[str],
+    request: Request[Any, Any, Any],
+    params: NamedDependency[Waiting],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[Approval]:
-    """One approval as it is now; with `wait`, as soon as it is no longer pending, or after that many seconds."""
-    wait_s = Query(request, known=("wait",)).number("wait", least=0, most=WAIT_MAX_S) or 0
+    """Read one approval, or wait until it is decided."""
     wanted = _known(approval_id)
     approval = await services.approvals.get(caller.workspace_id, wanted)
     if not (caller.has_any((Scope.READ, Scope.APPROVE)) or caller.may_ask_for(approval.agent_id)):
         raise unknown_approval()
-    if wait_s and approval.status is ApprovalStatus.PENDING:
+    if params.wait and approval.status is ApprovalStatus.PENDING:
         raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-        approval = await _decided(services, caller, raw_key, wanted, wait_s)
+        approval = await _decided(services, caller, raw_key, wanted, params.wait)
     return _answer(approval)
 
 
-@post(
-    "/v1/approvals/{approval_id:str}/approve",
-    guards=[requires(Scope.ADMIN, Scope.APPROVE)],
-    dto=BodyDTO,
-    status_code=200,
+@endpoint(
+    "POST",
+    "/v1/approvals/{approval_id}/approve",
+    **_WRITE,
+    examples=APPROVE_CALL,
+    errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+    headers=ETAG,
+    request_headers=(IF_MATCH_APPROVAL,),
 )
 async def approve_call(
     approval_id: FromPath[str],
     data: JSONBody[ApproveCall],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
 ) -> Response[Approval]:
-    """Approve the call. Once enough people have, it is allowed when the agent asks again."""
+    """Approve the call.
+
+    When the agent asks again, it is allowed, unless its policies have come to require more. The key that asked can
+    never approve. If the rule requires several people, each uses a key of their own.
+    """
     approval = await services.approvals.decide(
         caller.workspace_id,
         _known(approval_id),
@@ -118,34 +137,45 @@ async def approve_call(
     return _answer(approval)
 
 
-@post(
-    "/v1/approvals/{approval_id:str}/deny", guards=[requires(Scope.ADMIN, Scope.APPROVE)], dto=BodyDTO, status_code=200
+@endpoint(
+    "POST",
+    "/v1/approvals/{approval_id}/deny",
+    **_WRITE,
+    examples=APPROVAL_NOTE,
+    errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+    headers=ETAG,
+    request_headers=(IF_MATCH_APPROVAL,),
 )
 async def deny_call(
     approval_id: FromPath[str],
     data: JSONBody[ApprovalNote],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
 ) -> Response[Approval]:
-    """Deny the call. If the agent requests it again, people are asked again."""
+    """Deny the call."""
     return await _refuse(services, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
 
 
-@post(
-    "/v1/approvals/{approval_id:str}/cancel",
-    guards=[requires(Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)],
-    dto=BodyDTO,
-    status_code=200,
+@endpoint(
+    "POST",
+    "/v1/approvals/{approval_id}/cancel",
+    **_WITHDRAW,
+    errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+    headers=ETAG,
+    request_headers=(IF_MATCH_APPROVAL,),
 )
 async def cancel_approval(
     approval_id: FromPath[str],
     data: JSONBody[ApprovalNote],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
 ) -> Response[Approval]:
-    """Withdraw the request, with the key that asked; nobody needs to decide it any more."""
+    """Withdraw the request.
+
+    Only with the key that asked.
+    """
     return await _refuse(services, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
 

@@ -4,16 +4,17 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from litestar import Request, get
-from litestar.di import NamedDependency as Handed
+from litestar import Request
+from litestar.di import NamedDependency
 from litestar.response import Stream
 
-from app.http.api.audit_log import ALIASES, FILTERS, settled_query
-from app.http.authentication import raw_key_of, requires
+from app.errors import AgentNotFound, AuditLogDamaged, TooManyStreams
+from app.http.endpoint import endpoint
+from app.http.headers import raw_key_of
 from app.http.open_streams import require_room_for_stream, while_valid
-from app.http.queries import Query
+from app.http.references import with_agent_id
 from app.model.api_keys import Caller, Scope
-from app.model.audit import Format
+from app.model.audit import AuditFilters, Format
 from app.replica import Services
 
 MEDIA = {Format.NDJSON: "application/x-ndjson", Format.CSV: "text/csv"}
@@ -21,23 +22,48 @@ _GZIP_LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-@get("/v1/audit-logs/export", guards=[requires(Scope.READ, Scope.AUDIT)])
+class ExportQuery(AuditFilters, frozen=True):
+    """Which entries to export, and how.
+
+    format: The format of the file.
+    """
+
+    format: Format = Format.NDJSON
+
+
+@endpoint(
+    "GET",
+    "/v1/audit-logs/export",
+    tag="Audit log",
+    scopes=(Scope.READ, Scope.AUDIT),
+    answer=str,
+    media=("application/x-ndjson", "text/csv; charset=utf-8"),
+    errors=(AgentNotFound, AuditLogDamaged, TooManyStreams),
+    headers={"Content-Disposition": "A name for the file."},
+)
 async def export_audit_log(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    request: Request[Any, Any, Any],
+    params: NamedDependency[ExportQuery],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Stream:
-    """Every matching entry, oldest first. The last record marks the end: a file without it is incomplete."""
-    query = Query(request, known=(*FILTERS, "format"), aliases=ALIASES)
-    kind = Format(query.choice("format", [each.value for each in Format]) or Format.NDJSON)
+    """Export the audit log as a file, oldest first.
+
+    One JSON object per line, or CSV with `format=csv`; compressed if Accept-Encoding names gzip. The last record is
+    `{"end": …}`, or a row that begins with `#end`: a file without it is incomplete, because the store became
+    unavailable or retention dropped entries still to come; ask again. In CSV, a cell that a spreadsheet would run as a
+    formula is preceded by an apostrophe.
+    """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    wanted = await settled_query(services, caller, query)
+    params = await with_agent_id(services, caller, params)
     require_room_for_stream(request, caller, services)
-    pieces = services.audit.export(caller.workspace_id, wanted, kind)
+    pieces = services.audit.export(caller.workspace_id, params, params.format)
     pieces = while_valid(services, raw_key, pieces)
-    headers = {"Content-Disposition": f'attachment; filename="audit-log.{kind}"', "Vary": "Accept-Encoding"}
+    headers = {"Content-Disposition": f'attachment; filename="audit-log.{params.format}"', "Vary": "Accept-Encoding"}
     if accepts_gzip(request.headers.get("accept-encoding", "")):
         pieces = gzipped(pieces)
         headers["Content-Encoding"] = "gzip"
-    return Stream(pieces, media_type=MEDIA[kind], headers=headers)
+    return Stream(pieces, media_type=MEDIA[params.format], headers=headers)
 
 
 def accepts_gzip(header: str) -> bool:

@@ -1,61 +1,69 @@
 """/v1/audit-logs."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from litestar import MediaType, Request, Response, get
-from litestar.di import NamedDependency as Handed
+from litestar import MediaType, Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath
-from msgspec.structs import replace
 
-from app.errors import AuditEntryNotFound, Invalid
-from app.http.agent_references import reference_in_query
-from app.http.authentication import requires
-from app.http.paths import id_in_path
-from app.http.queries import MAX_LIMIT, Query
+from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged
+from app.http.endpoint import endpoint
+from app.http.openapi.described_headers import AUDIT_FLOOR, NEXT_CURSOR
+from app.http.openapi.examples.audit_log import AUDIT_ENTRY, BACKLOG, CHANGE, VERIFICATION_VIEW
+from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
-from app.model.audit import ANY_SHADOW, AuditQuery, Backlog
+from app.model.audit import AuditEntry, AuditQuery, Backlog
+from app.model.changes import Change, ChangeQuery
 from app.model.checkpoints import Checkpoint
-from app.model.decisions import Result
+from app.model.query_fields import QueryFields, Spelled
+from app.model.text import require_text
 from app.model.times import rfc3339
 from app.replica import Services
 from app.views.audit_entries import with_code, with_codes
 from app.views.verification import VerificationView
 from app.webhooks.records import note_finding
 
-FILTERS = (
-    "agent_id",
-    "action",
-    "tool_name",
-    "result",
-    "id",
-    "key_id",
-    "policy_id",
-    "rule_type",
-    "shadow",
-    "from",
-    "to",
-)
-ALIASES = {
-    "agentId": "agent_id",
-    "toolName": "tool_name",
-    "keyId": "key_id",
-    "policyId": "policy_id",
-    "ruleType": "rule_type",
-}
-DEFAULT_LIMIT = 100
 CHECKPOINT_MAX = 400
 """More than the length of any checkpoint line."""
 VERIFY_SEGMENTS = 2_000
 """The most segments verified by one request: a million entries, some four seconds in steps of up to 15 ms."""
 
 
-@get("/v1/audit-logs", guards=[requires(Scope.READ, Scope.AUDIT)])
+def _checkpoint_in(line: str) -> Checkpoint:
+    require_text(line, CHECKPOINT_MAX)
+    return Checkpoint.parse(line)
+
+
+_READ: dict[str, Any] = {"tag": "Audit log", "scopes": (Scope.READ, Scope.AUDIT)}
+
+
+class Since(QueryFields, frozen=True):
+    """Where a verification starts.
+
+    checkpoint: The line of an earlier verification: start there, and require the log to match it.
+    """
+
+    checkpoint: Annotated[Checkpoint, Spelled(_checkpoint_in, {"type": "string", "format": "checkpoint"})] | None = None
+
+
+@endpoint(
+    "GET",
+    "/v1/audit-logs",
+    **_READ,
+    answer=list[AuditEntry],
+    example=AUDIT_ENTRY,
+    errors=(AgentNotFound, AuditLogDamaged),
+    headers={**NEXT_CURSOR, **AUDIT_FLOOR},
+)
 async def query_audit_log(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    params: NamedDependency[AuditQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Entries that match every filter, newest first; X-Next-Cursor asks for the page after this one."""
-    query = Query(request, known=(*FILTERS, "limit", "offset", "cursor"), aliases=ALIASES)
-    page = await services.audit.query(caller.workspace_id, await settled_query(services, caller, query))
+    """Query the audit log, newest first.
+
+    All given filters must match. Every decision already answered is found, on every replica. A page has up to 4 MiB;
+    the last page has no `X-Next-Cursor`.
+    """
+    page = await services.audit.query(caller.workspace_id, await with_agent_id(services, caller, params))
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
@@ -64,65 +72,50 @@ async def query_audit_log(
     return Response(b"[" + b",".join(lines) + b"]", headers=headers, media_type=MediaType.JSON)
 
 
-@get("/v1/audit-logs/{entry_id:str}", guards=[requires(Scope.READ, Scope.AUDIT)])
+@endpoint("GET", "/v1/audit-logs/{entry_id}", **_READ, answer=AuditEntry, errors=(AuditEntryNotFound, AuditLogDamaged))
 async def get_audit_entry(
-    entry_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    entry_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """One entry as logged, with the code of the decision."""
+    """Read one audit entry.
+
+    The id of an entry is that of the decision: `id` in the answer to authorize.
+    """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
     return Response(with_code((await services.audit.entry(caller.workspace_id, known))[1]), media_type=MediaType.JSON)
 
 
-@get("/v1/audit-logs/status", guards=[requires(Scope.READ, Scope.AUDIT)])
-async def audit_log_status(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Backlog:
-    """How far sealing is behind, and what the log holds."""
-    Query(request, known=())
+@endpoint("GET", "/v1/audit-logs/status", **_READ, example=BACKLOG)
+async def audit_log_status(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> Backlog:
+    """Read how far sealing is behind."""
     return await services.audit.backlog(caller.workspace_id)
 
 
-@get("/v1/audit-logs/verify", guards=[requires(Scope.ADMIN, Scope.AUDIT)])
+@endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT), example=VERIFICATION_VIEW)
 async def verify_audit_log(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    params: NamedDependency[Since], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> VerificationView:
-    """Recompute the chain from the entries, up to two thousand segments at a time."""
-    query = Query(request, known=("checkpoint",))
-    line = query.text("checkpoint", most=CHECKPOINT_MAX)
-    try:
-        since = None if line is None else Checkpoint.parse(line)
-    except ValueError as error:
-        raise Invalid.at("checkpoint", str(error)) from None
-    found = await services.audit.verify(caller.workspace_id, since, VERIFY_SEGMENTS)
+    """Verify the chain of the audit log.
+
+    Recomputes the chain from the entries, two thousand segments per request. While `complete` is false and nothing is
+    found, ask again with the answer's `checkpoint`. Keep a checkpoint elsewhere and pass it later: nothing else detects
+    a log that was rewritten as a whole.
+    """
+    found = await services.audit.verify(caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS)
     if found.finding is not None:
         await note_finding(services.client, caller.workspace_id, found.finding)
     return VerificationView.of(found)
 
 
-async def settled_query(services: Services, caller: Caller, query: Query) -> AuditQuery:
-    """The filters and the page in a query string, with the agent's id. Raises Invalid, AgentNotFound."""
-    wanted = audit_query(query)
-    if wanted.agent_id is None:
-        return wanted
-    return replace(wanted, agent_id=await services.agents.id_of(caller.workspace_id, wanted.agent_id))
+@endpoint("GET", "/v1/changes", tag="Changes", scopes=(Scope.ADMIN, Scope.AUDIT), example=CHANGE, headers=NEXT_CURSOR)
+async def query_changes(
+    params: NamedDependency[ChangeQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[list[Change]]:
+    """Query the trail of changes, newest first.
 
-
-def audit_query(query: Query) -> AuditQuery:
-    """The filters and the page in a query string, with the agent as named there. Raises Invalid."""
-    result = query.choice("result", [each.value for each in Result])
-    return AuditQuery(
-        agent_id=reference_in_query(query),
-        action=query.text("action"),
-        tool_name=query.text("tool_name"),
-        result=None if result is None else Result(result),
-        id=query.uuid("id"),
-        key_id=query.uuid("key_id"),
-        policy_id=query.uuid("policy_id"),
-        rule_type=query.text("rule_type"),
-        shadow=ANY_SHADOW if query.given("shadow") == ANY_SHADOW else query.uuid("shadow"),
-        from_ms=query.time_ms("from"),
-        to_ms=query.time_ms("to"),
-        limit=query.number("limit", least=1, most=MAX_LIMIT) or DEFAULT_LIMIT,
-        offset=query.offset(),
-        before=query.number("cursor", least=1, most=10**15),
-    )
+    Who created, updated or deleted which agent, policy or API key. Each entry is written in the same step as its
+    change: none is missing, and refused changes have none. All given filters must match. Continue until an answer has
+    no X-Next-Cursor: a page may hold fewer than `limit`.
+    """
+    page = await services.changes.query(caller.workspace_id, params)
+    headers = {} if page.older_than is None else {"X-Next-Cursor": page.older_than}
+    return Response(page.changes, headers=headers)

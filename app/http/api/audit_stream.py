@@ -5,39 +5,58 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-from litestar import Request, get
-from litestar.di import NamedDependency as Handed
+from litestar import Request
+from litestar.di import NamedDependency
 from litestar.response import Stream
 
 from app.audit.scan import EntryChunk
-from app.errors import Invalid
-from app.http.api.audit_log import ALIASES, FILTERS, settled_query
-from app.http.authentication import raw_key_of, requires
+from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyStreams
+from app.http.endpoint import endpoint
+from app.http.headers import raw_key_of
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
-from app.http.queries import Query
+from app.http.openapi.described_headers import AUDIT_FLOOR, last_event_id
+from app.http.references import with_agent_id
 from app.model.api_keys import Caller, Scope
-from app.model.audit import AuditQuery
+from app.model.audit import AuditFilters
 from app.model.times import rfc3339
 from app.replica import Services
 from app.views.audit_entries import with_codes
 
 
-@get("/v1/audit-logs/stream", guards=[requires(Scope.READ, Scope.AUDIT)])
+@endpoint(
+    "GET",
+    "/v1/audit-logs/stream",
+    tag="Audit log",
+    scopes=(Scope.READ, Scope.AUDIT),
+    answer=str,
+    media=("text/event-stream",),
+    errors=(AgentNotFound, AuditLogDamaged, TooManyStreams),
+    headers=AUDIT_FLOOR,
+    request_headers=(last_event_id("^[0-9]{1,15}$"),),
+)
 async def stream_audit_log(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    request: Request[Any, Any, Any],
+    params: NamedDependency[AuditFilters],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Stream:
-    """Matching entries, oldest first, from Last-Event-ID on, or from now on; each event's id is its sequence."""
-    query = Query(request, known=FILTERS, aliases=ALIASES)
+    """Follow the audit log as server-sent events.
+
+    Each event's data is an entry, its id the entry's sequence. Without Last-Event-ID the stream begins with new
+    entries; with it, it continues after that event without gap or repetition, unless X-Audit-Floor says that retention
+    dropped what came next. It ends when the key is revoked, when the replica stops, and when retention overtakes it;
+    then connect again.
+    """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    wanted, after = await settled_query(services, caller, query), _resumed_after(request)
+    params, after = await with_agent_id(services, caller, params), _resumed_after(request)
     # Proxies that buffer an answer would delay the events.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if after is not None:
         after, floor = await services.audit.resumed(caller.workspace_id, after)
-        if floor is not None and (wanted.from_ms is None or wanted.from_ms <= floor.time_ms):
+        if floor is not None and (params.from_ms is None or params.from_ms <= floor.time_ms):
             headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
     require_room_for_stream(request, caller, services)
-    messages = _messages(services, caller, raw_key, wanted, after, half_closed(request))
+    messages = _messages(services, caller, raw_key, params, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)
 
 
@@ -51,7 +70,7 @@ def _resumed_after(request: Request[Any, Any, Any]) -> int | None:
 
 
 async def _messages(
-    services: Services, caller: Caller, raw_key: str, query: AuditQuery, after: int | None, wake: asyncio.Event
+    services: Services, caller: Caller, raw_key: str, params: AuditFilters, after: int | None, wake: asyncio.Event
 ) -> AsyncIterator[bytes]:
     """Yield events until the replica stops or the key ends: nothing is sent after a revocation.
 
@@ -63,7 +82,7 @@ async def _messages(
         services.callers.on(raw_key, wake) as known,
         services.newest.on(caller.workspace_id, wake) as newest,
     ):
-        async for chunk in services.audit.follow(caller.workspace_id, query, after, services.stopping, newest):
+        async for chunk in services.audit.follow(caller.workspace_id, params, after, services.stopping, newest):
             if known.error is not None:
                 return
             if chunk is not None:

@@ -5,17 +5,21 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from app.errors import Invalid
+from app.errors import AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale, Invalid
 from app.http.bodies import count_keys, require_readable, require_unique_keys, two_spellings
+from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
+from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
+from app.http.openapi.examples.decisions import AUTHORIZE_BODY, DECISION_VIEW
 from app.http.problems import error_answer
 from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
 from app.model.agents import AgentRef
+from app.model.api_keys import Scope
 from app.model.decisions import AuthorizeRequest
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
 from app.model.text import Name, ToolName
-from app.views.decisions import encode_decision
+from app.views.decisions import DecisionView, encode_decision
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
@@ -106,4 +110,27 @@ def _approval_named(body: AuthorizeBody) -> str:
     return approval_id
 
 
-AUTHORIZE = Door("/v1/authorize", read_call, encode_decision, error_answer)
+AUTHORIZE = Door(
+    Endpoint(
+        method="POST",
+        path="/v1/authorize",
+        tag="Decisions",
+        scopes=(Scope.READ, Scope.AUTHORIZE),
+        summary="Ask whether an agent may call a tool",
+        description=(
+            "The answer is 200 whether the call is allowed, denied or escalated, and its entry is in the audit log "
+            "before it is sent. Only `allowed` permits the call. An agent that is suspended or revoked is denied "
+            "everything. 503 means that there is no decision: the call must not be made."
+        ),
+        body=AuthorizeBody,
+        examples=AUTHORIZE_BODY,
+        answer=DecisionView,
+        example=DECISION_VIEW,
+        errors=(AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale),
+        headers=REPLAYED,
+        request_headers=(IDEMPOTENCY_KEY,),
+    ),
+    read_call,
+    encode_decision,
+    error_answer,
+)

@@ -2,22 +2,23 @@
 
 from typing import Any
 
-from litestar import Request, Response, delete, get, put
-from litestar.di import NamedDependency as Handed
+from litestar import Request, Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType, field
 
-from app.errors import Invalid
-from app.http.authentication import requires
+from app.errors import Invalid, LimitReached, ToolNotFound, VersionConflict
+from app.http.authentication import provide_changed_by
 from app.http.bodies import Body, decode_body, read_body
-from app.http.change_reasons import provide_changed_by
-from app.http.etag import provide_if_match_tags, version_header
-from app.http.litestar_bodies import BodyDTO
-from app.http.paths import name_in_path
-from app.http.queries import Query
+from app.http.endpoint import endpoint
+from app.http.headers import provide_if_match_tags, version_header
+from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_CATALOG
+from app.http.openapi.examples.catalog import CATALOG_TOOL_VIEW, CHANGED_CATALOG_VIEW, PUT_CATALOG, PUT_TOOL
+from app.http.references import name_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
+from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import FieldError, ToolName, require_tool_name
 from app.replica import Services
 from app.store.optimistic import Versions
@@ -27,7 +28,24 @@ from app.views.catalog import CatalogToolView, ChangedCatalogView
 MAX_CATALOG_BODY = 1024 * 1024
 """The largest list of tools in one body; larger catalogues are sent in parts."""
 
-_READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scope.POLICIES)
+_WRITE: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.ADMIN, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.READ, Scope.POLICIES)}
+
+
+class CatalogWrite(QueryFields, frozen=True):
+    """How tools are put into the catalogue.
+
+    prune: Remove the tools that are not in the body; otherwise they stay.
+    """
+
+    prune: bool = False
+
+
+class ToolPage(QueryFields, frozen=True):
+    """Which tools to list."""
+
+    limit: Limit | None = None
+    offset: Offset = 0
 
 
 class ToolList(Struct, frozen=True, kw_only=True):
@@ -81,71 +99,90 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     input_schema: dict[str, Any] | None = field(default=None, name="inputSchema")
 
 
-@put("/v1/catalog", guards=[_WRITE])
+@endpoint(
+    "PUT",
+    "/v1/catalog",
+    **_WRITE,
+    body=PutCatalog,
+    examples=PUT_CATALOG,
+    example=CHANGED_CATALOG_VIEW,
+    errors=(LimitReached, VersionConflict),
+    headers=ETAG,
+    request_headers=(IF_MATCH_CATALOG, CHANGE_REASON),
+)
 async def put_catalog(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    request: Request[Any, Any, Any],
+    params: NamedDependency[CatalogWrite],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[ChangedCatalogView]:
-    """Put these tools into the catalogue, all in one step."""
-    query = Query(request, known=("prune",))
-    prune = query.choice("prune", ("true", "false")) == "true"
+    """Put tools into the catalogue.
+
+    Accepts an MCP server's answer to `tools/list` unchanged, up to 1 MiB and 1,000 tools. All of it or nothing is
+    stored, as one entry of the trail of changes. A catalogue allows nothing and denies nothing: it says which tools
+    there are.
+    """
     if_match, by = provide_if_match_tags(request), provide_changed_by(request)
     raw = await read_body(request.receive, MAX_CATALOG_BODY)
-    entries = await services.pool.run(caller.workspace_id, lambda: tools_of(raw, prune=prune))
+    entries = await services.pool.run(caller.workspace_id, lambda: tools_of(raw, prune=params.prune))
     state, change = await services.catalog.put(
         caller.workspace_id,
         entries,
-        prune=prune,
+        prune=params.prune,
         if_match=if_match,
         by=by,
     )
     return Response(ChangedCatalogView.of(state, change), headers=version_header(state.version))
 
 
-@get("/v1/catalog", guards=[_READ])
+@endpoint("GET", "/v1/catalog", **_READ, example=CATALOG_TOOL_VIEW, headers=ETAG)
 async def list_catalog(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    params: NamedDependency[ToolPage], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[list[CatalogToolView]]:
-    """Every known tool, by name."""
-    query = Query(request, known=("limit", "offset"))
-    limit, offset = query.limit(), query.offset()
+    """List the known tools, by name.
+
+    The tools of the catalogue, and with `catalogued` false those that only the sealed log has.
+    """
     listing = await services.catalog.listing(caller.workspace_id)
-    names = listing.names[offset:][:limit]
+    names = listing.names[params.offset :][: params.limit]
     found = await services.pool.run(caller.workspace_id, _views, listing.catalog.tools, names)
     return Response(found, headers=version_header(listing.catalog.version))
 
 
-@get("/v1/catalog/tool/{tool:str}", guards=[_READ])
+@endpoint("GET", "/v1/catalog/tool/{tool}", **_READ, errors=(ToolNotFound,), headers=ETAG)
 async def get_tool(
-    tool: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    tool: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[CatalogToolView]:
-    """One tool of the catalogue."""
+    """Read a tool of the catalogue."""
     found = await services.catalog.get(caller.workspace_id, _tool_in(tool))
     return Response(CatalogToolView.of(found), headers=version_header(found.version))
 
 
-@put("/v1/catalog/tool/{tool:str}", guards=[_WRITE], dto=BodyDTO)
+@endpoint(
+    "PUT", "/v1/catalog/tool/{tool}", **_WRITE, examples=PUT_TOOL, errors=(LimitReached, VersionConflict), headers=ETAG
+)
 async def put_tool(
     tool: FromPath[str],
     data: JSONBody[PutTool],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
-    by: Handed[ChangedBy],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
+    by: NamedDependency[ChangedBy],
 ) -> Response[CatalogToolView]:
-    """Put this tool into the catalogue."""
+    """Put one tool into the catalogue."""
     made = await services.catalog.put_tool(caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, by=by)
     return Response(CatalogToolView.of(made), headers=version_header(made.version))
 
 
-@delete("/v1/catalog/tool/{tool:str}", guards=[_WRITE])
+@endpoint("DELETE", "/v1/catalog/tool/{tool}", **_WRITE, errors=(ToolNotFound, VersionConflict))
 async def delete_tool(
     tool: FromPath[str],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
-    by: Handed[ChangedBy],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
+    by: NamedDependency[ChangedBy],
 ) -> None:
-    """Delete the tool from the catalogue."""
+    """Remove a tool from the catalogue."""
     await services.catalog.delete_tool(caller.workspace_id, _tool_in(tool), if_match=if_match, by=by)
 
 

@@ -12,10 +12,13 @@ from msgspec import Meta, Raw, Struct
 from app.errors import AppError, Invalid
 from app.http.answers import JSON, Answer
 from app.http.bodies import count_keys, require_readable, require_unique_keys
+from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
+from app.http.openapi.described_headers import HOOK_AGENT
+from app.http.openapi.examples.decisions import HOOK_ANSWER, HOOK_CALL
 from app.http.problems import headers_of
 from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
-from app.model.api_keys import without_raw_keys
+from app.model.api_keys import Scope, without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision, Result
 
 AGENT = b"x-remit-agent"
@@ -129,4 +132,26 @@ _encode = msgspec.json.Encoder().encode
 _decode_call = msgspec.json.Decoder(HookCall).decode
 _decode_parameters = msgspec.json.Decoder(_Parameters).decode
 
-CLAUDE_CODE = Door("/v1/hooks/claude-code", read_hook, answer_hook, refuse_hook)
+CLAUDE_CODE = Door(
+    Endpoint(
+        method="POST",
+        path="/v1/hooks/claude-code",
+        tag="Decisions",
+        scopes=(Scope.READ, Scope.AUTHORIZE),
+        summary="Answer a coding agent's hook",
+        description=(
+            "Takes the PreToolUse hook of Claude Code as it is sent over HTTP and answers in its format: `allow`, "
+            "`deny`, or `ask` where the call is escalated. Every answer is 200, a refusal or a fault being a denial "
+            "that says why, because a coding agent without `onFailure` runs the tool after any other."
+        ),
+        body=HookCall,
+        examples=HOOK_CALL,
+        answer=HookAnswer,
+        example=HOOK_ANSWER,
+        request_headers=(HOOK_AGENT,),
+        always=True,
+    ),
+    read_hook,
+    answer_hook,
+    refuse_hook,
+)

@@ -1,14 +1,13 @@
 """/v1/decisions: reported outcomes of allowed calls."""
 
-from litestar import post
-from litestar.di import NamedDependency as Handed
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
 from app.errors import AuditEntryNotFound, DecisionNotFound, OutcomeConflict
-from app.http.authentication import requires
 from app.http.bodies import Body
-from app.http.litestar_bodies import BodyDTO
-from app.http.paths import id_in_path
+from app.http.endpoint import endpoint
+from app.http.openapi.examples.decisions import CALL_OUTCOME, REPORT_OUTCOME
+from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import Result
 from app.model.outcomes import CallOutcome, CallStatus, DecidedCall, decode_call
@@ -24,16 +23,27 @@ class ReportOutcome(Body, frozen=True):
     status: CallStatus
 
 
-@post(
-    "/v1/decisions/{decision_id:str}/outcome",
-    guards=[requires(Scope.READ, Scope.AUTHORIZE)],
-    dto=BodyDTO,
-    status_code=200,
+@endpoint(
+    "POST",
+    "/v1/decisions/{decision_id}/outcome",
+    tag="Decisions",
+    scopes=(Scope.READ, Scope.AUTHORIZE),
+    examples=REPORT_OUTCOME,
+    example=CALL_OUTCOME,
+    errors=(DecisionNotFound, OutcomeConflict),
 )
 async def report_outcome(
-    decision_id: FromPath[str], data: JSONBody[ReportOutcome], caller: Handed[Caller], services: Handed[Services]
+    decision_id: FromPath[str],
+    data: JSONBody[ReportOutcome],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> CallOutcome:
-    """Log the report. If the call was not executed, refundable limits no longer count it."""
+    """Report the outcome of an allowed call.
+
+    Once, within 24 hours, with the key that asked; a repeated report gets the first answer again. The log gets an
+    entry. `not_executed` gives back what the call took from limits and budgets that are `refundable`; approvals stay
+    used, and the session's history stays.
+    """
     unknown = DecisionNotFound("This key has asked for no decision with this id")
     known = id_in_path(decision_id, unknown)
     try:

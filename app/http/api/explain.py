@@ -1,24 +1,28 @@
-"""/v1/explain."""
+"""/v1/explain, and /v1/audit-logs/{entry_id}/explanation for a past decision."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
-from litestar import Request, post
-from litestar.di import NamedDependency as Handed
+from litestar import Request
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from app.http.agent_references import REFERENCE_RULES, agent_reference
+from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged, VersionNotKept
 from app.http.api.authorize import read_call
-from app.http.authentication import requires
 from app.http.bodies import Body, decode_body, read_body
+from app.http.endpoint import endpoint
 from app.http.hot_path import AsgiCall
+from app.http.openapi.examples.audit_log import PAST_EXPLANATION
+from app.http.openapi.examples.decisions import EXPLAIN_BODY, EXPLANATION
+from app.http.references import id_in_path
 from app.http.tool_calls import Reading
-from app.model.agents import Agent, AgentRef
+from app.model.agents import REFERENCE_RULES, Agent, AgentRef, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest
 from app.model.drafts import with_drafts
-from app.model.explanations import MAX_DRAFTS, Explanation
+from app.model.explanations import MAX_DRAFTS, Explanation, PastExplanation
 from app.model.fields import Timestamp
 from app.model.policies import Policy
 from app.model.policy_sets import PolicyEntry
@@ -62,9 +66,24 @@ class ExplainBody(Body, frozen=True):
                 raise FieldError("at", str(error)) from None
 
 
-@post(PATH, status_code=200, guards=[requires(Scope.READ, Scope.POLICIES)])
-async def explain(request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]) -> Explanation:
-    """Show what authorize would answer, and each rule's part in it; nothing is taken, logged or created."""
+@endpoint(
+    "POST",
+    "/v1/explain",
+    tag="Policies",
+    scopes=(Scope.READ, Scope.POLICIES),
+    body=ExplainBody,
+    examples=EXPLAIN_BODY,
+    example=EXPLANATION,
+    errors=(AgentNotFound,),
+)
+async def explain(
+    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Explanation:
+    """Explain what would be answered, and why.
+
+    What authorize would answer to this key, and the part of every rule of every policy in it. The decision itself runs,
+    up to the moment of writing: nothing is taken, logged or created, and no approval is requested or used.
+    """
     max_bytes = services.settings.call_bytes_max
     size = min(AsgiCall(request.scope, request.receive).most, max_bytes)
     with services.large_calls.room_for(caller.workspace_id, size):
@@ -89,3 +108,23 @@ def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeReque
     max_bytes = services.settings.call_bytes_max
     body = decode_body(raw, ExplainBody, max_bytes)
     return body, read_call(raw, Reading(services.redactor, services.signer, max_bytes))
+
+
+@endpoint(
+    "GET",
+    "/v1/audit-logs/{entry_id}/explanation",
+    tag="Audit log",
+    scopes=(Scope.READ, Scope.AUDIT),
+    example=PAST_EXPLANATION,
+    errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
+)
+async def explain_entry(
+    entry_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> PastExplanation:
+    """Explain a past decision.
+
+    The part of each policy in the decision, as the policies stood when its entry was written. What the log does not
+    hold is `unknown`, never guessed. 410 if a policy has changed too often since then.
+    """
+    known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
+    return await services.past_decisions.explain(caller.workspace_id, known)

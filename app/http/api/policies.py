@@ -2,22 +2,23 @@
 
 from typing import Any, ClassVar
 
-from litestar import Request, Response, delete, get, patch, post
-from litestar.di import NamedDependency as Handed
+from litestar import Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
-from app.http.agent_references import agent_in_query, agent_reference, require_references
-from app.http.authentication import requires
+from app.errors import AgentNotFound, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.http.bodies import Body, camel_aliases
-from app.http.etag import version_header
+from app.http.endpoint import endpoint
+from app.http.headers import version_header
 from app.http.json_array import answer_list
-from app.http.litestar_bodies import BodyDTO
-from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
-from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
-from app.http.queries import Query
+from app.http.openapi.described_headers import ETAG
+from app.http.openapi.examples.policies import CREATE_POLICY, UPDATE_POLICY, WRITTEN_POLICY_VIEW
+from app.http.openapi.examples.subjects import POLICY_VIEW
+from app.http.policy_warnings import OwnedWrite, WriteQuery, accepted_warnings
+from app.http.references import PolicyOwner, policy_in_path, require_references, with_agent_id
 from app.lint import PolicyWarning
 from app.model.actors import ChangedBy
-from app.model.agents import AgentRef, GroupName
+from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.new_policy_checks import require_writable_fields
 from app.model.policies import (
@@ -33,10 +34,32 @@ from app.model.policies import (
     require_owner,
     with_changes,
 )
-from app.model.policy_keys import MAX_KEY
+from app.model.policy_keys import PolicyKey
+from app.model.query_fields import AgentFilter, Limit, Offset, QueryFields
+from app.model.text import Name
 from app.replica import Services
 from app.store.optimistic import Versions
 from app.views.policies import PolicyView, WrittenPolicyView
+
+_WRITE: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.ADMIN, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.POLICIES)}
+
+
+class PolicyFilters(QueryFields, frozen=True):
+    """Which policies to list; all given filters must match.
+
+    agent_id: Only those of this agent, by its id or its alias.
+    group: Only policies that this group owns.
+    kind: Only those of this kind.
+    key: Only policies with this key.
+    """
+
+    agent_id: AgentFilter | None = None
+    group: Name | None = None
+    kind: PolicyKind | None = None
+    key: PolicyKey | None = None
+    limit: Limit | None = None
+    offset: Offset = 0
 
 
 class CreatePolicy(Body, PolicyFields, frozen=True, kw_only=True):
@@ -67,87 +90,106 @@ class UpdatePolicy(Body, PolicyChanges, frozen=True):
         require_writable_fields(self)
 
 
-@post("/v1/policies", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
+@endpoint(
+    "POST",
+    "/v1/policies",
+    **_WRITE,
+    examples=CREATE_POLICY,
+    status=201,
+    example=WRITTEN_POLICY_VIEW,
+    errors=(AgentNotFound, LimitReached, PolicyKeyTaken),
+    headers=ETAG,
+)
 async def create_policy(
     data: JSONBody[CreatePolicy],
-    request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    by: Handed[ChangedBy],
+    params: NamedDependency[WriteQuery],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
 ) -> Response[WrittenPolicyView]:
-    """Create a policy; it applies from the next decision on."""
-    strict = is_strict(Query(request, known=(STRICT,)))
+    """Create a policy.
+
+    It governs every decision requested after the answer: for the agent or the group that it names; a guardrail that
+    names neither, for every agent of the workspace.
+    """
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     owner = Owner(agent_id, data.group)
-    warnings = await accepted_warnings(services, caller, new_policy(owner, data), strict=strict)
+    warnings = await accepted_warnings(services, caller, new_policy(owner, data), strict=params.strict)
     policy = await services.policies.create(caller.workspace_id, owner, data, by=by)
     return answer_written(policy, warnings)
 
 
-@get("/v1/policies", guards=[requires(Scope.READ, Scope.POLICIES)])
+@endpoint("GET", "/v1/policies", **_READ, example=POLICY_VIEW, errors=(AgentNotFound,))
 async def list_policies(
-    request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Response[Any]:
-    """The workspace's policies that match every filter, in evaluation order."""
-    query = Query(request, known=("agent_id", "group", "kind", "key", "limit", "offset"), aliases=OWNER_ALIASES)
-    group, named = query.text("group"), query.choice("kind", tuple(PolicyKind))
-    agent_id = await agent_in_query(services, caller, query)
-    kind = None if named is None else PolicyKind(named)
-    owner, limit, offset = owner_or_none(agent_id, group), query.limit(), query.offset()
-    key = query.text("key", most=MAX_KEY)
-    policies = services.policies.each(caller.workspace_id, owner, limit, offset, kind=kind, key=key)
+    params: NamedDependency[PolicyFilters], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[list[PolicyView]]:
+    """List policies in evaluation order."""
+    params = await with_agent_id(services, caller, params)
+    owner = owner_or_none(params.agent_id, params.group)
+    policies = services.policies.each(
+        caller.workspace_id, owner, params.limit, params.offset, kind=params.kind, key=params.key
+    )
     return await answer_list(policies, PolicyView.of)
 
 
-@get("/v1/policies/{policy_id:str}", guards=[requires(Scope.READ, Scope.POLICIES)])
+@endpoint("GET", "/v1/policies/{policy_id}", **_READ, errors=(AgentNotFound, PolicyNotFound), headers=ETAG)
 async def get_policy(
-    policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
+    policy_id: FromPath[str],
+    params: NamedDependency[PolicyOwner],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[PolicyView]:
-    """One policy as it is now."""
-    known = await policy_in_path(services, caller, request, policy_id)
-    return answer_policy(await services.policies.get(caller.workspace_id, known))
+    """Read a policy."""
+    known = await policy_in_path(services, caller, params, policy_id)
+    policy = await services.policies.get(caller.workspace_id, known)
+    return Response(PolicyView.of(policy), headers=version_header(policy.version))
 
 
-@patch("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)], dto=BodyDTO)
+@endpoint(
+    "PATCH",
+    "/v1/policies/{policy_id}",
+    **_WRITE,
+    examples=UPDATE_POLICY,
+    errors=(AgentNotFound, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
+    headers=ETAG,
+)
 async def update_policy(
     policy_id: FromPath[str],
     data: JSONBody[UpdatePolicy],
-    request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    by: Handed[ChangedBy],
-    if_match: Handed[Versions],
+    params: NamedDependency[OwnedWrite],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
+    if_match: NamedDependency[Versions],
 ) -> Response[WrittenPolicyView]:
-    """Change the given fields of the policy; every later decision applies them."""
-    known = await policy_in_path(services, caller, request, policy_id, STRICT)
-    strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
+    """Change a policy.
+
+    Only the given fields change; `{}` changes nothing. `rules` replaces the whole list. A policy's owner cannot be
+    changed.
+    """
+    known = await policy_in_path(services, caller, params, policy_id)
     held = await services.policies.get(caller.workspace_id, known)
     warnings = []
     if not is_empty(data):
-        warnings = await accepted_warnings(services, caller, with_changes(held, data), strict=strict)
+        warnings = await accepted_warnings(services, caller, with_changes(held, data), strict=params.strict)
     policy = await services.policies.update(caller.workspace_id, known, data, if_match=if_match, by=by)
     return answer_written(policy, warnings)
 
 
-@delete("/v1/policies/{policy_id:str}", guards=[requires(Scope.ADMIN, Scope.POLICIES)])
+@endpoint("DELETE", "/v1/policies/{policy_id}", **_WRITE, errors=(AgentNotFound, PolicyNotFound, VersionConflict))
 async def delete_policy(
     policy_id: FromPath[str],
-    request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    by: Handed[ChangedBy],
-    if_match: Handed[Versions],
+    params: NamedDependency[PolicyOwner],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    by: NamedDependency[ChangedBy],
+    if_match: NamedDependency[Versions],
 ) -> None:
-    """Delete the policy and its quotas."""
-    known = await policy_in_path(services, caller, request, policy_id)
+    """Delete a policy."""
+    known = await policy_in_path(services, caller, params, policy_id)
     await services.policies.delete(caller.workspace_id, known, if_match=if_match, by=by)
     await services.approval_reaper.end_soon(caller.workspace_id)
-
-
-def answer_policy(policy: Policy) -> Response[PolicyView]:
-    """The policy with its version as ETag."""
-    return Response(PolicyView.of(policy), headers=version_header(policy.version))
 
 
 def answer_written(policy: Policy, warnings: list[PolicyWarning]) -> Response[WrittenPolicyView]:

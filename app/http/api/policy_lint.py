@@ -1,21 +1,19 @@
 """/v1/policies/lint: warnings about rules that are valid but probably not meant. Nothing is stored."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from litestar import Request, post
-from litestar.di import NamedDependency as Handed
+from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import Struct
 
-from app.errors import PolicyKeyTaken, PolicyNotFound
-from app.http.agent_references import agent_reference, require_references
-from app.http.authentication import requires
+from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.litestar_bodies import BodyDTO
-from app.http.policy_warnings import STRICT, is_strict, require_none, with_set_paths
-from app.http.queries import Query
+from app.http.endpoint import endpoint
+from app.http.openapi.examples.policies import LINT_POLICIES, POLICY_WARNINGS
+from app.http.policy_warnings import WriteQuery, require_none, with_set_paths
+from app.http.references import require_references
 from app.lint import PolicyWarning
-from app.model.agents import AgentRef, GroupName
+from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.policies import Owner
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
@@ -56,20 +54,26 @@ class PolicyWarnings(Struct, frozen=True):
     warnings: list[PolicyWarning]
 
 
-@post(
+@endpoint(
+    "POST",
     "/v1/policies/lint",
-    status_code=200,
-    guards=[requires(Scope.READ, Scope.POLICIES)],
-    dto=BodyDTO,
+    tag="Policies",
+    scopes=(Scope.READ, Scope.POLICIES),
+    examples=LINT_POLICIES,
+    example=POLICY_WARNINGS,
+    errors=(AgentNotFound, PolicyNotFound, PolicyKeyTaken),
 )
 async def lint_policies(
     data: JSONBody[LintPolicies],
-    request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
+    params: NamedDependency[WriteQuery],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> PolicyWarnings:
-    """The warnings that writing these policies would produce."""
-    strict = is_strict(Query(request, known=(STRICT,)))
+    """Warn about rules that are valid but probably not meant.
+
+    The policies are treated as a set to be put, without `prune`, and judged together with everything else that governs
+    the same agents. Nothing is stored. Answers to writes carry the same warnings.
+    """
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     owner = Owner(agent_id, data.group)
@@ -84,6 +88,6 @@ async def lint_policies(
         raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
     written = [change.policy for change in changes[: len(data.policies)]]
     warnings = with_set_paths(await warnings_about(services, caller.workspace_id, written, owner))
-    if strict:
+    if params.strict:
         require_none(warnings)
     return PolicyWarnings(warnings)

@@ -3,26 +3,26 @@
 from functools import partial
 from typing import Any, ClassVar
 
-from litestar import Request, Response, get, put
-from litestar.di import NamedDependency as Handed
+from litestar import Request, Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
-from app.errors import Invalid
-from app.http.agent_references import REFERENCE_RULES, agent_in_path, agent_reference
-from app.http.authentication import requires
+from app.errors import AgentNotFound, Invalid, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
+from app.http.authentication import provide_changed_by
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.change_reasons import provide_changed_by
-from app.http.etag import Tags, provide_if_match_tags, version_header
-from app.http.litestar_bodies import BodyDTO
-from app.http.paths import name_in_path
-from app.http.policy_warnings import STRICT, is_strict, require_none, with_set_paths
-from app.http.queries import Query
+from app.http.endpoint import endpoint
+from app.http.headers import Tags, provide_if_match_tags, version_header
+from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
+from app.http.openapi.examples.policies import APPLIED_SET_VIEW, POLICY_SET_VIEW, PUT_POLICIES
+from app.http.policy_warnings import require_none, with_set_paths
+from app.http.references import agent_in_path, name_in_path
 from app.lint import PolicyWarning
-from app.model.agents import AgentRef, GroupName
+from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.policies import WORKSPACE, Owner
 from app.model.policy_sets import Entries, require_entries, settle
+from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
 from app.replica import Services
 from app.validation_messages import refusing_fields
@@ -30,7 +30,36 @@ from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
 from app.workspace_lint import warnings_about
 
 _GROUP_CHARACTERS = 64
-_READ, _WRITE = requires(Scope.READ, Scope.POLICIES), requires(Scope.ADMIN, Scope.POLICIES)
+_GET: dict[str, Any] = {
+    "tag": "Policies",
+    "scopes": (Scope.READ, Scope.POLICIES),
+    "headers": ETAG,
+    "description": "Read at one moment. The answer can be sent back with PUT.",
+}
+_PUT: dict[str, Any] = {
+    "tag": "Policies",
+    "scopes": (Scope.ADMIN, Scope.POLICIES),
+    "headers": ETAG,
+    "request_headers": (IF_MATCH_SET, CHANGE_REASON),
+    "description": (
+        "All or nothing: each decision sees either the previous policies or the new ones, never a mixture. An entry "
+        "updates the policy with its `id`; without `id` the one with its `key`, else with its name; otherwise it "
+        "creates one. Unchanged policies keep their version, and rate limits whose tools and window stay keep their "
+        "counted calls."
+    ),
+}
+_REFUSALS = (PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict)
+
+
+class SetWrite(QueryFields, frozen=True):
+    """How a set of policies is written.
+
+    prune: Delete the policies that are not in the body; otherwise they stay.
+    strict: A warning is an error (400), and nothing is written.
+    """
+
+    prune: bool = False
+    strict: bool = False
 
 
 class PutPolicies(Body, frozen=True):
@@ -66,61 +95,73 @@ class PutPolicies(Body, frozen=True):
             require_entries(self.policies, owner)
 
 
-@get("/v1/agents/{agent_id:str}/policies", guards=[_READ])
+@endpoint("GET", "/v1/agents/{agent_id}/policies", **_GET, example=POLICY_SET_VIEW, errors=(AgentNotFound,))
 async def get_agent_policies(
-    agent_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    agent_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[PolicySetView]:
-    """The agent's own policies, read at one moment."""
+    """Read all policies of an agent."""
     return await _shown(services, caller, Owner(await agent_in_path(services, caller, agent_id)))
 
 
-@put("/v1/agents/{agent_id:str}/policies", guards=[_WRITE], dto=BodyDTO)
+@endpoint(
+    "PUT",
+    "/v1/agents/{agent_id}/policies",
+    **_PUT,
+    examples=PUT_POLICIES,
+    example=APPLIED_SET_VIEW,
+    errors=(AgentNotFound, *_REFUSALS),
+)
 async def put_agent_policies(
     agent_id: FromPath[str],
     data: JSONBody[PutPolicies],
     request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
+    params: NamedDependency[SetWrite],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[AppliedSetView]:
-    """Replace the agent's own policies, from one decision to the next."""
-    return await _applied(services, caller, request, data, agent=agent_id)
+    """Write all policies of an agent at once."""
+    return await _applied(services, caller, request, params, data, agent=agent_id)
 
 
-@get("/v1/groups/{group:str}/policies", guards=[_READ])
+@endpoint("GET", "/v1/groups/{group}/policies", **_GET)
 async def get_group_policies(
-    group: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    group: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[PolicySetView]:
-    """The group's policies, read at one moment."""
+    """Read all policies of a group."""
     return await _shown(services, caller, Owner(group=_group(group)))
 
 
-@put("/v1/groups/{group:str}/policies", guards=[_WRITE], dto=BodyDTO)
+@endpoint("PUT", "/v1/groups/{group}/policies", **_PUT, errors=_REFUSALS)
 async def put_group_policies(
     group: FromPath[str],
     data: JSONBody[PutPolicies],
     request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
+    params: NamedDependency[SetWrite],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[AppliedSetView]:
-    """Replace the group's policies, from one decision to the next."""
-    return await _applied(services, caller, request, data, group=_group(group))
+    """Write all policies of a group at once."""
+    return await _applied(services, caller, request, params, data, group=_group(group))
 
 
-@get("/v1/workspace/policies", guards=[_READ])
-async def get_workspace_policies(caller: Handed[Caller], services: Handed[Services]) -> Response[PolicySetView]:
-    """The workspace's guardrails, read at one moment."""
+@endpoint("GET", "/v1/workspace/policies", **_GET)
+async def get_workspace_policies(
+    caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[PolicySetView]:
+    """Read all policies of the whole workspace."""
     return await _shown(services, caller)
 
 
-@put("/v1/workspace/policies", guards=[_WRITE], dto=BodyDTO)
+@endpoint("PUT", "/v1/workspace/policies", **_PUT, errors=_REFUSALS)
 async def put_workspace_policies(
     data: JSONBody[PutPolicies],
     request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
+    params: NamedDependency[SetWrite],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Response[AppliedSetView]:
-    """Replace the workspace's guardrails, from one decision to the next."""
-    return await _applied(services, caller, request, data)
+    """Write all policies of the whole workspace at once."""
+    return await _applied(services, caller, request, params, data)
 
 
 async def _shown(services: Services, caller: Caller, owner: Owner = WORKSPACE) -> Response[PolicySetView]:
@@ -132,24 +173,23 @@ async def _applied(
     services: Services,
     caller: Caller,
     request: Request[Any, Any, Any],
+    params: SetWrite,
     data: PutPolicies,
     agent: str | None = None,
     group: str | None = None,
 ) -> Response[AppliedSetView]:
-    query = Query(request, known=("prune", STRICT))
-    prune, strict = query.choice("prune", ("true", "false")) == "true", is_strict(query)
     owner = Owner(None if agent is None else await agent_in_path(services, caller, agent), group)
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     data.require_owner(named, owner)
-    warnings = await _warnings(services, caller, data, owner, prune=prune)
-    if strict:
+    warnings = await _warnings(services, caller, data, owner, prune=params.prune)
+    if params.strict:
         require_none(warnings)
     done = await services.policy_sets.put(
         caller.workspace_id,
         owner,
         data.policies,
-        prune=prune,
+        prune=params.prune,
         if_match=_wanted_versions(request, data.version),
         by=provide_changed_by(request),
     )

@@ -1,26 +1,45 @@
-"""/v1/policies/{policy_id}/versions and …/rollback."""
+"""/v1/policies/{policy_id}/versions, …/rollback and …/divergence."""
 
 from typing import Annotated, Any
 
-from litestar import Request, Response, get, post
-from litestar.di import NamedDependency as Handed
+from litestar import Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
+from app.errors import (
+    AgentNotFound,
+    LimitReached,
+    PolicyKeyTaken,
+    PolicyNotFound,
+    PolicyVersionNotFound,
+    VersionConflict,
+    VersionNotKept,
+)
 from app.http.api.policies import answer_written
-from app.http.authentication import requires
 from app.http.bodies import Body
+from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
-from app.http.litestar_bodies import BodyDTO
-from app.http.policy_references import OWNER, OWNER_ALIASES, policy_in_path
-from app.http.policy_warnings import STRICT, accepted_warnings, is_strict
-from app.http.queries import Query
+from app.http.openapi.described_headers import ETAG
+from app.http.openapi.examples.policies import DIVERGENCE_VIEW, POLICY_VERSION_VIEW, ROLL_BACK
+from app.http.policy_warnings import OwnedWrite, accepted_warnings
+from app.http.references import PolicyOwner, policy_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
+from app.model.query_fields import Limit
 from app.replica import Services
 from app.store.optimistic import Versions
+from app.views.divergences import DivergenceView
 from app.views.policies import WrittenPolicyView
 from app.views.policy_versions import PolicyVersionView
+
+_READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.POLICIES)}
+
+
+class VersionsQuery(PolicyOwner, frozen=True):
+    """Which versions of which policy to list."""
+
+    limit: Limit | None = None
 
 
 class RollBack(Body, frozen=True):
@@ -32,38 +51,81 @@ class RollBack(Body, frozen=True):
     version: Annotated[int, Meta(ge=1, le=10**15)]
 
 
-@get("/v1/policies/{policy_id:str}/versions", guards=[requires(Scope.READ, Scope.POLICIES)])
+@endpoint(
+    "GET",
+    "/v1/policies/{policy_id}/versions",
+    **_READ,
+    example=POLICY_VERSION_VIEW,
+    errors=(AgentNotFound, PolicyNotFound),
+)
 async def list_versions(
-    policy_id: FromPath[str], request: Request[Any, Any, Any], caller: Handed[Caller], services: Handed[Services]
-) -> Response[Any]:
-    """The policy after each of its changes, newest first."""
-    known = await policy_in_path(services, caller, request, policy_id, "limit")
-    limit = Query(request, known=(*OWNER, "limit"), aliases=OWNER_ALIASES).limit()
-    versions = services.policy_versions.each(caller.workspace_id, known, limit)
+    policy_id: FromPath[str],
+    params: NamedDependency[VersionsQuery],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+) -> Response[list[PolicyVersionView]]:
+    """List the versions of a policy, newest first.
+
+    Who changed it, when and why, and the whole policy after the change. The last 100 are kept
+    (`REMIT_POLICY_VERSIONS_MAX`), until the policy is deleted.
+    """
+    known = await policy_in_path(services, caller, params, policy_id)
+    versions = services.policy_versions.each(caller.workspace_id, known, params.limit)
     return await answer_list(versions, PolicyVersionView.of)
 
 
-@post(
-    "/v1/policies/{policy_id:str}/rollback",
-    status_code=200,
-    guards=[requires(Scope.ADMIN, Scope.POLICIES)],
-    dto=BodyDTO,
+@endpoint(
+    "POST",
+    "/v1/policies/{policy_id}/rollback",
+    tag="Policies",
+    scopes=(Scope.ADMIN, Scope.POLICIES),
+    examples=ROLL_BACK,
+    errors=(
+        AgentNotFound,
+        PolicyNotFound,
+        PolicyVersionNotFound,
+        VersionNotKept,
+        LimitReached,
+        PolicyKeyTaken,
+        VersionConflict,
+    ),
+    headers=ETAG,
 )
 async def roll_back(
     policy_id: FromPath[str],
     data: JSONBody[RollBack],
-    request: Request[Any, Any, Any],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
-    by: Handed[ChangedBy],
+    params: NamedDependency[OwnedWrite],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
+    by: NamedDependency[ChangedBy],
 ) -> Response[WrittenPolicyView]:
-    """Restore the policy as it was at that version, as a new version."""
-    known = await policy_in_path(services, caller, request, policy_id, STRICT)
-    strict = is_strict(Query(request, known=(*OWNER, STRICT), aliases=OWNER_ALIASES))
+    """Make a former version of a policy current again.
+
+    The policy is restored as a new version: nothing is removed from the trail. Without Change-Reason, the trail says
+    `back to version …`. Rate limits whose tools and window are the same keep their counted calls.
+    """
+    known = await policy_in_path(services, caller, params, policy_id)
     draft = await services.policy_versions.get(caller.workspace_id, known, data.version)
-    warnings = await accepted_warnings(services, caller, draft, strict=strict)
+    warnings = await accepted_warnings(services, caller, draft, strict=params.strict)
     policy = await services.policy_versions.roll_back(
         caller.workspace_id, known, data.version, if_match=if_match, by=by
     )
     return answer_written(policy, warnings)
+
+
+@endpoint("GET", "/v1/policies/{policy_id}/divergence", **_READ, example=DIVERGENCE_VIEW, errors=(PolicyNotFound,))
+async def get_divergence(
+    policy_id: FromPath[str],
+    params: NamedDependency[PolicyOwner],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+) -> DivergenceView:
+    """Count what a shadow policy would have changed.
+
+    How often the policy made the difference between the actual result and the result if the shadow policies had been
+    enforced. Each count rises with the entry that records it, `GET /v1/audit-logs?shadow=ID` lists those, and every
+    change of the policy resets the counts.
+    """
+    known = await policy_in_path(services, caller, params, policy_id)
+    return DivergenceView.of(await services.divergences.get(caller.workspace_id, known))

@@ -2,25 +2,26 @@
 
 from typing import Any, ClassVar
 
-from litestar import Request, post
+from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.di import NamedDependency as Handed
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from litestar.params import JSONBody
 from litestar.response import Stream
 from msgspec import field
 
-from app.errors import Invalid
-from app.http.agent_references import agent_reference, require_references
-from app.http.authentication import raw_key_of, requires
+from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyReplays
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
-from app.http.litestar_bodies import BodyDTO
+from app.http.endpoint import endpoint
+from app.http.headers import raw_key_of
 from app.http.open_streams import while_valid
-from app.model.agents import AgentRef, GroupName
+from app.http.openapi.examples.audit_log import REPLAY_BODY, REPLAY_LINE
+from app.http.references import require_references
+from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Timestamp
 from app.model.policy_sets import Entries
-from app.model.replays import ReplayTask
+from app.model.replays import ReplayLine, ReplayTask
 from app.model.text import FieldError
 from app.model.times import SPAN_MS, parse_time_ms
 from app.replica import Services
@@ -72,11 +73,31 @@ async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteH
     connection.app.state.services.replays.require_room(connection.scope["state"]["caller"].workspace_id)
 
 
-@post("/v1/replay", status_code=200, guards=[requires(Scope.READ, Scope.AUDIT), has_room], dto=BodyDTO)
+@endpoint(
+    "POST",
+    "/v1/replay",
+    tag="Audit log",
+    scopes=(Scope.READ, Scope.AUDIT),
+    examples=REPLAY_BODY,
+    answer=ReplayLine,
+    example=REPLAY_LINE,
+    media=("application/x-ndjson",),
+    errors=(AgentNotFound, TooManyReplays, AuditLogDamaged),
+    litestar={"guards": [has_room]},
+)
 async def replay_log(
-    request: Request[Any, Any, Any], data: JSONBody[ReplayBody], caller: Handed[Caller], services: Handed[Services]
+    request: Request[Any, Any, Any],
+    data: JSONBody[ReplayBody],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Stream:
-    """Yield lines of JSON while the replay runs. The last is the report, or says why there is none."""
+    """Replay the log under a draft of policies.
+
+    Judges the logged calls of a span of time again by the draft, with rate limits and budgets counted on the log's own
+    timeline, and reports which results flip. The answer is one JSON object per line: progress, samples as they are
+    found, and last the report; an answer without the report is incomplete. Calls that cannot be judged are counted,
+    never guessed. Nothing is taken, logged or changed.
+    """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)

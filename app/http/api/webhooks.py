@@ -1,21 +1,31 @@
 """/v1/webhooks: destinations of a workspace's events."""
 
-from typing import Annotated, ClassVar
+from typing import Any
 
-from litestar import Response, delete, get, patch, post
-from litestar.di import NamedDependency as Handed
+from litestar import Response
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, UnsetType
 
-from app.errors import Invalid, WebhookNotFound
-from app.http.authentication import requires
-from app.http.bodies import Body
-from app.http.etag import version_header
-from app.http.litestar_bodies import BodyDTO
-from app.http.paths import id_in_path
+from app.errors import Invalid, LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
+from app.http.api.webhook_bodies import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
+from app.http.endpoint import endpoint
+from app.http.headers import version_header
+from app.http.openapi.described_headers import ETAG
+from app.http.openapi.examples.webhooks import (
+    ATTEMPT,
+    CREATE_WEBHOOK,
+    RETRIED,
+    RETRY_EVENTS,
+    ROTATE_SECRET,
+    SEND_TEST,
+    UNSENT_VIEW,
+    UPDATE_WEBHOOK,
+    WEBHOOK_VIEW,
+)
+from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
-from app.model.fields import Count
-from app.model.webhooks import URL_MAX, DeniedFilter, Webhook, WebhookEvent, WebhookFormat, require_secret
+from app.model.webhooks import Webhook
 from app.replica import Services
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
@@ -23,92 +33,28 @@ from app.webhooks.attempts import UnsentView
 from app.webhooks.delivery import Attempt
 from app.webhooks.destinations import Refused
 
-OVERLAP_S = 24 * 3600
-_LONGEST_OVERLAP_S = 30 * 24 * 3600
-Url = Annotated[str, Meta(min_length=1, max_length=URL_MAX, extra_json_schema={"pattern": "^https?://[!-~]+$"})]
-Events = Annotated[list[WebhookEvent], Meta(min_length=1, max_length=20)]
-GivenSecret = Annotated[str, Meta(extra_json_schema={"pattern": "^whsec_[A-Za-z0-9+/]{32,88}={0,2}$"})]
+_ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
 
 
-class CreateWebhook(Body, frozen=True):
-    """A new webhook. It receives events from now on.
-
-    url: Where events go: https, and not an address of a private network unless a setting allows it.
-    events: The types of events to send.
-    format: `standard` = JSON with type, timestamp and data; `slack` = a message for a Slack channel.
-    denied: Which denials to send with `decision.denied`; null or left out = all.
-    secret: The signing secret: whsec_ and 24 to 64 bytes in base64. Generated if left out.
-    """
-
-    url: Url
-    events: Events
-    format: WebhookFormat = WebhookFormat.STANDARD
-    denied: DeniedFilter | None = None
-    secret: GivenSecret | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        if self.secret is not UNSET:
-            require_secret(self.secret)
-
-
-class UpdateWebhook(Body, frozen=True):
-    """What to change; fields that are left out stay.
-
-    url: Where events go, including those already waiting.
-    events: The types of events to send.
-    format: How an event is written.
-    denied: Which denials to send; null = all.
-    enabled: Whether it receives events. When enabled again, it receives events from then on.
-    """
-
-    url: Url | UnsetType = UNSET
-    events: Events | UnsetType = UNSET
-    format: WebhookFormat | UnsetType = UNSET
-    denied: DeniedFilter | None | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-
-
-class RotateSecret(Body, frozen=True):
-    """Another secret for a webhook.
-
-    overlap_seconds: How long the previous secrets also sign; a day if left out.
-    secret: The new one; generated if left out.
-    """
-
-    aliases: ClassVar[dict[str, str]] = {"overlap_seconds": "overlapSeconds"}
-
-    overlap_seconds: Annotated[int, Meta(ge=0, le=_LONGEST_OVERLAP_S)] = field(default=OVERLAP_S, name="overlapSeconds")
-    secret: GivenSecret | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        if self.secret is not UNSET:
-            require_secret(self.secret)
-
-
-class SendTest(Body, frozen=True):
-    """An empty body: `{}`."""
-
-
-class RetryEvents(Body, frozen=True):
-    """Which events to retry.
-
-    event: The id of one event, parked or not; all parked ones if left out.
-    """
-
-    event: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
-
-
-class Retried(Struct, frozen=True):
-    """events: How many events will be tried again now."""
-
-    events: Count
-
-
-@post("/v1/webhooks", guards=[requires(Scope.ADMIN)], dto=BodyDTO, response_headers={"Cache-Control": "no-store"})
+@endpoint(
+    "POST",
+    "/v1/webhooks",
+    **_ADMIN,
+    examples=CREATE_WEBHOOK,
+    status=201,
+    example=WEBHOOK_VIEW,
+    errors=(LimitReached,),
+    headers=ETAG,
+    litestar={"response_headers": {"Cache-Control": "no-store"}},
+)
 async def create_webhook(
-    data: JSONBody[CreateWebhook], caller: Handed[Caller], services: Handed[Services]
+    data: JSONBody[CreateWebhook], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[WebhookView]:
-    """Create a webhook. It receives events from now on; its secret is shown only here."""
+    """Create a webhook.
+
+    It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is only in
+    this answer, and later in that of `rotate-secret`.
+    """
     _require_destination(services, data.url)
     webhook, secret = await services.webhooks.create(
         caller.workspace_id,
@@ -122,31 +68,41 @@ async def create_webhook(
     return await _answer(services, caller, webhook, secret)
 
 
-@get("/v1/webhooks", guards=[requires(Scope.ADMIN)])
-async def list_webhooks(caller: Handed[Caller], services: Handed[Services]) -> list[WebhookView]:
-    """The workspace's webhooks, oldest first, and the state of each."""
+@endpoint("GET", "/v1/webhooks", **_ADMIN)
+async def list_webhooks(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> list[WebhookView]:
+    """List webhooks and their state."""
     found = await services.webhooks.list_all(caller.workspace_id)
     states = await services.webhooks.states(caller.workspace_id, [each.id for each in found])
     return [WebhookView.of(webhook, state) for webhook, state in zip(found, states, strict=True)]
 
 
-@get("/v1/webhooks/{webhook_id:str}", guards=[requires(Scope.ADMIN)])
+@endpoint("GET", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound,), headers=ETAG)
 async def get_webhook(
-    webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    webhook_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[WebhookView]:
-    """One webhook and its state."""
+    """Read a webhook and its state."""
     return await _answer(services, caller, await services.webhooks.get(caller.workspace_id, _known(webhook_id)))
 
 
-@patch("/v1/webhooks/{webhook_id:str}", guards=[requires(Scope.ADMIN)], dto=BodyDTO)
+@endpoint(
+    "PATCH",
+    "/v1/webhooks/{webhook_id}",
+    **_ADMIN,
+    examples=UPDATE_WEBHOOK,
+    errors=(WebhookNotFound, VersionConflict),
+    headers=ETAG,
+)
 async def update_webhook(
     webhook_id: FromPath[str],
     data: JSONBody[UpdateWebhook],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
 ) -> Response[WebhookView]:
-    """Change the given fields of the webhook."""
+    """Change a webhook.
+
+    Only the given fields change; `{}` changes nothing.
+    """
     if data.url is not UNSET:
         _require_destination(services, data.url)
     webhook = await services.webhooks.update(
@@ -163,29 +119,40 @@ async def update_webhook(
     return await _answer(services, caller, webhook)
 
 
-@delete("/v1/webhooks/{webhook_id:str}", guards=[requires(Scope.ADMIN)])
+@endpoint("DELETE", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict))
 async def delete_webhook(
-    webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services], if_match: Handed[Versions]
+    webhook_id: FromPath[str],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
 ) -> None:
-    """Delete the webhook and its waiting events."""
+    """Delete a webhook.
+
+    Its waiting events are not sent.
+    """
     await services.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, by=caller.actor)
 
 
-@post(
-    "/v1/webhooks/{webhook_id:str}/rotate-secret",
-    guards=[requires(Scope.ADMIN)],
-    dto=BodyDTO,
-    status_code=200,
-    response_headers={"Cache-Control": "no-store"},
+@endpoint(
+    "POST",
+    "/v1/webhooks/{webhook_id}/rotate-secret",
+    **_ADMIN,
+    examples=ROTATE_SECRET,
+    errors=(WebhookNotFound, VersionConflict),
+    headers=ETAG,
+    litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
 async def rotate_webhook_secret(
     webhook_id: FromPath[str],
     data: JSONBody[RotateSecret],
-    caller: Handed[Caller],
-    services: Handed[Services],
-    if_match: Handed[Versions],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
+    if_match: NamedDependency[Versions],
 ) -> Response[WebhookView]:
-    """Replace the webhook's secret; it is shown only here. The previous ones also sign for the overlap."""
+    """Rotate a webhook's secret.
+
+    During the overlap, each event carries a signature by the old secret and by the new one.
+    """
     webhook, secret = await services.webhooks.rotate(
         caller.workspace_id,
         _known(webhook_id),
@@ -197,31 +164,46 @@ async def rotate_webhook_secret(
     return await _answer(services, caller, webhook, secret)
 
 
-@post("/v1/webhooks/{webhook_id:str}/test", guards=[requires(Scope.ADMIN)], dto=BodyDTO, status_code=200)
+@endpoint(
+    "POST", "/v1/webhooks/{webhook_id}/test", **_ADMIN, examples=SEND_TEST, example=ATTEMPT, errors=(WebhookNotFound,)
+)
 async def send_test(
     webhook_id: FromPath[str],
     data: JSONBody[SendTest],  # noqa: ARG001 - read, so that what is unknown in it is refused
-    caller: Handed[Caller],
-    services: Handed[Services],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Attempt:
-    """Send one test event now, once, and return the outcome."""
+    """Send one test event now.
+
+    Its type is `webhook.test`. It is sent once, without retries.
+    """
     return await services.webhooks.test(caller.workspace_id, _known(webhook_id), services.delivery)
 
 
-@get("/v1/webhooks/{webhook_id:str}/events", guards=[requires(Scope.ADMIN)])
+@endpoint("GET", "/v1/webhooks/{webhook_id}/events", **_ADMIN, example=UNSENT_VIEW, errors=(WebhookNotFound,))
 async def list_unsent_events(
-    webhook_id: FromPath[str], caller: Handed[Caller], services: Handed[Services]
+    webhook_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> list[UnsentView]:
-    """Events that could not be delivered: those that will be retried, and those that are parked."""
+    """List events that could not be delivered."""
     found = await services.webhooks.unsent(caller.workspace_id, _known(webhook_id))
     return [UnsentView.of(each) for each in found]
 
 
-@post("/v1/webhooks/{webhook_id:str}/retry", guards=[requires(Scope.ADMIN)], dto=BodyDTO, status_code=200)
+@endpoint(
+    "POST",
+    "/v1/webhooks/{webhook_id}/retry",
+    **_ADMIN,
+    examples=RETRY_EVENTS,
+    example=RETRIED,
+    errors=(WebhookNotFound, WebhookEventNotFound),
+)
 async def retry_events(
-    webhook_id: FromPath[str], data: JSONBody[RetryEvents], caller: Handed[Caller], services: Handed[Services]
+    webhook_id: FromPath[str],
+    data: JSONBody[RetryEvents],
+    caller: NamedDependency[Caller],
+    services: NamedDependency[Services],
 ) -> Retried:
-    """Retry parked events now, and for another day."""
+    """Retry parked events."""
     event = None if data.event is UNSET else data.event
     return Retried(await services.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
 

@@ -1,4 +1,4 @@
-"""/schema/openapi.json: the API as an OpenAPI 3.1 document, built once from the table of operations.
+"""The API as an OpenAPI 3.1 document, made of what the endpoints declare.
 
 Schemas are msgspec's own for the structs that decode bodies and encode answers. A field is described on its struct: in
 the docstring's line `field: …`, or in the description of its type (`app.model.fields`).
@@ -6,24 +6,20 @@ the docstring's line `field: …`, or in the description of its type (`app.model
 
 import inspect
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, get_args
 
-import msgspec
-from litestar import Response, get
-
 from app import errors
 from app.errors import AppError
+from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
 from app.http.openapi.cross_field_requirements import CROSS_FIELD_OF_BODIES
-from app.http.openapi.examples import ANSWERS, BODIES
-from app.http.openapi.operation import JSON, Operation, errors_of, headers_of
-from app.http.openapi.operations import OPERATIONS
-from app.http.openapi.parameters import OF_STATUS, REQUEST_ID, Parameter
+from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader
 from app.http.problems import ErrorBody, Problem
 from app.model.agents import CALLED
 from app.model.policy_keys import CALLED as CALLED_POLICY
 from app.struct_schemas.described import described
+from app.struct_schemas.queries import Parameter, parameters_of
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"
@@ -61,27 +57,36 @@ Answers with status 400 or above have an `ErrorBody`. The codes:
 """
 
 
-@get("/schema/openapi.json")
-async def openapi_document() -> Response[bytes]:
-    """The document; the same bytes as long as the process runs."""
-    return Response(encoded_document(), media_type=JSON)
+class Examples:
+    """The examples of bodies and of answers, by type; one endpoint with the type has them."""
+
+    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        self.bodies = {endpoint.body: endpoint.examples for endpoint in endpoints if endpoint.examples}
+        self.answers = {
+            item_type(endpoint.answer): endpoint.example for endpoint in endpoints if endpoint.example is not None
+        }
 
 
-@cache
-def document() -> dict[str, Any]:
-    """The document as plain values."""
+def item_type(answer: Any) -> Any:
+    """The type of a list's items, or of an answer that is no list."""
+    return get_args(answer)[0] if get_args(answer) else answer
+
+
+def document_of(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """The document as plain values. Raises KeyError if a body or an answer has no example."""
+    examples = Examples(endpoints)
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, examples)
     table = "\n".join(f"| {error.status} | `{error.code}` | {sentence_of(error)} |" for error in all_errors())
     return {
         "openapi": "3.1.0",
         "info": {"title": "Remit", "version": VERSION, "description": _ABOUT + table},
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
+        "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)],
         "paths": paths,
         "components": {
-            "schemas": _schemas(),
+            "schemas": _schemas(examples),
             "securitySchemes": {
                 _KEY_SCHEME: {"type": "http", "scheme": "bearer", "description": "An API key: svc_ and 32 hex digits."}
             },
@@ -102,61 +107,50 @@ def sentence_of(error: type[AppError]) -> str:
     return "Something went wrong on our side; it has been logged." if error is AppError else " ".join(text.split())
 
 
-@cache
-def encoded_document() -> bytes:
-    """The document as it is served."""
-    return msgspec.json.encode(document())
-
-
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "operationId": _operation_id(operation),
-        "tags": [operation.tag],
-        "summary": operation.summary,
-        "security": [{_KEY_SCHEME: [scope.value]} for scope in operation.scopes],
-        "responses": _responses(operation),
+        "operationId": _operation_id(endpoint),
+        "tags": [endpoint.tag],
+        "summary": endpoint.summary,
+        "security": [{_KEY_SCHEME: [scope.value]} for scope in endpoint.scopes],
+        "responses": _responses(endpoint, examples),
     }
-    wanted = " or ".join(f"`{scope.value}`" for scope in operation.scopes)
+    wanted = " or ".join(f"`{scope.value}`" for scope in endpoint.scopes)
     scope = f"Needs a key with the scope {wanted}." if wanted else ""
-    described["description"] = " ".join(filter(None, (operation.description, scope)))
-    names = re.findall(r"{(\w+)}", operation.path)
+    described["description"] = " ".join(filter(None, (endpoint.description, scope)))
+    names = re.findall(r"{(\w+)}", endpoint.path)
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": _IN_PATHS.get(name, _ID)} for name in names
     ]
-    parameters += [_parameter(parameter, "query") for parameter in operation.query]
-    parameters += [_parameter(parameter, "header") for parameter in operation.request_headers]
+    parameters += [_parameter("query", field, field.also) for field in parameters_of(endpoint.query)]
+    parameters += [_parameter("header", header) for header in endpoint.request_headers]
     if parameters:
         described["parameters"] = parameters
-    if operation.body is not None:
-        examples = {name: {"value": value} for name, value in BODIES[operation.body].items()}
-        content = {"schema": _ref(operation.body), "examples": examples}
+    if endpoint.body is not None:
+        named = {name: {"value": value} for name, value in examples.bodies[endpoint.body].items()}
+        content = {"schema": _ref(endpoint.body), "examples": named}
         described["requestBody"] = {"required": True, "content": {JSON: content}}
     return described
 
 
-def _operation_id(operation: Operation) -> str:
-    words = re.findall(r"[a-z]+", operation.path.removeprefix("/v1"))
-    return "_".join([operation.method.lower(), *(word for word in words if word != "id")])
+def _operation_id(endpoint: Endpoint) -> str:
+    words = re.findall(r"[a-z]+", endpoint.path.removeprefix("/v1"))
+    return "_".join([endpoint.method.lower(), *(word for word in words if word != "id")])
 
 
-def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
-    also = "" if parameter.also is None else f" `{parameter.also}` is accepted, too."
-    return {
-        "name": parameter.name,
-        "in": place,
-        "description": parameter.description + also,
-        "schema": parameter.schema,
-    }
+def _parameter(carrier: str, parameter: Parameter | RequestHeader, also: str | None = None) -> dict[str, Any]:
+    description = parameter.description + (f" `{also}` is accepted, too." if also else "")
+    return {"name": parameter.name, "in": carrier, "description": description, "schema": parameter.schema}
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
-    done: dict[str, Any] = {"description": "Done." if operation.answer is None else "The answer."}
-    done["headers"] = _headers(headers_of(operation), required=REQUEST_ID)
-    if operation.answer is not None:
-        done["content"] = {media: _answer(operation.answer) for media in operation.media}
-    responses = {str(operation.status): done}
+def _responses(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "Done." if endpoint.answer is None else "The answer."}
+    done["headers"] = _headers(headers_of(endpoint), required=REQUEST_ID)
+    if endpoint.answer is not None:
+        done["content"] = {media: _answer(endpoint.answer, examples) for media in endpoint.media}
+    responses = {str(endpoint.status): done}
     by_status: dict[int, list[type[AppError]]] = {}
-    for error in errors_of(operation):
+    for error in errors_of(endpoint):
         by_status.setdefault(error.status, []).append(error)
     for status, classes in by_status.items():
         always = {**OF_STATUS.get(status, {}), **REQUEST_ID}
@@ -171,14 +165,14 @@ def _headers(headers: dict[str, str], required: Collection[str]) -> dict[str, An
     }
 
 
-def _answer(kind: Any) -> dict[str, Any]:
+def _answer(kind: Any, examples: Examples) -> dict[str, Any]:
     if kind is str:
         return {"schema": {"type": "string"}}
     if kind == dict[str, Any]:
         return {"schema": {"type": "object"}}
     if items := get_args(kind):
-        return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [ANSWERS[items[0]]]}
-    return {"schema": _ref(kind), "example": ANSWERS[kind]}
+        return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [examples.answers[items[0]]]}
+    return {"schema": _ref(kind), "example": examples.answers[kind]}
 
 
 def _refusal(classes: Iterable[type[AppError]]) -> dict[str, Any]:
@@ -200,11 +194,7 @@ def _ref(kind: type) -> dict[str, str]:
     return {"$ref": _REF.format(name=kind.__name__)}
 
 
-def _schemas() -> dict[str, Any]:
-    answers = [
-        get_args(operation.answer)[0] if get_args(operation.answer) else operation.answer for operation in OPERATIONS
-    ]
-    kinds = {kind: None for kind in (*BODIES, *answers, ErrorBody) if isinstance(kind, type(ErrorBody))}
-    schemas = described(kinds, _REF, CROSS_FIELD_OF_BODIES)
+def _schemas(examples: Examples) -> dict[str, Any]:
+    schemas = described((*examples.bodies, *examples.answers, ErrorBody), _REF, CROSS_FIELD_OF_BODIES)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas

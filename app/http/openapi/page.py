@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as one self-contained page, readable without internet or script."""
+"""The OpenAPI document as one self-contained page, readable without internet or script."""
 
 import base64
 import hashlib
@@ -6,16 +6,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterable
-from functools import cache
 from html import escape
 from typing import Any
 
-from litestar import MediaType, Response, get
-from litestar.status_codes import HTTP_302_FOUND
-
-from app.http.openapi.document import document, encoded_document
+from app.http.openapi.described_headers import RATE, REQUEST_ID
 from app.http.openapi.page_script import SCRIPT
-from app.http.openapi.parameters import RATE, REQUEST_ID
 
 _EVERYWHERE = {*REQUEST_ID, *RATE}
 """Headers that the introduction of the page explains, once for all operations."""
@@ -54,35 +49,14 @@ def _hash(text: str) -> str:
 
 
 # The page has its own style and script and calls only this service; the policy blocks anything else in it.
-_POLICY = (
+PAGE_POLICY = (
     f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(SCRIPT)}; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
-@get("/", status_code=HTTP_302_FOUND)
-async def root() -> Response[None]:
-    """Redirect to the page; `remit serve` prints this address."""
-    return Response(None, headers={"Location": "/docs"})
-
-
-@get("/docs", media_type=MediaType.HTML)
-async def docs_page() -> Response[str]:
-    """The page; constant while the process runs."""
-    headers = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
-    return Response(page(), media_type=MediaType.HTML, headers=headers)
-
-
-def prepare_pages() -> None:
-    """Generate the page and the document now, because that takes a tenth of a second and would delay decisions."""
-    page()
-    encoded_document()
-
-
-@cache
-def page() -> str:
+def page_of(api: dict[str, Any]) -> str:
     """The whole page."""
-    api = document()
     schemas = api["components"]["schemas"]
     operations = [
         (method.upper(), path, operation)

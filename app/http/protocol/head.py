@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from app.errors import HeadTooLarge, Invalid
 from app.http.answers import Header
-from app.http.call_headers import CallHeaders
+from app.http.headers import CallHeaders
 from app.http.protocol.states import FIELDS_MAX, HEAD_BYTES
 
 CHUNKED: Final = -1

@@ -1,74 +1,65 @@
 """Agents, and what they may call."""
 
-from typing import Any
-
-from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.openapi.examples.subjects import AGENT, CREATED, DECIDED, POLICY, WHY
-from app.model.tool_access import AgentTools
-from app.views.agents import AgentView
 
-BODIES: dict[type, dict[str, Any]] = {
-    CreateAgent: {
-        "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
-        "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
-        "one that programs call by name": {"name": "booking agent 3", "alias": "booking"},
-    },
-    UpdateAgent: {"suspend it": {"status": "suspended"}, "give it another alias": {"alias": "booking/eu"}},
+CREATE_AGENT = {
+    "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
+    "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
+    "one that programs call by name": {"name": "booking agent 3", "alias": "booking"},
 }
-ANSWERS: dict[type, Any] = {
-    AgentView: {
-        "id": AGENT,
-        "name": "booking agent",
-        "alias": "booking",
-        "description": "Answers passengers' mail",
-        "status": "active",
-        "groups": ["passengers"],
-        "version": 1,
-        "createdAt": CREATED,
-        "updatedAt": CREATED,
-    },
-    AgentTools: {
-        "agent": WHY["agent"],
-        "at": DECIDED,
-        "total": 1,
-        "tools": [
-            {
-                "name": "payment.refund",
-                "catalogued": True,
-                "status": "conditional",
-                "reason": None,
-                "conditions": [
-                    {
-                        "policyId": POLICY,
-                        "policyName": "refunds",
-                        "rule": {"index": 1, "type": "parameter_constraint"},
-                        "effect": "deny",
-                        "text": 'parameter "amount" at least 1, at most 500',
-                        "holds": None,
-                    },
-                    {
-                        "policyId": POLICY,
-                        "policyName": "refunds",
-                        "rule": {"index": 2, "type": "rate_limit"},
-                        "effect": "deny",
-                        "text": "at most 10 calls in 3600 s",
-                        "holds": True,
-                        "quota": {
-                            "most": 10.0,
-                            "taken": 3.0,
-                            "left": 7.0,
-                            "windowSeconds": 3600,
-                            "freesInSeconds": 1204.511,
-                        },
-                    },
-                ],
-                "parameterSchema": {
-                    "type": "object",
-                    "properties": {"amount": {"type": "number", "minimum": 1, "maximum": 500}},
-                    "required": ["amount"],
+UPDATE_AGENT = {"suspend it": {"status": "suspended"}, "give it another alias": {"alias": "booking/eu"}}
+AGENT_VIEW = {
+    "id": AGENT,
+    "name": "booking agent",
+    "alias": "booking",
+    "description": "Answers passengers' mail",
+    "status": "active",
+    "groups": ["passengers"],
+    "version": 1,
+    "createdAt": CREATED,
+    "updatedAt": CREATED,
+}
+AGENT_TOOLS = {
+    "agent": WHY["agent"],
+    "at": DECIDED,
+    "total": 1,
+    "tools": [
+        {
+            "name": "payment.refund",
+            "catalogued": True,
+            "status": "conditional",
+            "reason": None,
+            "conditions": [
+                {
+                    "policyId": POLICY,
+                    "policyName": "refunds",
+                    "rule": {"index": 1, "type": "parameter_constraint"},
+                    "effect": "deny",
+                    "text": 'parameter "amount" at least 1, at most 500',
+                    "holds": None,
                 },
-                "schemaIsExact": True,
-            }
-        ],
-    },
+                {
+                    "policyId": POLICY,
+                    "policyName": "refunds",
+                    "rule": {"index": 2, "type": "rate_limit"},
+                    "effect": "deny",
+                    "text": "at most 10 calls in 3600 s",
+                    "holds": True,
+                    "quota": {
+                        "most": 10.0,
+                        "taken": 3.0,
+                        "left": 7.0,
+                        "windowSeconds": 3600,
+                        "freesInSeconds": 1204.511,
+                    },
+                },
+            ],
+            "parameterSchema": {
+                "type": "object",
+                "properties": {"amount": {"type": "number", "minimum": 1, "maximum": 500}},
+                "required": ["amount"],
+            },
+            "schemaIsExact": True,
+        }
+    ],
 }

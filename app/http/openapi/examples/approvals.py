@@ -1,39 +1,31 @@
 """Approvals."""
 
-from typing import Any
-
-from app.http.api.approvals import ApprovalNote, ApproveCall
 from app.http.openapi.examples.subjects import AGENT, DECIDED, ENTRY, KEY, POLICY
-from app.model.approvals import Approval
 
-BODIES: dict[type, dict[str, Any]] = {
-    ApproveCall: {"a yes for one such call": {"note": "The passenger was on the phone", "uses": 1}},
-    ApprovalNote: {"with a reason": {"note": "Ask the passenger first"}},
-}
-ANSWERS: dict[type, Any] = {
-    Approval: {
-        "id": ENTRY,
-        "status": "pending",
-        "version": 1,
-        "agentId": AGENT,
-        "toolName": "payment.refund",
-        "action": "authorize",
-        "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
-        "context": {"user": "ann", "session": "s-1"},
-        "boundContext": ["session", "user"],
-        "hides": False,
-        "parametersDigest": "5eed" * 16,
-        "policyId": POLICY,
-        "rule": {"index": 1, "type": "parameter_constraint"},
-        "reason": 'Parameter "amount" is 900, above the maximum 500',
-        "requestedBy": {"keyId": KEY, "name": "booking runtime"},
-        "requests": 1,
-        "required": 1,
-        "approvals": [],
-        "createdAt": DECIDED,
-        "expiresAt": "2026-11-20T12:49:56.789Z",
-        "usableUntil": None,
-        "usesLeft": 1,
-        "decisions": [ENTRY],
-    },
+APPROVE_CALL = {"a yes for one such call": {"note": "The passenger was on the phone", "uses": 1}}
+APPROVAL_NOTE = {"with a reason": {"note": "Ask the passenger first"}}
+APPROVAL = {
+    "id": ENTRY,
+    "status": "pending",
+    "version": 1,
+    "agentId": AGENT,
+    "toolName": "payment.refund",
+    "action": "authorize",
+    "parameters": {"booking": "ZFA04Y", "amount": 900, "currency": "EUR"},
+    "context": {"user": "ann", "session": "s-1"},
+    "boundContext": ["session", "user"],
+    "hides": False,
+    "parametersDigest": "5eed" * 16,
+    "policyId": POLICY,
+    "rule": {"index": 1, "type": "parameter_constraint"},
+    "reason": 'Parameter "amount" is 900, above the maximum 500',
+    "requestedBy": {"keyId": KEY, "name": "booking runtime"},
+    "requests": 1,
+    "required": 1,
+    "approvals": [],
+    "createdAt": DECIDED,
+    "expiresAt": "2026-11-20T12:49:56.789Z",
+    "usableUntil": None,
+    "usesLeft": 1,
+    "decisions": [ENTRY],
 }

@@ -1,10 +1,6 @@
 """The catalogue of tools."""
 
-from typing import Any
-
-from app.http.api.catalog import PutCatalog, PutTool
 from app.http.openapi.examples.subjects import CHANGED, CREATED, SET_VERSION
-from app.views.catalog import CatalogToolView, ChangedCatalogView
 
 _TOOL = {
     "title": "Refund a payment",
@@ -15,29 +11,24 @@ _TOOL = {
         "required": ["booking", "amount"],
     },
 }
-
-BODIES: dict[type, dict[str, Any]] = {
-    PutCatalog: {
-        "the result of tools/list": {"tools": [{"name": "payment.refund", **_TOOL}]},
-        "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_TOOL}]}},
-    },
-    PutTool: {"a tool with its schema": _TOOL},
+PUT_CATALOG = {
+    "the result of tools/list": {"tools": [{"name": "payment.refund", **_TOOL}]},
+    "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_TOOL}]}},
 }
-ANSWERS: dict[type, Any] = {
-    CatalogToolView: {
-        "type": "tool",
-        "name": "payment.refund",
-        "catalogued": True,
-        **_TOOL,
-        "createdAt": CREATED,
-        "updatedAt": CHANGED,
-        "version": 2,
-    },
-    ChangedCatalogView: {
-        "version": SET_VERSION,
-        "tools": 12,
-        "added": [],
-        "changed": ["payment.refund"],
-        "removed": [],
-    },
+PUT_TOOL = {"a tool with its schema": _TOOL}
+CATALOG_TOOL_VIEW = {
+    "type": "tool",
+    "name": "payment.refund",
+    "catalogued": True,
+    **_TOOL,
+    "createdAt": CREATED,
+    "updatedAt": CHANGED,
+    "version": 2,
+}
+CHANGED_CATALOG_VIEW = {
+    "version": SET_VERSION,
+    "tools": 12,
+    "added": [],
+    "changed": ["payment.refund"],
+    "removed": [],
 }

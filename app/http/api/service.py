@@ -1,13 +1,21 @@
-"""/metrics: for Prometheus; it needs no key, shows no names, and must not be reachable from outside."""
+"""/livez, /readyz and /metrics: for load balancers, container engines and Prometheus.
 
-from litestar import get
-from litestar.di import NamedDependency as Handed
+They need no key. /metrics shows no names, and must not be reachable from outside.
+"""
+
+from typing import Any
+
+from litestar.di import NamedDependency
+from msgspec import Struct
 
 from app.errors import StoreUnavailable
+from app.http.endpoint import endpoint
 from app.metrics import gauge_text
 from app.replica import Services
 from app.webhooks.outbox import delivery_counts
 
+_PUBLIC: dict[str, Any] = {"tag": "Service", "scopes": ()}
+_TEXT = "text/plain; version=0.0.4"
 _LIMIT, _UP = "remit_unsealed_entries_limit", "remit_store_up"
 _OF_SEALING = {
     "remit_unsealed_entries": "unsealed",
@@ -38,9 +46,35 @@ STORE_GAUGES = {
 """Metrics that are the same whichever replica is asked: name and meaning."""
 
 
-@get("/metrics", media_type="text/plain; version=0.0.4")
-async def metrics(services: Handed[Services]) -> str:
-    """The metrics of all replicas that share this machine's port, and of the store, in Prometheus's format."""
+class Health(Struct, frozen=True):
+    """`ok`; otherwise the request is answered with an error.
+
+    status: `ok`.
+    """
+
+    status: str
+
+
+@endpoint("GET", "/livez", **_PUBLIC, example={"status": "ok"})
+async def livez() -> Health:
+    """Check that the process answers."""
+    # Nothing else is checked. If this fails, restart the replica.
+    return Health("ok")
+
+
+@endpoint("GET", "/readyz", **_PUBLIC, errors=(StoreUnavailable,))
+async def readyz(services: NamedDependency[Services]) -> Health:
+    """Check that decisions can be made."""
+    # Both lanes reach the store; it accepts writes, knows the scripts, and has room.
+    await services.readiness.require()
+    await services.sealing.require_room(services.settings.audit_backlog_max)
+    return Health("ok")
+
+
+@endpoint("GET", "/metrics", **_PUBLIC, media=(f"{_TEXT}; charset=utf-8",), litestar={"media_type": _TEXT})
+async def metrics(services: NamedDependency[Services]) -> str:
+    """Read the metrics, for Prometheus."""
+    # Of all replicas that share this machine's port, and of the store.
     numbers: dict[str, float] = {_UP: 0}
     try:
         await services.client.call("PING")

@@ -1,0 +1,150 @@
+"""`@endpoint` on a handler is all that declares an endpoint: its route, the scopes that open it, and its operation in
+the OpenAPI document. `routes` collects them.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin
+
+from litestar import Response
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from msgspec import Struct
+
+from app.errors import (
+    ApiKeyExpired,
+    AppError,
+    InsufficientScope,
+    Invalid,
+    LockedOut,
+    Overloaded,
+    PayloadTooLarge,
+    StoreUnavailable,
+    TooManyReplays,
+    TooManyRequests,
+    Unauthorized,
+)
+from app.http.authentication import requires
+from app.http.litestar_bodies import BodyDTO
+from app.http.openapi.described_headers import CHANGE_REASON, IF_MATCH, RATE, REQUEST_ID, RequestHeader
+from app.model.api_keys import Scope
+from app.model.query_fields import QueryFields
+
+JSON = "application/json"
+OPT = "endpoint"
+"""Among the options of a handler: its endpoint."""
+_Declare = Callable[[Callable[..., Any]], BaseRouteHandler]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """What one method of one path accepts and returns. What is left out is read off the handler.
+
+    scopes: any of these suffices, and so does admin; empty if no key is needed.
+    summary, description: the handler's docstring, its first line and the rest.
+    query: the parameters. body, examples: its type, and bodies by what they do.
+    answer, example: the type of the answer, None if it has no body, and an answer, or one item of a list.
+    media: the answer's possible media types.
+    errors: those specific to it; `errors_of` adds those that its scopes and body imply.
+    headers: names of headers that the answer can carry, each with a sentence. request_headers: those it reads, besides
+    Change-Reason and If-Match of a handler that takes `by` and `if_match`.
+    always: errors are reported in the answer itself, with the endpoint's own status.
+    """
+
+    method: str
+    path: str
+    tag: str
+    scopes: tuple[Scope, ...]
+    summary: str = ""
+    description: str = ""
+    query: type[QueryFields] = QueryFields
+    body: Any = None
+    examples: dict[str, Any] = {}
+    status: int = 200
+    answer: Any = None
+    example: Any = None
+    media: tuple[str, ...] = (JSON,)
+    errors: tuple[type[AppError], ...] = ()
+    headers: dict[str, str] = {}
+    request_headers: tuple[RequestHeader, ...] = ()
+    always: bool = False
+
+
+def endpoint(method: str, path: str, *, litestar: dict[str, Any] | None = None, **declared: Any) -> _Declare:
+    """Make the function below the handler of an endpoint. declared: fields of `Endpoint`. litestar: further options.
+
+    A function that takes `data` has a body, one that takes `params` has a query. A body that the function reads by
+    itself is declared as `body`.
+    """
+
+    def declare(function: Callable[..., Any]) -> BaseRouteHandler:
+        arguments = inspect.signature(function).parameters
+        operation = Endpoint(method=method, path=path, **{**_read_off(function), **declared})
+        options = {"opt": {OPT: operation}, **(litestar or {})}
+        route = re.sub(r"{(\w+)}", r"{\1:str}", path)
+        if operation.scopes:
+            options["guards"] = [requires(*operation.scopes, query=operation.query), *options.get("guards", ())]
+        elif operation.query is not QueryFields:
+            raise TypeError(f"{path}: a query is decoded by the guard that checks the key")
+        if "data" in arguments:
+            options["dto"] = BodyDTO
+        return HTTPRouteHandler(route, http_method=method, status_code=operation.status, **options)(function)  # type: ignore[arg-type]
+
+    return declare
+
+
+def endpoint_of(handler: Any) -> Endpoint | None:
+    """What the handler was declared to be; None if it is the handler of no endpoint."""
+    return handler.opt.get(OPT) if isinstance(handler, BaseRouteHandler) else None
+
+
+def headers_of(endpoint: Endpoint) -> dict[str, str]:
+    """Every header that the answer of an endpoint can carry, with a sentence."""
+    return {**endpoint.headers, **(RATE if endpoint.scopes else {}), **REQUEST_ID}
+
+
+def errors_of(endpoint: Endpoint) -> list[type[AppError]]:
+    """Every error that an endpoint can answer with, by status."""
+    if endpoint.always:
+        return []
+    errors: list[type[AppError]] = [AppError, *endpoint.errors]
+    if endpoint.scopes:
+        errors += _OF_A_KEY
+    if endpoint.body is not None:
+        errors.append(PayloadTooLarge)
+    return sorted(errors, key=lambda error: error.status)
+
+
+_OF_A_KEY = (
+    Invalid,
+    Unauthorized,
+    ApiKeyExpired,
+    InsufficientScope,
+    LockedOut,
+    TooManyReplays,
+    TooManyRequests,
+    Overloaded,
+    StoreUnavailable,
+)
+
+
+def _read_off(function: Callable[..., Any]) -> dict[str, Any]:
+    """The fields of its endpoint that a handler shows in its docstring and its signature."""
+    signature = inspect.signature(function)
+    types = {name: _bare(argument.annotation) for name, argument in signature.parameters.items()}
+    summary, _, description = (inspect.getdoc(function) or "").partition("\n")
+    answer = _bare(signature.return_annotation)
+    headers = (("if_match", IF_MATCH), ("by", CHANGE_REASON))
+    return {
+        "summary": summary.removesuffix("."),
+        "description": " ".join(description.split()),
+        "query": types.get("params", QueryFields),
+        "body": types.get("data"),
+        "request_headers": tuple(header for name, header in headers if name in types),
+        "answer": answer,
+        "status": 204 if answer is None else 200,
+    }
+
+
+def _bare(annotation: Any) -> Any:
+    """The type inside of `Response[…]`, and without what Litestar is told about it."""
+    return get_args(annotation)[0] if get_origin(annotation) in (Annotated, Response) else annotation

@@ -1,0 +1,199 @@
+"""Headers of requests: the key, the request's id, versions and reasons of changes, and what the hot path reads.
+
+The authorize route returns X-Request-ID, too, but logs no line per request: its record is the audit log.
+"""
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from litestar import Request
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
+from msgspec import Struct
+
+from app.errors import Invalid, Unauthorized
+from app.http.answers import Header
+from app.logs import REQUEST_ID
+from app.model.actors import MAX_REASON
+from app.model.api_keys import digest_of, is_raw_key
+from app.model.text import require_visible
+from app.store.optimistic import Versions
+from app.validation_messages import refusing_fields
+
+log = logging.getLogger(__name__)
+AUTHORIZATION = b"authorization"
+IDEMPOTENCY_KEY = b"idempotency-key"
+REQUEST_ID_HEADER = b"x-request-id"
+CHANGE_REASON_HEADER = "Change-Reason"
+_SCHEME = b"bearer "
+_READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})
+_QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
+_is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
+
+Tags = frozenset[str] | None
+"""The contents of the tags in If-Match, without quotes; None = any."""
+
+_tag = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"').fullmatch
+_number = re.compile(r"[1-9][0-9]{0,14}").fullmatch
+
+
+def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[bytes, bytes]:
+    """The headers with these names. Raises Unauthorized or Invalid if one is given twice.
+
+    Otherwise one program might use the first and another the last. Of repeated request ids, the first is used.
+    """
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in names:
+            if name not in found:
+                found[name] = value
+            elif name == AUTHORIZATION:
+                raise Unauthorized("There is more than one Authorization header")
+            elif name != REQUEST_ID_HEADER:
+                raise Invalid.at(name.decode(), "is given more than once")
+    return found
+
+
+def raw_key_of(given: bytes | None) -> str:
+    """The API key in the Authorization header. Raises Unauthorized; never shows what was sent."""
+    if given is None:
+        raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
+    if given[:7].lower() != _SCHEME:
+        raise Unauthorized("The Authorization header does not read Bearer, a space and an API key")
+    raw_key = given[7:].decode("latin-1")
+    if not is_raw_key(raw_key):
+        raise Unauthorized("The API key does not have the form svc_ and 32 lower-case hex digits")
+    return raw_key
+
+
+class CallHeaders(Struct, frozen=True):
+    """The headers of calls, read once for all calls that send the same ones.
+
+    digest: of the raw key, by which its caller is found. request_id: None if the answer gets one of ours.
+    """
+
+    raw_key: str
+    digest: str
+    idempotency_key: bytes | None
+    request_id: bytes | None
+
+
+class CallHead(Protocol):
+    """Headers as a connection has them.
+
+    call_headers: kept with them once read, because clients repeat their headers.
+    """
+
+    headers: list[Header]
+    call_headers: CallHeaders | None
+
+
+def call_headers_of(head: CallHead) -> CallHeaders:
+    """The headers that the hot path reads, kept once read. Raises Unauthorized or Invalid."""
+    kept = head.call_headers
+    if kept is None:
+        kept = head.call_headers = _read(head.headers)
+    return kept
+
+
+def _read(headers: list[Header]) -> CallHeaders:
+    given = single_headers(headers, _READ)
+    raw_key = raw_key_of(given.get(AUTHORIZATION))
+    request_id = fit_request_id(given.get(REQUEST_ID_HEADER))
+    return CallHeaders(raw_key, digest_of(raw_key), given.get(IDEMPOTENCY_KEY), request_id)
+
+
+def fit_request_id(given: bytes | None) -> bytes | None:
+    """The header's value if it is 1 to 128 visible ASCII characters, else None."""
+    return given if given is not None and _is_fit(given) else None
+
+
+def request_id_of(headers: Iterable[Header]) -> bytes:
+    """The caller's id of this request, or a new one."""
+    given = next((value for name, value in headers if name == REQUEST_ID_HEADER), None)
+    return fit_request_id(given) or secrets.token_hex(16).encode()
+
+
+def request_id_header(request_id: bytes) -> Header:
+    """The header that returns it."""
+    return REQUEST_ID_HEADER, request_id
+
+
+async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """Run `app`; its answer and every line logged meanwhile carry the request's id.
+
+    A change is logged at level info, a read at debug, a server error at warning.
+    """
+    request_id = request_id_of(scope["headers"])
+    began, status = time.monotonic(), 0
+
+    async def send_with_id(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            message["headers"] = [*message.get("headers", ()), request_id_header(request_id)]
+        await send(message)
+
+    outer = REQUEST_ID.set(request_id.decode())
+    try:
+        await app(scope, receive, send_with_id)
+    finally:
+        level = logging.WARNING if status >= 500 else logging.DEBUG if scope["method"] in _QUIET else logging.INFO  # noqa: PLR2004 - 5xx
+        if log.isEnabledFor(level):
+            fields = {"status": status, "ms": round((time.monotonic() - began) * 1000, 3), **_caller_of(scope)}
+            log.log(level, "%s %s", scope["method"], scope["path"], extra=fields)
+        REQUEST_ID.reset(outer)
+
+
+def _caller_of(scope: HTTPScope) -> dict[str, Any]:
+    caller = scope.get("state", {}).get("caller")
+    return {} if caller is None else {"workspace_id": caller.workspace_id, "key_id": caller.key_id}
+
+
+def change_reason(request: Request[Any, Any, Any]) -> str:
+    """The value of Change-Reason; "" if it is missing. UTF-8, as in bodies. Raises Invalid."""
+    given = [value for name, value in request.scope["headers"] if name == b"change-reason"]
+    if not given:
+        return ""
+    if len(given) > 1:
+        raise Invalid.at(CHANGE_REASON_HEADER, "is given twice; give it once")
+    try:
+        reason = given[0].decode().strip()
+    except UnicodeDecodeError:
+        raise Invalid.at(CHANGE_REASON_HEADER, "is not UTF-8") from None
+    if not 1 <= len(reason) <= MAX_REASON:
+        raise Invalid.at(CHANGE_REASON_HEADER, f"must have 1 to {MAX_REASON} characters, not {len(reason)}")
+    with refusing_fields(""):
+        require_visible(CHANGE_REASON_HEADER, reason)
+    return reason
+
+
+def version_header(version: int | str) -> dict[str, str]:
+    """The header that shows the version."""
+    return {"ETag": f'"{version}"'}
+
+
+def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
+    """The versions in If-Match; None if it is missing or `*`. Raises Invalid."""
+    tags = provide_if_match_tags(request)
+    return None if tags is None else frozenset(int(tag) for tag in tags if _number(tag))
+
+
+def provide_if_match_tags(request: Request[Any, Any, Any]) -> Tags:
+    """The same for versions that are not numbers.
+
+    A tag in another form is allowed but matches nothing (RFC 9110 §13.1.1); neither does a weak one.
+    """
+    given = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"if-match"]
+    if not given:
+        return None
+    tags = [each.strip(" \t") for each in ",".join(given).split(",")]
+    if tags == ["*"]:
+        return None
+    found = [_tag(each) for each in tags if each]
+    if not found or None in found:
+        raise Invalid.at("If-Match", 'must be the ETag of an answer, with its quotes, such as "3"; or *')
+    return frozenset(tag[2] for tag in found if tag is not None and tag[1] is None)

@@ -1,0 +1,126 @@
+"""What paths and queries name: agents by id or alias, policies by id or key. A path has exactly one accepted spelling,
+so a proxy that checks it and the router that serves it agree.
+"""
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from app.errors import AgentNotFound, AppError, PolicyNotFound
+from app.model.agents import REFERENCE_RULES, agent_reference
+from app.model.api_keys import Caller
+from app.model.ids import canonical_uuid
+from app.model.policies import WORKSPACE, Owner
+from app.model.policy_keys import is_key
+from app.model.query_fields import AgentFilter, QueryFields
+from app.model.text import FieldError, Name, require_visible
+from app.replica import Services
+
+_QueryT = TypeVar("_QueryT", bound=QueryFields)
+_ENCODED_SLASHES = (b"%2f", b"%5c")
+_CALLED_BY_NAME = (b"/v1/agents/", b"/v1/groups/", b"/v1/catalog/tool/")
+"""The segment after these may be an agent's alias, a group or a tool, which may contain a slash, written `%2F`, so that
+it stays one segment.
+"""
+_SLASH = "%2F"
+
+
+def served_path(path: str, raw_path: bytes) -> str | None:
+    """The path for the router, or None if no path may be written this way: an empty or dot segment, a hidden slash.
+
+    The router would merge slashes and a proxy resolve dots, so a check made before either would see another path. A
+    slash in the name of an agent, a group or a tool stays `%2F`, and nothing else decodes to that.
+    path: decoded once. raw_path: as it was sent.
+    """
+    if not path.startswith("/") or "//" in path or "\\" in path:
+        return None
+    if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
+        return None
+    if b"%" not in raw_path:
+        return path
+    if _SLASH in path:  # sent as %252F, which would be a second spelling of the name kept below
+        return None
+    if not any(each in raw_path.lower() for each in _ENCODED_SLASHES):
+        return path
+    return _with_slash_kept(path, raw_path)
+
+
+def _with_slash_kept(path: str, raw_path: bytes) -> str | None:
+    """The path with the name as one segment; None if an encoded slash occurs anywhere else."""
+    before = next((each for each in _CALLED_BY_NAME if raw_path.startswith(each)), None)
+    if before is None:
+        return None
+    name, slash, rest = raw_path.removeprefix(before).partition(b"/")
+    if any(each in rest.lower() for each in _ENCODED_SLASHES) or b"%5c" in name.lower():
+        return None
+    start = len(before)
+    # Any other percent-encoding is decoded in `path`, which has as many slashes after the name as `raw_path`.
+    called = path[start:] if not slash else path[start:].rsplit("/", rest.count(b"/") + 1)[0]
+    return f"{path[:start]}{called.replace('/', _SLASH)}{path[start + len(called) :]}"
+
+
+def id_in_path(given: str, missing: AppError) -> str:
+    """The id in its canonical form. Raises `missing` if it is not an id."""
+    canonical = canonical_uuid(given)
+    if canonical is None:
+        raise missing
+    return canonical
+
+
+def name_in_path(given: str) -> str:
+    """An alias or other name, with `%2F` decoded."""
+    return given.replace(_SLASH, "/")
+
+
+def require_references(agent_id: str | None, group: str | None) -> None:
+    """Raise FieldError unless a body may name this agent and this group."""
+    if agent_id is not None and agent_reference(agent_id) is None:
+        raise FieldError("agent_id", REFERENCE_RULES)
+    if group is not None:
+        require_visible("group", group)
+
+
+async def agent_in_path(services: Services, caller: Caller, given: str) -> str:
+    """The id of the agent that a path names. Raises AgentNotFound."""
+    called = agent_reference(name_in_path(given))
+    if called is None:
+        raise AgentNotFound("No agent has this id or alias")
+    return await services.agents.id_of(caller.workspace_id, called)
+
+
+async def with_agent_id(services: Services, caller: Caller, query: _QueryT) -> _QueryT:
+    """The query with the id of the agent that it names, if it names one. Raises AgentNotFound."""
+    called = getattr(query, "agent_id", None)
+    return (
+        query if called is None else replace(query, agent_id=await services.agents.id_of(caller.workspace_id, called))
+    )
+
+
+class PolicyOwner(QueryFields, frozen=True):
+    """The owner of a policy that a path names.
+
+    agent_id: The agent that owns the policy; needed if it is named by its key.
+    group: The group that owns the policy; if neither is given, the workspace owns it.
+    """
+
+    agent_id: AgentFilter | None = None
+    group: Name | None = None
+
+
+async def policy_in_path(services: Services, caller: Caller, query: PolicyOwner, given: str) -> str:
+    """The id of the policy that a path names, by its id or by the key it has among its owner's policies.
+
+    The query names the owner: agent_id, group, or neither for the workspace. Raises PolicyNotFound, AgentNotFound.
+    """
+    named = await with_agent_id(services, caller, query)
+    agent_id, group = named.agent_id, named.group
+    policy_id = canonical_uuid(given)
+    if policy_id is None and is_key(given) and None in (agent_id, group):
+        return await services.policies.id_of(caller.workspace_id, given, Owner(agent_id, group))
+    if policy_id is None or (agent_id is not None and group is not None):
+        raise PolicyNotFound("No policy has this id or key")
+    if (owner := Owner(agent_id, group)) != WORKSPACE:
+        policy = await services.policies.get(caller.workspace_id, policy_id)
+        if policy.owner != owner:
+            raise PolicyNotFound("No policy has this id or key")
+    return policy_id

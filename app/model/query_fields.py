@@ -1,0 +1,50 @@
+"""Queries as structs: `?name=value` in the API, `--name value` on the command line.
+
+A struct says everything about its parameters: the names, the types with their limits, the defaults, and in the lines
+`field: …` of its docstring what they mean. `http` decodes query strings with it and describes it in the OpenAPI
+document; the command line makes options of it.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from app.model.agents import CALLED, require_reference
+from app.model.ids import canonical_uuid
+from app.model.times import parse_time_ms
+
+MAX_PAGE = 1000
+MAX_OFFSET = 10**12
+
+
+class QueryFields(Struct, frozen=True, kw_only=True):
+    """A query. Every field has a default, and `agent_id` may also be written `agentId`."""
+
+
+class Spelled(Struct, frozen=True, eq=False):
+    """How a value is written in a query. Without it, the type says so.
+
+    read: raises ValueError with what it must be. schema: of the string.
+    """
+
+    read: Callable[[str], Any]
+    schema: dict[str, Any]
+
+
+def uuid_in(text: str) -> str:
+    """The id in its canonical form. Raises ValueError."""
+    canonical = canonical_uuid(text)
+    if canonical is None:
+        raise ValueError("must be a UUID")
+    return canonical
+
+
+TimeMs = Annotated[int, Spelled(parse_time_ms, {"type": "string", "format": "date-time"})]
+IdFilter = Annotated[str, Spelled(uuid_in, {"type": "string", "format": "uuid"})]
+AgentFilter = Annotated[str, Spelled(require_reference, {"type": "string", **CALLED})]
+"""An agent's id or its alias."""
+
+PageLimit = Annotated[int, Meta(ge=1, le=MAX_PAGE)]
+Limit = Annotated[PageLimit, Meta(description="The most to return; all if left out.")]
+Offset = Annotated[int, Meta(ge=0, le=MAX_OFFSET, description="How many to skip first.")]
