@@ -1,4 +1,4 @@
-"""The composition root: only this module builds objects."""
+"""The composition root: the application of a replica whose parts `replica` makes; nothing else builds objects."""
 
 import zoneinfo
 
@@ -9,7 +9,7 @@ from app.http.application import build_application
 from app.http.routes import prepare_pages
 from app.lanes.lane import Lane
 from app.metrics import Metrics
-from app.replica import open_services
+from app.replica import open_services, shared_limits
 from app.settings import Settings
 
 
@@ -24,4 +24,5 @@ def create_app(
     # Every replica uses the packaged time zone data; the system's may be older.
     zoneinfo.reset_tzpath(())
     prepare_pages()
+    metrics, lane, shared = metrics or Metrics(), lane or Lane(), shared or shared_limits(settings)
     return build_application(lambda: open_services(settings, metrics, lane, shared))

@@ -5,7 +5,7 @@ Long because every part is made and connected here, where one can see what depen
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from msgspec import Struct, field
@@ -124,12 +124,15 @@ class Services(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, metrics: Metrics | None = None, lane: Lane | None = None, shared: SharedLimits | None = None
+    settings: Settings, metrics: Metrics, lane: Lane, shared: SharedLimits
 ) -> AsyncIterator[Services]:
-    """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable."""
+    """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable.
+
+    metrics, shared: of the whole replica. lane: which of its lanes this is.
+    """
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
-    url, metrics, pool, stopping = settings.redis_url, metrics or Metrics(), FairThreadPool(), asyncio.Event()
+    url, pool, stopping = settings.redis_url, FairThreadPool(), asyncio.Event()
     async with AsyncExitStack() as stack:
         stack.callback(pool.close)
         clients = await stack.enter_async_context(
@@ -137,8 +140,7 @@ async def open_services(
         )
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
-        shared = shared or shared_limits(settings)
-        services = _services(settings, metrics, lane or Lane(), shared, clients, pool, follower, stopping)
+        services = _services(settings, metrics, lane, shared, clients, pool, follower, stopping)
         if settings.bootstrap_key is not None:
             await services.workspaces.ensure_default(settings.bootstrap_key)
         yield services
@@ -168,7 +170,7 @@ def _services(
     audit = AuditLog(client, drops_unarchived=settings.drops_unarchived)
     history = AgentHistory(client, limits.policy_versions, pool)
 
-    reader = Agents(prompt, ids, pool=pool)
+    reader = Agents(prompt, ids, limits, pool)
     cache = AgentCache(reader, compiled, settings.agent_cache_bytes, kept=freeze_heap, pool=pool, budget=budget)
     authenticator = Authenticator(
         client, settings.caller_cache_size, prompt, tell=partial(lane.send_message, Message.KEYS_HAVE_WORKED)
@@ -226,6 +228,11 @@ def _services(
         stopping=stopping,
         note_decision=decision_noter(settings.log_decisions, cache.agent),
     )
+
+
+def open_alone(settings: Settings) -> AbstractAsyncContextManager[Services]:
+    """The same parts for a process that serves nobody, such as a command."""
+    return open_services(settings, Metrics(), Lane(), shared_limits(settings))
 
 
 def shared_limits(settings: Settings) -> SharedLimits:

@@ -17,7 +17,7 @@ from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest, Decision
-from app.replica import Services, open_services
+from app.replica import Services, open_alone
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 from bench.harness.bench import Bench
@@ -102,7 +102,7 @@ async def with_services(store: Store, act: Callable[[Services, Scene], Awaitable
     settings = Settings(
         redis_url=store.url, secret=SECRET, approvals_per_agent_max=many, approvals_max=many, store_timeout_ms=10_000
     )
-    async with open_services(settings) as services:
+    async with open_alone(settings) as services:
         workspace_id, _ = await services.workspaces.create(f"approvals {time.monotonic_ns()}")
         key, _ = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
         person, _ = await services.api_keys.create(workspace_id, "ann", (Scope.ADMIN,), by=ChangedBy(COMMAND_LINE))

@@ -26,6 +26,9 @@ from app.redis_client.scripts import DECIDE_APPROVAL
 from app.store.keyspace import Keyspace
 from app.store.optimistic import Versions
 
+ANY_GRANT = Grant()
+"""As much as the rules allow."""
+
 _CHUNK = 128
 _SHOWN_NOTE = 500
 _ASKED = ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms", "policy_id", "rule")
@@ -89,7 +92,7 @@ class Approvals:
         *,
         by: Actor,
         note: str = "",
-        grant: Grant | None = None,
+        grant: Grant = ANY_GRANT,
         if_match: Versions = None,
         accepts_hidden: bool = False,
     ) -> Approval:
@@ -102,7 +105,6 @@ class Approvals:
         approval, record = await self._read(workspace_id, approval_id)
         if if_match is not None and approval.version not in if_match:
             raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
-        grant = grant or Grant()
         if verdict is ApprovalStatus.APPROVED:
             _require_within(record, grant)
             _require_seen(approval, accepts_hidden=accepts_hidden)

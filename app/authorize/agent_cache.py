@@ -12,7 +12,6 @@ import msgspec
 from app.authorize.prepared_calls import PreparedCalls
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import FairThreadPool
-from app.lanes.lane import Lane
 from app.model.agents import Agent
 from app.model.decisions import Plan, Tokens
 from app.model.policies import Policy
@@ -81,14 +80,15 @@ class AgentCache(Generic[Compiled]):
         agents: Agents,
         compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], Compiled],
         max_bytes: int,
+        *,
+        pool: FairThreadPool,
+        budget: LoopBudget,
         kept: Callable[[], None] = lambda: None,
-        pool: FairThreadPool | None = None,
-        budget: LoopBudget | None = None,
     ) -> None:
-        self._budget = budget or LoopBudget(Lane())
+        self._budget = budget
         self._agents = agents
         self._kept = kept
-        self._pool = pool or FairThreadPool()
+        self._pool = pool
         self._compile = compile_agent
         self._max_bytes = max_bytes
         self._entries: OrderedDict[_Key, CachedAgent[Compiled]] = OrderedDict()

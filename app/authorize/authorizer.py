@@ -11,8 +11,8 @@ from app.authorize.key_sessions import in_its_session
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fairness.loop_budget import LoopBudget
-from app.fairness.thread_pool import FairThreadPool, Pool
-from app.lanes.lane import Lane, monotonic_us
+from app.fairness.thread_pool import Pool
+from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -34,8 +34,8 @@ class Authorizer:
         clock: StoreClock,
         ids: Ids,
         metrics: Metrics,
-        pool: Pool | None = None,
-        budget: LoopBudget | None = None,
+        pool: Pool,
+        budget: LoopBudget,
     ) -> None:
         self._agents = agents
         self._commit = commit
@@ -43,8 +43,8 @@ class Authorizer:
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
-        self._pool: Pool = pool or FairThreadPool()
-        self._budget = budget or LoopBudget(Lane())
+        self._pool = pool
+        self._budget = budget
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """Decide one tool call; its entry is in the audit log when this returns.

@@ -14,7 +14,7 @@ from app.authorize.approval_step import ApprovalStep
 from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
 from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
 from app.errors import ApprovalMismatch, StoreUnavailable
-from app.fairness.thread_pool import FairThreadPool, Pool
+from app.fairness.thread_pool import Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
@@ -52,15 +52,15 @@ class EscalatedCalls:
         self,
         read: Callable[..., Awaitable[Any]],
         signer: Signer,
-        bounds: Bounds | None = None,
-        pool: Pool | None = None,
+        bounds: Bounds,
+        pool: Pool,
         redactor: Redactor | None = None,
     ) -> None:
         self._read = read
         self._redactor = redactor
         self._signer = signer
-        self._bounds = bounds or Bounds()
-        self._pool: Pool = pool or FairThreadPool()
+        self._bounds = bounds
+        self._pool = pool
         self._last_known: OrderedDict[str, str] = OrderedDict()
 
     async def commit(

@@ -28,14 +28,14 @@ def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
     """The result of `act` with the parts of a replica, connected to the store of the settings."""
     import asyncio
 
-    from app.replica import open_services
+    from app.replica import open_alone
     from app.serve.embedded_store import reachable_store
 
     settings = read_settings()
     configure_logging("warning")
 
     async def run(url: str) -> T:
-        async with open_services(replace(settings, redis_url=url)) as services:
+        async with open_alone(replace(settings, redis_url=url)) as services:
             return await act(services)
 
     with reachable_store(settings) as url:

@@ -32,10 +32,10 @@ class AgentHistory:
     kept: how many versions of each policy can be restored.
     """
 
-    def __init__(self, client: Client, kept: int, pool: FairThreadPool | None = None) -> None:
+    def __init__(self, client: Client, kept: int, pool: FairThreadPool) -> None:
         self._client = client
         self._kept = kept
-        self._pool = pool or FairThreadPool()
+        self._pool = pool
 
     async def governed_at(self, workspace_id: str, agent_id: str, entry: Place) -> tuple[Agent, list[Policy]]:
         """The agent and every policy that governed it: its own, its groups' and the workspace's.

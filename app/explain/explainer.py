@@ -58,7 +58,7 @@ class Explainer:
         clock: StoreClock,
         ids: Ids,
         compile_agent: Callable[[Agent, Sequence[Policy], Mapping[str, int]], CompiledAgent],
-        pool: FairThreadPool | None = None,
+        pool: FairThreadPool,
     ) -> None:
         self._client = client
         self._agents = agents
@@ -67,7 +67,7 @@ class Explainer:
         self._clock = clock
         self._ids = ids
         self._compile = compile_agent
-        self._pool = pool or FairThreadPool()
+        self._pool = pool
 
     async def explain(
         self, caller: Caller, request: AuthorizeRequest, at_us: int | None = None, drafting: Drafting | None = None

@@ -65,14 +65,14 @@ class ToolListings:
         catalog: Catalog,
         clock: StoreClock,
         is_secret: IsSecret,
-        pool: FairThreadPool | None = None,
+        pool: FairThreadPool,
     ) -> None:
         self._client = client
         self._agents = agents
         self._catalog = catalog
         self._clock = clock
         self._is_secret = is_secret
-        self._pool = pool or FairThreadPool()
+        self._pool = pool
         self._rules: WeakKeyDictionary[CompiledAgent, ToolRules] = WeakKeyDictionary()
 
     async def list_tools(

@@ -9,6 +9,7 @@ import msgspec
 
 from app.audit.log import AuditLog
 from app.errors import AppError
+from app.fairness.thread_pool import FairThreadPool
 from app.model.ids import Ids
 from app.model.replays import ReplayLine, ReplayTask
 from app.redaction.redactor import Redactor
@@ -17,6 +18,7 @@ from app.replay_jobs.replayer import Replayer
 from app.settings import Settings
 from app.store.agents import Agents
 from app.store.changes import Changes
+from app.store.limits import WorkspaceLimits
 from app.store.policies import Policies
 
 _encode = msgspec.json.encode
@@ -35,9 +37,9 @@ async def _replay(task: ReplayTask, settings: Settings) -> None:
     client = open_client(settings.redis_url or "", settings.store_timeout_ms)
     try:
         ids, redactor = Ids(), Redactor(settings.redact.split(","))
-        replayer = Replayer(
-            Agents(client, ids), Policies(client, ids), Changes(client), AuditLog(client), redactor.is_secret
-        )
+        limits, pool = WorkspaceLimits(), FairThreadPool()
+        agents, policies = Agents(client, ids, limits, pool), Policies(client, ids, limits, pool)
+        replayer = Replayer(agents, policies, Changes(client), AuditLog(client), redactor.is_secret)
         try:
             async for line in replayer.lines(task):
                 _say(line)

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.health.doctor import Severity, check_up
-from app.replica import open_services
+from app.replica import open_alone
 from app.serve.children import Children
 from app.serve.data_lock import holder_of, in_use
 from app.serve.embedded_secret import embedded_secret
@@ -76,7 +76,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
 
 async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
     """Prepare the store for requests; return the admin key if one was just created."""
-    async with open_services(settings) as services:
+    async with open_alone(settings) as services:
         has_secret = settings.secret is not None
         for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
             if finding.severity is not Severity.OK:

@@ -139,7 +139,7 @@ def main() -> None:
     config = uvicorn.Config(
         traced(app, settings),
         loop="uvloop",  # asyncio's own loop loses TCP_NODELAY, which costs 43 ms a request
-        http=partial(HttpProtocol, shared=Connections(lane=lane)),  # type: ignore[arg-type]
+        http=partial(HttpProtocol, shared=Connections(lane)),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         access_log=False,

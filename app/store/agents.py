@@ -30,13 +30,11 @@ from app.store.policy_records import bucket_keys
 class Agents:
     """The agents of a workspace. Every change replaces the version token, so no stale plan is committed."""
 
-    def __init__(
-        self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None, pool: FairThreadPool | None = None
-    ) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: WorkspaceLimits, pool: FairThreadPool) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or WorkspaceLimits()
-        self._pool = pool or FairThreadPool()
+        self._limits = limits
+        self._pool = pool
 
     async def create(
         self,

@@ -23,10 +23,10 @@ from app.store.paging import read_page, read_records
 class ApiKeys:
     """The API keys of a workspace. Only the SHA-256 of a raw key is kept."""
 
-    def __init__(self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: WorkspaceLimits) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or WorkspaceLimits()
+        self._limits = limits
 
     async def create(
         self,

@@ -15,9 +15,9 @@ from app.store.policy_records import policies_of
 class Divergences:
     """Counted by the same commit that writes the entry, so the two always agree."""
 
-    def __init__(self, client: Client, pool: FairThreadPool | None = None) -> None:
+    def __init__(self, client: Client, pool: FairThreadPool) -> None:
         self._client = client
-        self._pool = pool or FairThreadPool()
+        self._pool = pool
 
     async def get(self, workspace_id: str, policy_id: str) -> PolicyDivergence:
         """The policy, and its counts since its last change, read at one moment. Raises PolicyNotFound."""

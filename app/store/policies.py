@@ -41,13 +41,11 @@ from app.store.put_policy import put_policy, script_keys
 class Policies:
     """The policies of a workspace. Every change replaces its owner's version token in the same script."""
 
-    def __init__(
-        self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None, pool: FairThreadPool | None = None
-    ) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: WorkspaceLimits, pool: FairThreadPool) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or WorkspaceLimits()
-        self._pool = pool or FairThreadPool()
+        self._limits = limits
+        self._pool = pool
 
     async def create(self, workspace_id: str, owner: Owner, fields: PolicyFields, *, by: ChangedBy) -> Policy:
         """Create a policy. One of the whole workspace is a guardrail.

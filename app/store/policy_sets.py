@@ -56,13 +56,11 @@ class _Stored(Struct, frozen=True):
 class PolicySets:
     """Whole sets of policies. Each decision sees either the previous set or the new one, never a mixture."""
 
-    def __init__(
-        self, client: Client, ids: Ids, limits: WorkspaceLimits | None = None, pool: FairThreadPool | None = None
-    ) -> None:
+    def __init__(self, client: Client, ids: Ids, limits: WorkspaceLimits, pool: FairThreadPool) -> None:
         self._client = client
         self._ids = ids
-        self._limits = limits or WorkspaceLimits()
-        self._pool = pool or FairThreadPool()
+        self._limits = limits
+        self._pool = pool
 
     async def get(self, workspace_id: str, owner: Owner = WORKSPACE) -> PolicySet:
         """The owner's policies. Raises AgentNotFound."""

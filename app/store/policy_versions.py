@@ -28,11 +28,11 @@ class PolicyVersions:
     kept: the greatest number of versions kept for a policy, including the current one.
     """
 
-    def __init__(self, client: Client, policies: Policies, kept: int, pool: FairThreadPool | None = None) -> None:
+    def __init__(self, client: Client, policies: Policies, kept: int, pool: FairThreadPool) -> None:
         self._client = client
         self._policies = policies
         self._kept = kept
-        self._pool = pool or FairThreadPool()
+        self._pool = pool
 
     async def each(self, workspace_id: str, policy_id: str, limit: int | None = None) -> AsyncIterator[PolicyVersion]:
         """Yield the kept versions, newest first. Raises PolicyNotFound."""

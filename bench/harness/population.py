@@ -11,7 +11,7 @@ from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.api_keys import Scope
 from app.model.policies import Owner, PolicyFields, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
-from app.replica import Services, open_services
+from app.replica import Services, open_alone
 from app.settings import Settings
 from bench.harness.closed_loop import Call
 
@@ -55,7 +55,7 @@ def populate(store_url: str, make: Callable[[Services], Awaitable[Made]]) -> Mad
     """The result of `make`, called with a replica's services on this store."""
 
     async def run() -> Made:
-        async with open_services(Settings(redis_url=store_url, store_timeout_ms=10_000)) as services:
+        async with open_alone(Settings(redis_url=store_url, store_timeout_ms=10_000)) as services:
             return await make(services)
 
     return asyncio.run(run())

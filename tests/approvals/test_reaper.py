@@ -7,9 +7,7 @@ from approval_steps import ALLOW, ASK, approve, ask
 from app.approvals.reaper import ApprovalReaper
 from app.model.agents import AgentStatus
 from app.model.ids import Ids
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY
 
 
@@ -38,18 +36,18 @@ def scene(tenant, replicas):
 
 
 async def suspend_and_reactivate(client, scene):
-    agents = Agents(client, Ids())
+    agents = parts.agents(client, Ids())
     for status in (AgentStatus.SUSPENDED, AgentStatus.ACTIVE):
         await agents.update(scene.tenant.id, scene.agent, status=status, by=BY)
     await agents.update(scene.tenant.id, scene.agent, name="renamed since", by=BY)
 
 
 async def delete_policy(client, scene):
-    await Policies(client, Ids()).delete(scene.tenant.id, scene.policy, by=BY)
+    await parts.policies(client, Ids()).delete(scene.tenant.id, scene.policy, by=BY)
 
 
 async def revoke_key(client, scene):
-    await ApiKeys(client, Ids()).revoke(scene.tenant.id, scene.key["id"], by=BY)
+    await parts.api_keys(client, Ids()).revoke(scene.tenant.id, scene.key["id"], by=BY)
 
 
 CHANGES = {

@@ -7,7 +7,6 @@ import weakref
 
 import pytest
 
-from app.authorize.agent_cache import AgentCache
 from app.errors import AgentNotFound, StoreUnavailable
 from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
@@ -16,6 +15,7 @@ from app.model.decisions import Outcome, Plan, Result, Tokens
 from app.model.policies import Policy
 from app.model.rules import ToolAllowlist
 from app.store.governed_agents import GovernedAgent
+from tests.support import parts
 
 W = "workspace"
 
@@ -66,7 +66,7 @@ def shelf():
 
 @pytest.fixture
 def cache(shelf):
-    return AgentCache(shelf, Compiled, 1_000_000)
+    return parts.agent_cache(shelf, Compiled, 1_000_000)
 
 
 async def test_a_loaded_agent_is_served_from_the_cache(cache, shelf):
@@ -188,7 +188,7 @@ async def test_only_what_is_stale_is_dropped(cache, shelf):
 
 async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(shelf):
     """Agents in use stay."""
-    cache = AgentCache(shelf, Compiled, 3 * 4_500)
+    cache = parts.agent_cache(shelf, Compiled, 3 * 4_500)
     for name in "abc":
         shelf.put(name)
         await cache.load(W, name)
@@ -204,7 +204,7 @@ async def test_the_cache_is_bounded_in_bytes_and_the_least_recently_used_leave(s
 
 async def test_large_policies_take_the_place_of_many(shelf):
     """The JSON of the rules counts, so memory is bounded whatever the policies."""
-    cache = AgentCache(shelf, Compiled, 80_000)
+    cache = parts.agent_cache(shelf, Compiled, 80_000)
     for name in "abcdefghijklmno":
         shelf.put(name)
         await cache.load(W, name)
@@ -218,7 +218,7 @@ async def test_large_policies_take_the_place_of_many(shelf):
 
 async def test_an_agent_larger_than_the_cache_is_not_kept_and_costs_nobody_a_place(shelf):
     """One giant must not make every other agent be loaded again with each of its calls."""
-    cache = AgentCache(shelf, Compiled, 20_000)
+    cache = parts.agent_cache(shelf, Compiled, 20_000)
     shelf.put("a")
     await cache.load(W, "a")
     shelf.put("giant", tools=10_000)
@@ -231,7 +231,7 @@ async def test_an_agent_larger_than_the_cache_is_not_kept_and_costs_nobody_a_pla
 
 async def test_a_version_that_was_kept_goes_when_the_next_is_too_large(shelf):
     """The old one would be found stale at every call."""
-    cache = AgentCache(shelf, Compiled, 20_000)
+    cache = parts.agent_cache(shelf, Compiled, 20_000)
     shelf.put("a")
     await cache.load(W, "a")
     shelf.put("a", version="2", tools=10_000)
@@ -256,7 +256,7 @@ async def test_loading_again_does_not_count_twice(cache, shelf):
 
 async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
     """As the setting allows it."""
-    cache = AgentCache(shelf, Compiled, 0)
+    cache = parts.agent_cache(shelf, Compiled, 0)
     shelf.put("a")
     assert (await cache.load(W, "a")).tokens.agent == "1"
     assert cache.recall(W, "a") is None
@@ -266,7 +266,7 @@ async def test_a_cache_of_no_size_keeps_nothing_and_still_answers(shelf):
 @pytest.mark.parametrize(("tools", "on_the_loop"), [(1, True), (10_000, False)])
 async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, on_the_loop):
     """Others are answered meanwhile. The size of the rules' JSON decides."""
-    cache = AgentCache(shelf, lambda _agent, _policies, _marks: threading.get_ident(), 1_000_000)
+    cache = parts.agent_cache(shelf, lambda _agent, _policies, _marks: threading.get_ident(), 1_000_000)
     shelf.put("a", tools=tools)
     assert ((await cache.load(W, "a")).compiled == threading.get_ident()) is on_the_loop
 
@@ -274,7 +274,7 @@ async def test_what_takes_long_to_compile_is_compiled_in_a_thread(shelf, tools, 
 async def test_the_heap_is_told_which_agents_stay(shelf):
     """After each agent that is cached, but not for one that is used only for its call."""
     kept = []
-    cache = AgentCache(shelf, Compiled, 20_000, kept=lambda: kept.append(len(cache)))
+    cache = parts.agent_cache(shelf, Compiled, 20_000, kept=lambda: kept.append(len(cache)))
     for agent_id, tools in (("a", 1), ("b", 1), ("large", 10_000)):
         shelf.put(agent_id, tools=tools)
         await cache.load(W, agent_id)
@@ -284,7 +284,7 @@ async def test_the_heap_is_told_which_agents_stay(shelf):
 @pytest.mark.parametrize("how", ["replaced", "dropped", "evicted", "never kept"])
 async def test_what_leaves_the_cache_is_freed_at_once(shelf, how):
     """Its reference count must free it: the heap is frozen after each load, so no collection would ever find it."""
-    cache = AgentCache(shelf, Compiled, 0 if how == "never kept" else 6_000, kept=freeze_heap)
+    cache = parts.agent_cache(shelf, Compiled, 0 if how == "never kept" else 6_000, kept=freeze_heap)
     shelf.put("a")
     gc.disable()
     try:

@@ -7,7 +7,7 @@ import pytest
 
 import app.authorize.authorizer
 from app.authorize.agent_cache import CachedAgent
-from app.authorize.authorizer import ATTEMPTS, Authorizer
+from app.authorize.authorizer import ATTEMPTS
 from app.authorize.commit_answers import Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
@@ -17,6 +17,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
 from app.model.ids import Ids
+from tests.support import parts
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
 REQUEST = AuthorizeRequest("a", "t", "authorize", {}, b"{}")
@@ -86,7 +87,7 @@ def decided(monkeypatch):
 
 
 def authorizer(cache, commit):
-    return Authorizer(cache, commit, None, StoreClock(), Ids(), Metrics())
+    return parts.authorizer(cache, commit, None, StoreClock(), Ids(), Metrics())
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, VersionNotKept
-from app.explain.agent_history import AgentHistory
 from app.model.agents import AgentStatus
 from app.model.changes import ChangeQuery
 from app.model.policies import (
@@ -26,11 +25,9 @@ from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
 from app.replay import history as replay_history
 from app.replay.spans import Place
-from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
+from tests.support import parts
 from tests.support.actors import BY
 
 ALLOW = (ToolAllowlist(tools=["file.read"]),)
@@ -50,9 +47,9 @@ class Past:
 
     def __init__(self, client, ids, workspace_id, kept=100):
         self.client, self.workspace_id = client, workspace_id
-        self.agents, self.policies = Agents(client, ids), Policies(client, ids)
-        self.sets = PolicySets(client, ids)
-        self.history = AgentHistory(client, kept)
+        self.agents, self.policies = parts.agents(client, ids), parts.policies(client, ids)
+        self.sets = parts.policy_sets(client, ids)
+        self.history = parts.agent_history(client, kept)
         self.seen = []
 
     async def look(self, agent_id):

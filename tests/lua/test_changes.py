@@ -18,13 +18,10 @@ from app.model.rules import RateLimited, ToolAllowlist
 from app.model.times import rfc3339
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
 from app.store.workspaces import Workspaces
+from tests.support import parts
 from tests.support.actors import BY, by_key
 
 RULES = (ToolAllowlist(tools=["file.read"]),)
@@ -38,8 +35,8 @@ class Admin:
 
     def __init__(self, client, ids, workspace_id):
         self.client, self.ids, self.workspace_id = client, ids, workspace_id
-        self.agents, self.policies = Agents(client, ids), Policies(client, ids)
-        self.keys, self.trail = ApiKeys(client, ids), Changes(client)
+        self.agents, self.policies = parts.agents(client, ids), parts.policies(client, ids)
+        self.keys, self.trail = parts.api_keys(client, ids), Changes(client)
 
     async def enter(self):
         self.key, self.raw_key = await self.keys.create(self.workspace_id, "the admin", (Scope.ADMIN,), by=BY)
@@ -167,7 +164,7 @@ async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
     await admin.policies.create(admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=why)
     await admin.agents.delete(admin.workspace_id, agent.id, by=why)
     entry = PolicyEntry(name="p", rules=RULES)
-    await PolicySets(client, admin.ids).put(admin.workspace_id, Owner(group="crew"), [entry], by=why)
+    await parts.policy_sets(client, admin.ids).put(admin.workspace_id, Owner(group="crew"), [entry], by=why)
     key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), by=why)
     await admin.keys.rotate(admin.workspace_id, key.id, 1_000, by=why)
     await admin.keys.revoke(admin.workspace_id, key.id, by=why)
@@ -289,7 +286,7 @@ async def test_of_two_concurrent_revocations_one_is_recorded(admin):
 
 async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):
     """However many replicas start with the setting."""
-    keys, raw_key = ApiKeys(client, ids), new_raw_key()
+    keys, raw_key = parts.api_keys(client, ids), new_raw_key()
     workspaces = Workspaces(client, ids, keys)
     await asyncio.gather(*(workspaces.ensure_default(raw_key) for _ in range(4)))
     workspace_id = await workspaces.find("default")

@@ -14,7 +14,7 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Result, Tokens
 from app.model.policies import WORKSPACE, Owner, PolicyFields, PolicyKind
 from app.model.rules import ToolDenylist
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -133,7 +133,7 @@ async def test_an_answer_from_before_a_change_is_not_repeated(scene, change, out
     """I8: neither a yes nor a no; nothing is written, and no quota is taken a second time."""
     one = quota("one", 10, 60 * SECOND)
     await commit(scene, Plan(outcome, (one,)))
-    await change(scene, Policies(scene.client, scene.ids))
+    await change(scene, parts.policies(scene.client, scene.ids))
     tokens = (await scene.agents.load(scene.workspace_id, scene.agent.id)).tokens
     before = await scene.everything()
 

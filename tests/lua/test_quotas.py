@@ -14,8 +14,8 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.pdp import compile_agent, decide
-from app.store.policies import Policies
 from app.store.spent_quotas import drop_spent_quotas
+from tests.support import parts
 from tests.support.actors import BY
 
 STEP = 10 * MINUTE
@@ -158,7 +158,7 @@ async def test_a_bucket_does_not_expire_by_the_stores_timer(scene):
 
 async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene):
     """Not by the server's clock: only time that a commit has seen counts."""
-    policies = Policies(scene.client, scene.ids)
+    policies = parts.policies(scene.client, scene.ids)
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
     policy = await policies.create(
         scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limit, limit)), by=BY
@@ -210,7 +210,7 @@ async def test_expired_times_are_dropped_as_calls_come_in(scene):
 async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
     """They differ only in their place, and neither counts a call twice."""
     limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
-    policies = Policies(scene.client, scene.ids)
+    policies = parts.policies(scene.client, scene.ids)
     await policies.create(
         scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limit, limit)), by=BY
     )
@@ -229,7 +229,7 @@ async def test_two_equal_rate_limits_in_one_policy_have_a_bucket_each(scene):
 
 async def test_a_bucket_survives_edits_of_the_policy(scene):
     """Name, priority and maxCalls may change; the calls in the window stay counted."""
-    policies = Policies(scene.client, scene.ids)
+    policies = parts.policies(scene.client, scene.ids)
     limits = {n: RateLimited(tools=["file.*"], rate_limit=RateLimit(n, 60)) for n in (2, 3)}
     policy = await policies.create(
         scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limits[2],)), by=BY

@@ -13,8 +13,7 @@ from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.scripts import FREEZE_AGENT
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
+from tests.support import parts
 from tests.support.actors import BY, by_key
 
 LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(5, 60)),)
@@ -52,19 +51,19 @@ async def delete_agent(scene, _):
 
 
 async def create_policy(scene, _):
-    policies = Policies(scene.client, scene.ids)
+    policies = parts.policies(scene.client, scene.ids)
     await policies.create(
         scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="q", rules=LIMITED), by=by_key(scene.key.id)
     )
 
 
 async def update_policy(scene, policy):
-    policies = Policies(scene.client, scene.ids)
+    policies = parts.policies(scene.client, scene.ids)
     await policies.update(scene.workspace_id, policy.id, PolicyChanges(rules=OTHERWISE), by=by_key(scene.key.id))
 
 
 async def delete_policy(scene, policy):
-    await Policies(scene.client, scene.ids).delete(scene.workspace_id, policy.id, by=by_key(scene.key.id))
+    await parts.policies(scene.client, scene.ids).delete(scene.workspace_id, policy.id, by=by_key(scene.key.id))
 
 
 async def create_key(scene, _):
@@ -80,14 +79,14 @@ async def rotate_key(scene, _):
 
 
 async def create_guardrail(scene, _):
-    policies = Policies(scene.client, scene.ids)
+    policies = parts.policies(scene.client, scene.ids)
     fields = PolicyFields(kind=PolicyKind.GUARDRAIL, name="g", rules=LIMITED)
     await policies.create(scene.workspace_id, WORKSPACE, fields, by=by_key(scene.key.id))
 
 
 async def put_policies(scene, policy):
     entries = [PolicyEntry(id=policy.id, name="p", rules=OTHERWISE), PolicyEntry(name="q", rules=LIMITED)]
-    await PolicySets(scene.client, scene.ids).put(
+    await parts.policy_sets(scene.client, scene.ids).put(
         scene.workspace_id, Owner(scene.agent.id), entries, prune=True, by=by_key(scene.key.id)
     )
 
@@ -106,7 +105,7 @@ async def test_a_key_of_another_type_leaves_nothing_half_written(client, workspa
     """I6: it is an error, and every key is as it was; unless the key was to be deleted anyway."""
     wrong_types = WrongTypeClient(client, [FREEZE_AGENT])
     scene = wrong_types.scene = await Scene(wrong_types, wrong_types, workspace_id).enter()
-    policy = await Policies(client, scene.ids).create(
+    policy = await parts.policies(client, scene.ids).create(
         workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=LIMITED), by=BY
     )
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)

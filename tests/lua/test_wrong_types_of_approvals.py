@@ -20,10 +20,10 @@ from app.model.rules import ToolAllowlist
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
 from app.redis_client.scripts import ADVANCE_OUTBOX
-from app.store.policies import Policies
 from app.webhooks.records import note_finding, outbox_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
+from tests.support import parts
 from tests.support.actors import BY, the_key
 
 KEYS_AT_MOST = 12
@@ -35,7 +35,7 @@ class Waiting:
     def __init__(self, scene):
         self.scene, self.workspace_id = scene, scene.workspace_id
         self.approvals = Approvals(scene.client, scene.ids, 1_000)
-        self.policies = Policies(scene.client, scene.ids)
+        self.policies = parts.policies(scene.client, scene.ids)
         self.webhooks = Webhooks(scene.client, scene.ids, Secrets(Signer([])), 20)
 
     async def enter(self):

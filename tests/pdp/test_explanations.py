@@ -18,15 +18,14 @@ from test_differential import POLICIES, STARTS, TOOLS, calls, circumstances, edi
 from test_on_stores import Workspace
 
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.store_clock import StoreClock
-from app.explain.explainer import Explainer
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.explanations import Part
 from app.pdp import compile_agent, decide
 from app.pdp.trace import trace
 from app.redaction.signer import UNSIGNED
 from app.redis_client.clients import open_client
+from tests.support import parts
 
 PHASES = [Phase.explicit, Phase.generate, Phase.shrink]
 PROFILE = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), phases=PHASES)
@@ -61,11 +60,11 @@ class Explained(Workspace):
     def __init__(self, client):
         super().__init__(client)
         unwritten = CommitDecision(client, StoreClock(), 100_000, patience_us=None)
-        self.explainer = Explainer(
+        self.explainer = parts.explainer(
             client,
             self.agents,
             unwritten,
-            EscalatedCalls(client.call, UNSIGNED),
+            parts.escalated_calls(client.call, UNSIGNED),
             StoreClock(),
             self.made,
             lambda agent, held, marks: compile_agent(agent, held, REDACTOR.is_secret, marks),

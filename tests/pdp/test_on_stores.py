@@ -26,11 +26,9 @@ from app.model.logged_codes import code_from
 from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, PolicyMode
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
 from app.views.decisions import DecisionView
+from tests.support import parts
 from tests.support.actors import BY
 
 SENT = DEFAULTS | {"agent_message": None}
@@ -44,7 +42,11 @@ class Workspace:
         self.client = client
         made = Ids()
         self.id = made.new(0)
-        self.agents, self.policies, self.keys = Agents(client, made), Policies(client, made), ApiKeys(client, made)
+        self.agents, self.policies, self.keys = (
+            parts.agents(client, made),
+            parts.policies(client, made),
+            parts.api_keys(client, made),
+        )
         self.commit = CommitDecision(client, StoreClock(), 100_000)
         self.made = made
         self.ids: dict[str, str] = {}

@@ -24,8 +24,8 @@ from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.policies import SHADOW_BUCKET
 from app.redis_client.replies import as_record
 from app.store.changes import Changes
-from app.store.divergences import Divergences
 from app.store.keyspace import Keyspace
+from tests.support import parts
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ async def newest_entry(workspace):
 
 async def counted(workspace, called):
     """How often the policy as it is now diverged, by what was decided and what would have been."""
-    found = await Divergences(workspace.client).get(workspace.id, workspace.ids[called])
+    found = await parts.divergences(workspace.client).get(workspace.id, workspace.ids[called])
     return {f"{each.result} {each.shadow_result}": each.count for each in found.counts}
 
 

@@ -14,8 +14,8 @@ from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
-from app.store.policies import Policies
 from app.store.workspaces import Workspaces
+from tests.support import parts
 from tests.support.actors import BY
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,7 @@ async def test_every_operation_stays_within_one_slot(path, workspace_id):
     """I12: every operation in a workspace, with several keys in every script."""
     client, runner = path
     scene = await Scene(client, runner, workspace_id).enter()
-    policies, callers = Policies(client, scene.ids), Authenticator(client, 10)
+    policies, callers = parts.policies(client, scene.ids), Authenticator(client, 10)
     await callers.authenticate(scene.raw_key)
     made = await policies.create(
         workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(LIMIT, WIDER)), by=BY
@@ -103,7 +103,7 @@ async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id
     client, runner = path
     node = open_client(cluster.url, 5_000)
     scene = await Scene(client, runner, workspace_id).enter()
-    await Policies(client, scene.ids).create(
+    await parts.policies(client, scene.ids).create(
         workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(LIMIT,)), by=BY
     )
     scene.agent = await scene.agents.get(workspace_id, scene.agent.id)

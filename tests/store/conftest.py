@@ -2,25 +2,23 @@
 
 import pytest
 
-from app.store.agents import Agents
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
+from tests.support import parts
 from tests.support.actors import BY
 
 
 @pytest.fixture
 def agents(client, ids):
-    return Agents(client, ids)
+    return parts.agents(client, ids)
 
 
 @pytest.fixture
 def policies(client, ids):
-    return Policies(client, ids)
+    return parts.policies(client, ids)
 
 
 @pytest.fixture
 def sets(client, ids):
-    return PolicySets(client, ids)
+    return parts.policy_sets(client, ids)
 
 
 @pytest.fixture

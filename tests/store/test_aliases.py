@@ -7,8 +7,8 @@ import pytest
 from app.errors import AgentNotFound, AliasTaken
 from app.model.agents import Agent, AgentStatus, is_alias, require_alias
 from app.model.text import FieldError
-from app.store.agents import Agents
 from app.store.keyspace import Keyspace
+from tests.support import parts
 from tests.support.actors import BY
 
 UUID = "018bcfe5-6800-7000-8000-00000000cafe"
@@ -16,7 +16,7 @@ UUID = "018bcfe5-6800-7000-8000-00000000cafe"
 
 @pytest.fixture
 def agents(client, ids):
-    return Agents(client, ids)
+    return parts.agents(client, ids)
 
 
 @pytest.fixture

@@ -10,15 +10,15 @@ from app.authorize.authenticator import Authenticator
 from app.errors import ApiKeyExpired, ApiKeyNotFound, Invalid, Unauthorized
 from app.model.api_keys import Scope, digest_of, new_raw_key
 from app.redis_client.clients import open_client, store_time_ms
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import WORKSPACES, Keyspace, key_pointer
 from app.store.workspaces import DEFAULT, Workspaces
+from tests.support import parts
 from tests.support.actors import BY
 
 
 @pytest.fixture
 def keys(client, ids):
-    return ApiKeys(client, ids)
+    return parts.api_keys(client, ids)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def test_no_raw_key_is_sent_to_the_store(request, name, workspace_id, ids)
     url = request.getfixturevalue(f"{name}_store").url
     client, watcher = open_client(url, 5_000), Redis.from_url(url, decode_responses=True)
     async with watcher.monitor() as monitor:
-        keys, callers = ApiKeys(client, ids), Authenticator(client, 10)
+        keys, callers = parts.api_keys(client, ids), Authenticator(client, 10)
         made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
         await callers.authenticate(raw_key)
         await Workspaces(client, ids, keys).ensure_default(raw_key_of_another := new_raw_key())
@@ -231,7 +231,7 @@ async def test_the_default_workspace_is_made_once_however_many_replicas_start(cl
     raw_key = new_raw_key()
 
     async def start():
-        await Workspaces(client, ids, ApiKeys(client, ids)).ensure_default(raw_key)
+        await Workspaces(client, ids, parts.api_keys(client, ids)).ensure_default(raw_key)
 
     await asyncio.gather(start(), start())
     await asyncio.gather(*(start() for _ in range(8)))
@@ -239,7 +239,7 @@ async def test_the_default_workspace_is_made_once_however_many_replicas_start(cl
     caller = await Authenticator(client, 10).authenticate(raw_key)
     assert caller.workspace_id == await client.call("HGET", WORKSPACES, DEFAULT)
     assert caller.scopes == {Scope.ADMIN}
-    listed = await ApiKeys(client, ids).list_page(caller.workspace_id)
+    listed = await parts.api_keys(client, ids).list_page(caller.workspace_id)
     assert [key.prefix for key in listed].count(raw_key[:12]) == 1
 
 
@@ -289,7 +289,7 @@ async def test_a_workspace_whose_creation_was_cut_off_is_completed(client, ids):
     await client.call("HSET", WORKSPACES, DEFAULT, held)
     await client.call("DEL", Keyspace(held).workspace)
 
-    await Workspaces(client, ids, ApiKeys(client, ids)).ensure_default(new_raw_key())
+    await Workspaces(client, ids, parts.api_keys(client, ids)).ensure_default(new_raw_key())
 
     record = await client.call("HGETALL", Keyspace(held).workspace)
     assert record["name"] == DEFAULT

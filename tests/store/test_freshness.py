@@ -10,8 +10,8 @@ from profiles import examples
 
 from app.model.ids import Ids
 from app.redis_client.clients import open_client
-from app.store.api_keys import ApiKeys
 from app.store.workspaces import Workspaces
+from tests.support import parts
 
 ROUNDS = examples(12, least=4)
 CALLERS_PER_REPLICA = 3
@@ -56,7 +56,7 @@ async def deployment(store, replica, other_replica):
     async with AsyncExitStack() as stack:
         client, ids = open_client(store.url, 5_000), Ids()
         stack.push_async_callback(client.close)
-        _, admin_key = await Workspaces(client, ids, ApiKeys(client, ids)).create(ids.new(0))
+        _, admin_key = await Workspaces(client, ids, parts.api_keys(client, ids)).create(ids.new(0))
         yield await Deployment(admin_key, (replica, other_replica), stack).connect()
 
 

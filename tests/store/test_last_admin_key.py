@@ -8,7 +8,7 @@ from app.authorize.authenticator import Authenticator
 from app.errors import LastAdminKey
 from app.model.api_keys import Scope
 from app.redis_client.clients import store_time_ms
-from app.store.api_keys import ApiKeys
+from tests.support import parts
 from tests.support.actors import BY
 
 ADMIN, READ = (Scope.ADMIN,), (Scope.READ,)
@@ -16,7 +16,7 @@ ADMIN, READ = (Scope.ADMIN,), (Scope.READ,)
 
 @pytest.fixture
 def keys(client, ids):
-    return ApiKeys(client, ids)
+    return parts.api_keys(client, ids)
 
 
 async def held(keys, workspace_id):

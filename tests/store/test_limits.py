@@ -8,12 +8,10 @@ from app.errors import LimitReached
 from app.model.api_keys import Scope, new_raw_key
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ToolAllowlist
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.policies import Policies
 from app.store.workspaces import Workspaces
+from tests.support import parts
 from tests.support.actors import BY
 
 RULES = (ToolAllowlist(tools=["file.read"]),)
@@ -29,7 +27,7 @@ async def outcomes(creations):
 
 @pytest.fixture
 def agents(client, ids):
-    return Agents(client, ids, WorkspaceLimits(agents=5))
+    return parts.agents(client, ids, WorkspaceLimits(agents=5))
 
 
 async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, workspace_id):
@@ -40,7 +38,10 @@ async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, wo
 
 async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client, ids, workspace_id):
     """Neither that of each agent nor that of the workspace."""
-    agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies_per_agent=3, policies=5))
+    agents, policies = (
+        parts.agents(client, ids),
+        parts.policies(client, ids, WorkspaceLimits(policies_per_agent=3, policies=5)),
+    )
     one, other = [await agents.create(workspace_id, name, None, by=BY) for name in "ab"]
 
     async def fill(agent):
@@ -59,7 +60,7 @@ async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client,
 
 async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_keys(client, ids, workspace_id):
     """A successor counts as a key. A refused one leaves no pointer."""
-    keys = ApiKeys(client, ids, WorkspaceLimits(keys=5))
+    keys = parts.api_keys(client, ids, WorkspaceLimits(keys=5))
     first, _ = await keys.create(workspace_id, "first", READ, by=BY)
     creations = [keys.create(workspace_id, "k", READ, by=BY) for _ in range(10)]
     rotations = [keys.rotate(workspace_id, first.id, 0, by=BY) for _ in range(10)]
@@ -90,24 +91,24 @@ async def test_deleting_makes_room(agents, workspace_id):
 
 async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
     """Lowering a limit deletes nothing and makes nothing read-only."""
-    agents = Agents(client, ids)
+    agents = parts.agents(client, ids)
     made = [await agents.create(workspace_id, "a", None, by=BY) for _ in range(3)]
-    policy = await Policies(client, ids).create(
+    policy = await parts.policies(client, ids).create(
         workspace_id, Owner(made[0].id), PolicyFields(name="p", rules=RULES), by=BY
     )
     low = WorkspaceLimits(agents=1, policies=1, policies_per_agent=1)
 
-    assert (await Agents(client, ids, low).update(workspace_id, made[2].id, name="b", by=BY)).name == "b"
+    assert (await parts.agents(client, ids, low).update(workspace_id, made[2].id, name="b", by=BY)).name == "b"
     assert (
-        await Policies(client, ids, low).update(workspace_id, policy.id, PolicyChanges(priority=7), by=BY)
+        await parts.policies(client, ids, low).update(workspace_id, policy.id, PolicyChanges(priority=7), by=BY)
     ).priority == 7
     with pytest.raises(LimitReached):
-        await Agents(client, ids, low).create(workspace_id, "c", None, by=BY)
+        await parts.agents(client, ids, low).create(workspace_id, "c", None, by=BY)
 
 
 async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id):
     """Neither the agent's version token nor the trail."""
-    agents, policies = Agents(client, ids), Policies(client, ids, WorkspaceLimits(policies=1))
+    agents, policies = parts.agents(client, ids), parts.policies(client, ids, WorkspaceLimits(policies=1))
     agent = await agents.create(workspace_id, "a", None, by=BY)
     await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
     held = await agents.get(workspace_id, agent.id)
@@ -121,7 +122,7 @@ async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id)
 
 async def test_the_bootstrap_key_is_exempt_from_limits(client, ids):
     """A service that cannot start because somebody made too many keys would be no protection."""
-    keys = ApiKeys(client, ids, WorkspaceLimits(keys=1))
+    keys = parts.api_keys(client, ids, WorkspaceLimits(keys=1))
     workspaces = Workspaces(client, ids, keys)
     for _ in range(2):
         await workspaces.ensure_default(new_raw_key())

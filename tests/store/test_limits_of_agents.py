@@ -14,10 +14,9 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.clients import open_client
-from app.store.agents import Agents
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
@@ -33,12 +32,12 @@ def rules(limits):
 
 @pytest.fixture
 def agents(client, ids):
-    return Agents(client, ids, LOW)
+    return parts.agents(client, ids, LOW)
 
 
 @pytest.fixture
 def policies(client, ids):
-    return Policies(client, ids, LOW)
+    return parts.policies(client, ids, LOW)
 
 
 @pytest.fixture
@@ -50,11 +49,11 @@ async def agent_id(agents, workspace_id):
 async def other_replica(request, client, ids):
     """Policies over another connection to the same store."""
     if isinstance(client, FakeClient):
-        yield Policies(client, ids, LOW)
+        yield parts.policies(client, ids, LOW)
         return
     store = request.getfixturevalue(f"{request.node.callspec.params['client']}_store")
     another = open_client(store.url, 5_000)
-    yield Policies(another, ids, LOW)
+    yield parts.policies(another, ids, LOW)
     await another.close()
 
 
@@ -113,7 +112,7 @@ async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
     client, ids, policies, workspace_id, agent_id
 ):
     """Nothing becomes read-only."""
-    policy = await Policies(client, ids).create(
+    policy = await parts.policies(client, ids).create(
         workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(12)), by=BY
     )
     assert (await policies.update(workspace_id, policy.id, PolicyChanges(priority=7), by=BY)).priority == 7
@@ -155,7 +154,7 @@ async def test_an_agent_whose_count_was_lost_gains_no_room(client, policies, wor
 async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids, agents, workspace_id, agent_id):
     """Whatever they contain; replacing and deleting makes room, and changing the agent loses no count."""
     size = len(msgspec.json.encode(rules(0)))
-    policies = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=3 * size))
+    policies = parts.policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=3 * size))
     one, other, _ = [
         await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(0)), by=BY)
         for _ in range(3)
@@ -178,13 +177,13 @@ async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids,
 
 async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(client, ids, workspace_id, agent_id):
     """Lowered limits and records older than the counts make nothing read-only."""
-    policy = await Policies(client, ids).create(
+    policy = await parts.policies(client, ids).create(
         workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(5)), by=BY
     )
     keyspace = Keyspace(workspace_id)
     for name in (keyspace.agent(agent_id), keyspace.policy(policy.id)):
         await client.call("HDEL", name, "rules_bytes")
-    low = Policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=1))
+    low = parts.policies(client, ids, WorkspaceLimits(rules_bytes_per_agent=1))
     await low.update(workspace_id, policy.id, PolicyChanges(name="q"), by=BY)
     await low.update(workspace_id, policy.id, PolicyChanges(rules=rules(4)), by=BY)
     with pytest.raises(LimitReached):

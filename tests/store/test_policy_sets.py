@@ -15,13 +15,11 @@ from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
 from app.redis_client.replies import as_record
-from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.policies import Policies
 from app.store.policy_records import quota_keys
-from app.store.policy_sets import PolicySets
+from tests.support import parts
 from tests.support.actors import BY, by_key
 
 LIST = ToolAllowlist(tools=["file.*"])
@@ -166,7 +164,7 @@ async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, works
 
 async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id):
     """I13: in order, by the key that asked; unchanged policies are not in it."""
-    key, _ = await ApiKeys(client, ids).create(workspace_id, "deploy", (Scope.POLICIES,), by=BY)
+    key, _ = await parts.api_keys(client, ids).create(workspace_id, "deploy", (Scope.POLICIES,), by=BY)
     first = await sets.put(workspace_id, Owner(agent.id), [entry("a"), entry("b"), entry("c")], by=BY)
     a, b, _ = first.applied.policies
     entries = [entry("a", priority=1), entry("c"), entry("d")]
@@ -256,7 +254,7 @@ async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agen
         rules_bytes_per_group=400,
         policies=3,
     )
-    sets, policies = PolicySets(client, ids, limits), Policies(client, ids)
+    sets, policies = parts.policy_sets(client, ids, limits), parts.policies(client, ids)
     other = await policies.create(workspace_id, Owner(group="elsewhere"), PolicyFields(name="o", rules=(LIST,)), by=BY)
     await sets.put(workspace_id, owner, [entry("a", [LIMIT])], by=BY)
     before = await everything(client, f"remit:{{{workspace_id}}}:*")

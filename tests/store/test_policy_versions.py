@@ -8,13 +8,10 @@ from app.model.api_keys import Scope
 from app.model.policies import Owner, Policy, PolicyChanges, PolicyFields, PolicyKind, PolicyMode
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.policies import Policies
 from app.store.policy_records import quota_keys
-from app.store.policy_versions import PolicyVersions
+from tests.support import parts
 from tests.support.actors import BY, by_key
 
 RULES = (ToolAllowlist(tools=["file.read"]),)
@@ -26,17 +23,17 @@ CHANGES |= {"key": "k", "agent_message": "m", "mode": PolicyMode.SHADOW}
 
 @pytest.fixture
 def policies(client, ids):
-    return Policies(client, ids, WorkspaceLimits(policy_versions=5))
+    return parts.policies(client, ids, WorkspaceLimits(policy_versions=5))
 
 
 @pytest.fixture
 def versions(client, policies):
-    return PolicyVersions(client, policies, 5)
+    return parts.policy_versions(client, policies, 5)
 
 
 @pytest.fixture
 async def policy(client, ids, policies, workspace_id):
-    agent = await Agents(client, ids).create(workspace_id, "a", None, by=BY)
+    agent = await parts.agents(client, ids).create(workspace_id, "a", None, by=BY)
     return await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
 
 
@@ -57,7 +54,7 @@ def test_every_field_of_a_policy_is_tried_here():
 
 async def test_every_version_is_there_with_who_when_what_and_why(client, ids, policies, versions, policy, workspace_id):
     """Newest first, each with the whole policy."""
-    key, _ = await ApiKeys(client, ids).create(workspace_id, "ann", (Scope.ADMIN,), by=BY)
+    key, _ = await parts.api_keys(client, ids).create(workspace_id, "ann", (Scope.ADMIN,), by=BY)
     second = await policies.update(
         workspace_id, policy.id, PolicyChanges(priority=3), by=by_key(key.id, "first things first")
     )
@@ -135,7 +132,7 @@ async def test_versions_go_with_their_policy(client, ids, policies, versions, po
     with pytest.raises(PolicyNotFound):
         await listed(versions, workspace_id, policy)
     assert await client.call("EXISTS", Keyspace(workspace_id).policy_versions(policy.id)) == 0
-    await Agents(client, ids).delete(workspace_id, policy.agent_id, by=BY)
+    await parts.agents(client, ids).delete(workspace_id, policy.agent_id, by=BY)
     assert await client.call("EXISTS", Keyspace(workspace_id).policy_versions(other.id)) == 0
 
 

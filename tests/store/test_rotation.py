@@ -9,9 +9,9 @@ from app.errors import ApiKeyExpired, ApiKeyNotFound, Unauthorized
 from app.model.api_keys import Scope
 from app.model.changes import ChangeQuery
 from app.redis_client.clients import store_time_ms
-from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
+from tests.support import parts
 from tests.support.actors import BY, by_key
 
 HOUR_MS = 3_600_000
@@ -20,7 +20,7 @@ BOTH = (Scope.ADMIN, Scope.READ)
 
 @pytest.fixture
 def keys(client, ids):
-    return ApiKeys(client, ids)
+    return parts.api_keys(client, ids)
 
 
 @pytest.fixture

@@ -12,10 +12,8 @@ from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, Po
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.rules import Sequenced, ToolDenylist
 from app.model.sequences import CallSequence
-from app.store.agents import Agents
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
+from tests.support import parts
 from tests.support.actors import BY
 
 NEVER = ToolDenylist(tools=["rm"])
@@ -30,7 +28,7 @@ class Watched:
 
     def __init__(self, client, ids, workspace_id) -> None:
         self.client, self.workspace_id = client, workspace_id
-        self.agents, self.policies = Agents(client, ids), Policies(client, ids)
+        self.agents, self.policies = parts.agents(client, ids), parts.policies(client, ids)
 
     async def enter(self):
         self.mine = await self.agents.create(self.workspace_id, "mine", None, by=BY)
@@ -123,7 +121,7 @@ async def test_a_commit_unaware_of_a_new_mark_is_stale(client, workspace_id):
     tokens = Tokens(scene.agent.version)
     assert isinstance(await scene.commit(tokens=tokens), Decision)
 
-    await Policies(client, scene.ids).create(
+    await parts.policies(client, scene.ids).create(
         workspace_id, Owner(other.id), PolicyFields(name="p", rules=(MAIL,)), by=BY
     )
 
@@ -156,7 +154,7 @@ async def test_a_workspace_has_a_limited_number_of_patterns(watched):
 
 async def test_a_set_counts_its_patterns_as_single_changes_would(watched):
     """A pattern that one policy drops and another takes up changes no token; the workspace's version is separate."""
-    w, sets = watched.workspace_id, PolicySets(watched.client, Ids())
+    w, sets = watched.workspace_id, parts.policy_sets(watched.client, Ids())
 
     def entry(name, *rules, **fields):
         return PolicyEntry(name=name, rules=list(rules), **fields)
@@ -187,7 +185,7 @@ async def test_a_set_that_names_too_many_patterns_is_refused_whole(watched):
     many = [CallSequence(forbidden_after=[f"t{at + n}" for n in range(100)]) for at in range(0, 1_100, 100)]
     rules = [Sequenced(tools=["pay"], sequence=each) for each in many]
     with pytest.raises(LimitReached, match=f"{MAX_SHARED_MARKS}"):
-        await PolicySets(watched.client, Ids()).put(
+        await parts.policy_sets(watched.client, Ids()).put(
             watched.workspace_id, Owner(watched.other.id), [PolicyEntry(name="p", rules=rules)], by=BY
         )
     assert (await watched.known())[1] == {}

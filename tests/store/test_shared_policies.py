@@ -12,7 +12,7 @@ from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY
 
 NEVER = (ToolDenylist(tools=["rm"]),)
@@ -84,7 +84,7 @@ async def test_without_policies_there_is_no_token(agents, policies, client, work
 async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, workspace_id):
     """I8: of the agent, its workspace and each of its groups; nothing is written if one has changed."""
     scene = await Scene(client, client, workspace_id).enter()
-    policies = Policies(client, scene.ids)
+    policies = parts.policies(client, scene.ids)
     scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"], by=BY)
     guardrail = await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
     tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
@@ -154,7 +154,7 @@ async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace
 async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_id, owner):
     """Policies, rate limits and bytes of rules, for each group and for the workspace, apart from agents' own limits."""
     limits = WorkspaceLimits(policies_per_group=2, rate_limits_per_group=3, rules_bytes_per_group=1_000)
-    policies = Policies(client, ids, limits)
+    policies = parts.policies(client, ids, limits)
     limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
     first = await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
     with pytest.raises(LimitReached, match=r"may have 3 rate limits in all its policies"):

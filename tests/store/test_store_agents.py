@@ -17,8 +17,8 @@ from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.clients import store_time_ms
 from app.store.governed_agents import GovernedAgent
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
 from app.store.put_policy import put_policy
+from tests.support import parts
 from tests.support.actors import BY
 
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
@@ -134,7 +134,7 @@ async def test_an_agent_deleted_while_it_is_changed_stays_deleted(agents, client
 async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(client, workspace_id):
     """In any key or value of the workspace, including buckets of removed rules."""
     scene = await Scene(client, client, workspace_id).enter()
-    policies = Policies(client, scene.ids)
+    policies = parts.policies(client, scene.ids)
     # A second agent, to show that only one of the two goes.
     other = await scene.agents.create(workspace_id, "other", None, by=BY)
     kept = await policies.create(workspace_id, Owner(other.id), PolicyFields(name="kept", rules=(LIMIT,)), by=BY)

@@ -13,7 +13,8 @@ from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, TimeBased, ToolAllowlist
 from app.model.time_windows import TimeWindow
 from app.store.keyspace import Keyspace
-from app.store.policies import ATTEMPTS, Policies
+from app.store.policies import ATTEMPTS
+from tests.support import parts
 from tests.support.actors import BY
 
 LIST = ToolAllowlist(tools=["file.*"])
@@ -123,7 +124,7 @@ async def test_concurrent_changes_of_one_policy_all_happen(policies, agent, work
 async def test_a_change_that_always_loses_the_race_is_given_up(policies, agent, workspace_id, client, monkeypatch):
     """It is 503 after some attempts, and nothing is half-done."""
     made = await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
-    rival = Policies(client, policies._ids)
+    rival = parts.policies(client, policies._ids)
     read = policies.get
 
     async def overtaken(*args):

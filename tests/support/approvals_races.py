@@ -19,10 +19,8 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.model.times import parse_time_ms
 from app.redis_client.replies import as_record
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY, the_key
 
 LASTS_S = 300
@@ -69,7 +67,9 @@ class Replica(InProcess):
         super().__init__(client)
         ids = Ids()
         self.gate = client
-        self.agents, self.policies, self.keys = (kind(client, ids) for kind in (Agents, Policies, ApiKeys))
+        self.agents, self.policies, self.keys = (
+            make(client, ids) for make in (parts.agents, parts.policies, parts.api_keys)
+        )
         self.approval_reaper = ApprovalReaper(client, ids, 1 << 30)
 
 

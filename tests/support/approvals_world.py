@@ -9,10 +9,8 @@ from approvals_model import CANCELLED, Model, Rule
 
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
-from app.authorize.agent_cache import AgentCache
-from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated_calls import Bounds, EscalatedCalls
+from app.authorize.escalated_calls import Bounds
 from app.authorize.store_clock import StoreClock
 from app.errors import AppError
 from app.lanes.lane import monotonic_us
@@ -28,10 +26,8 @@ from app.pdp import compile_agent
 from app.redaction.signer import Signer
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import COMMIT_DECISION
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY, the_key
 
 START_MS = 1_800_000_000_000
@@ -83,10 +79,10 @@ class InProcess:
 
     def __init__(self, client):
         ids, clock = Ids(), StoreClock()
-        cache = AgentCache(Agents(client, ids), lambda *given: compile_agent(*_in_order(given)), 1 << 20)
+        cache = parts.agent_cache(parts.agents(client, ids), lambda *given: compile_agent(*_in_order(given)), 1 << 20)
         commit = CommitDecision(client, clock, 1 << 30)
-        escalated = EscalatedCalls(client.call, Signer([SECRET.encode()]), Bounds(1 << 20, 1 << 20))
-        self.authorizer = Authorizer(cache, commit, escalated, clock, ids, Metrics())
+        escalated = parts.escalated_calls(client.call, Signer([SECRET.encode()]), Bounds(1 << 20, 1 << 20))
+        self.authorizer = parts.authorizer(cache, commit, escalated, clock, ids, Metrics())
         self.approvals = Approvals(client, ids, 1 << 30)
 
     async def asked(self, workspace_id, agent, key, what, approval_id=""):
@@ -116,7 +112,9 @@ class World:
     def __init__(self, client, clock, chance, workspace_id):
         self.client, self.clock, self.chance, self.workspace_id = client, clock, chance, workspace_id
         self.replicas = [InProcess(client) for _ in range(3)]
-        self.agents, self.policies, self.keys = (kind(client, Ids()) for kind in (Agents, Policies, ApiKeys))
+        self.agents, self.policies, self.keys = (
+            make(client, Ids()) for make in (parts.agents, parts.policies, parts.api_keys)
+        )
         self.approval_reaper = ApprovalReaper(client, Ids(), 1 << 30)
         self.model = Model()
         self.seen = Counter()

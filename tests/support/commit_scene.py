@@ -11,9 +11,8 @@ from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Plan, Quota, Result, RuleRef, Tokens
 from app.model.ids import Ids
 from app.redis_client.replies import as_record
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
+from tests.support import parts
 from tests.support.actors import BY
 
 MS = 1_000
@@ -56,7 +55,7 @@ class Scene:
         self.workspace_id = workspace_id
         self.keyspace = Keyspace(workspace_id)
         self.ids = Ids()
-        self.agents, self.keys = Agents(client, self.ids), ApiKeys(client, self.ids)
+        self.agents, self.keys = parts.agents(client, self.ids), parts.api_keys(client, self.ids)
         self.clock = StoreClock()
         self.committing = CommitDecision(runner, self.clock, backlog_max)
         self.caller: Caller

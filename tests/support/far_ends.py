@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from uvicorn.server import ServerState
 
 from app.http.application import build_application
-from app.http.protocol.connections import Connections
 from app.http.protocol.http_protocol import HttpProtocol
+from tests.support import parts
 
 
 class Clock:
@@ -112,7 +112,7 @@ class FarEnd:
             application.state.services = services
         config = SimpleNamespace(loaded_app=application)
         self.reasons = []
-        self.shared = shared or Connections(self.reasons.append)
+        self.shared = shared or parts.connections(self.reasons.append)
         self.server = ServerState()
         self.clock, self.transport = Clock(), Transport(self)
         self.transport.socket = socket

@@ -20,11 +20,9 @@ from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.replay import Replay
 from app.replay.history import History
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
-from app.store.policies import Policies
+from tests.support import parts
 from tests.support.actors import BY
 
 START_MS = 1_800_000_000_000
@@ -39,9 +37,9 @@ class Logged:
         self.made = Ids()
         self.id = self.made.new(0)
         self.agents, self.policies, self.keys = (
-            Agents(client, self.made),
-            Policies(client, self.made),
-            ApiKeys(client, self.made),
+            parts.agents(client, self.made),
+            parts.policies(client, self.made),
+            parts.api_keys(client, self.made),
         )
         self.changes = Changes(client)
         self.commit = CommitDecision(client, StoreClock(), 100_000)

@@ -9,9 +9,9 @@ from servers import Replica
 
 from app.model.ids import Ids
 from app.redis_client.clients import open_client
-from app.store.api_keys import ApiKeys
 from app.store.keyspace import Keyspace
 from app.store.workspaces import Workspaces
+from tests.support import parts
 
 FREE = {"type": "tool_allowlist", "tools": ["*"]}
 
@@ -100,4 +100,4 @@ def in_store(store_url, act):
 
 async def _create_workspace(client):
     ids = Ids()
-    return await Workspaces(client, ids, ApiKeys(client, ids)).create(f"test {uuid.uuid4()}")
+    return await Workspaces(client, ids, parts.api_keys(client, ids)).create(f"test {uuid.uuid4()}")

@@ -25,11 +25,11 @@ class Connections:
 
     def __init__(
         self,
+        lane: Lane,
         count: Callable[[str], None] = lambda _: None,
         unread_bytes: int = UNREAD_BYTES,
-        lane: Lane | None = None,
     ) -> None:
-        self.lane = lane or Lane()
+        self.lane = lane
         self.buffer = memoryview(bytearray(READ_BYTES))
         self.open = 0
         self.count = count

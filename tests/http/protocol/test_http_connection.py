@@ -7,7 +7,7 @@ from far_ends import FarEnd, Recorder, answer, settle
 
 from app.http.open_streams import OPEN_STREAM
 from app.http.protocol import states
-from app.http.protocol.connections import Connections
+from tests.support import parts
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n"
@@ -301,7 +301,7 @@ async def test_later_requests_wait_in_the_socket(recorder):
 
 async def test_of_clients_that_do_not_read_those_unread_longest_are_closed():
     """The bound is per lane; a single slow reader is left alone."""
-    shared = Connections(unread_bytes=1_000_000)
+    shared = parts.connections(unread_bytes=1_000_000)
     far_ends = [
         FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 300_000), shared=shared) for _ in range(5)
     ]
@@ -310,7 +310,7 @@ async def test_of_clients_that_do_not_read_those_unread_longest_are_closed():
         await each.send(GET)
     assert [each.state for each in far_ends] == ["closed"] * 2 + ["unread"] * 3
     assert shared.unread_bytes <= 1_000_000
-    alone = Connections(unread_bytes=100_000)
+    alone = parts.connections(unread_bytes=100_000)
     one = FarEnd(lambda _scope, _receive, send: answer(send, 200, b"x" * 300_000), shared=alone)
     one.transport.reads = False
     await one.send(GET)

@@ -11,9 +11,9 @@ from far_ends import FarEnd, Recorder, settle
 
 from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol import states
-from app.http.protocol.connections import Connections
 from app.http.protocol.head import read_head
 from app.lanes.lane import AGAIN_SECONDS, Lane
+from tests.support import parts
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
 CALL = b"POST /v1/authorize HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"
@@ -34,7 +34,10 @@ class Pair:
     def connect(self, moved=None):
         self.recorder, self.reasons = Recorder(), []
         self.far_end = FarEnd(
-            self.recorder, shared=Connections(self.reasons.append, lane=self.here), socket=self.ends[0], moved=moved
+            self.recorder,
+            shared=parts.connections(self.reasons.append, lane=self.here),
+            socket=self.ends[0],
+            moved=moved,
         )
         return self.far_end
 

@@ -21,9 +21,9 @@ from app.errors import AppError
 from app.http.answers import Answer
 from app.http.problems import error_answer
 from app.http.protocol import dispatch
-from app.http.protocol.connections import Connections
 from app.http.protocol.http_protocol import HttpProtocol
 from app.lanes.lane import Lane
+from tests.support import parts
 
 CALL = b"POST /v1/authorize "
 _MOST = 1 << 20
@@ -84,7 +84,7 @@ class Lanes:
             lane = Lane(self._moved)
             lane.attach(end, is_fast=not place)
             config = SimpleNamespace(loaded_app=Application(lane, self.requests, self._moves_late))
-            made = self._maker(config, Connections(lane=lane))
+            made = self._maker(config, parts.connections(lane=lane))
             lane.listen(loop, lambda moved, made=made: self._adopt(made, moved))
             self._lanes.append((lane, made))
         self._server = await loop.create_server(self._lanes[0][1], "127.0.0.1", 0)

@@ -1,0 +1,68 @@
+"""Parts of a replica as tests need them: what production passes to a constructor, unless a test passes its own."""
+
+from app.authorize.agent_cache import AgentCache
+from app.authorize.authorizer import Authorizer
+from app.authorize.escalated_calls import Bounds, EscalatedCalls
+from app.explain.agent_history import AgentHistory
+from app.explain.explainer import Explainer
+from app.fairness.loop_budget import LoopBudget
+from app.fairness.thread_pool import FairThreadPool
+from app.http.protocol.connections import Connections
+from app.lanes.lane import Lane
+from app.store.agents import Agents
+from app.store.api_keys import ApiKeys
+from app.store.divergences import Divergences
+from app.store.limits import WorkspaceLimits
+from app.store.policies import Policies
+from app.store.policy_sets import PolicySets
+from app.store.policy_versions import PolicyVersions
+
+LIMITS = WorkspaceLimits()
+
+
+def agents(client, ids, limits=LIMITS):
+    return Agents(client, ids, limits, FairThreadPool())
+
+
+def policies(client, ids, limits=LIMITS):
+    return Policies(client, ids, limits, FairThreadPool())
+
+
+def policy_sets(client, ids, limits=LIMITS):
+    return PolicySets(client, ids, limits, FairThreadPool())
+
+
+def policy_versions(client, policies, kept):
+    return PolicyVersions(client, policies, kept, FairThreadPool())
+
+
+def divergences(client):
+    return Divergences(client, FairThreadPool())
+
+
+def api_keys(client, ids, limits=LIMITS):
+    return ApiKeys(client, ids, limits)
+
+
+def agent_cache(agents, compile_agent, max_bytes, **others):
+    return AgentCache(agents, compile_agent, max_bytes, pool=FairThreadPool(), budget=LoopBudget(Lane()), **others)
+
+
+def authorizer(cache, commit, escalated, clock, ids, metrics):
+    return Authorizer(cache, commit, escalated, clock, ids, metrics, FairThreadPool(), LoopBudget(Lane()))
+
+
+def escalated_calls(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct
+    return EscalatedCalls(read, signer, bounds, FairThreadPool())
+
+
+def agent_history(client, kept):
+    return AgentHistory(client, kept, FairThreadPool())
+
+
+def explainer(*given):
+    return Explainer(*given, FairThreadPool())
+
+
+def connections(count=lambda _: None, lane=None, **others):
+    return Connections(lane or Lane(), count, **others)
