@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from app.audit.entry_format import Named, named, placeholder_reason
+from app.audit.entry_format import Named, placeholder_reason
 from app.audit.head import Head, Span, head_of, read_head, spans_of
-from app.audit.index import ACTION, CAPPED, OTHER, TOOL, name_of, values_of
+from app.audit.index import CAPPED, OTHER, values_of
 from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
-from app.audit.segments import Frame, part_of, read_segment
+from app.audit.segments import Frame, part_of
 from app.fairness.loop_turns import take_turn
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
@@ -24,15 +22,10 @@ _Key = tuple[str, str]
 
 
 class IndexFault(NamedTuple):
-    """The first segment whose index differs from its entries.
-
-    of: the value whose index it is, if the index names it by its hash.
-    is_unknown: the index names the segment, and there is none.
-    """
+    """The first segment whose index differs from its entries. is_unknown: the index names it, but it does not exist."""
 
     segment: int
     message: str
-    of: _Key | None = None
     is_unknown: bool = False
 
 
@@ -41,9 +34,6 @@ class _Stored(NamedTuple):
 
     members: dict[int, list[str]]
     scores: dict[str, float]
-
-
-_NOTHING = _Stored({}, {})
 
 
 class IndexCheck:
@@ -88,20 +78,7 @@ class IndexCheck:
             self.unknown = min([*unknown, *filter(None, [self.unknown])], default=None)
             faults = [fault for fault in faults if not fault.is_unknown and fault.segment >= now.first_segment]
         self._rows, self._wanted, self._unread = {}, {}, {}
-        first = min(faults, key=lambda fault: fault[:2], default=None)
-        return first if first is None or first.of is None else await self._with_name(first, *first.of)
-
-    async def _with_name(self, fault: IndexFault, dimension: str, value: str) -> IndexFault:
-        """The fault with the tool or action as the segment's entries have it, in place of its hash."""
-        segment = await read_segment(self._client, self._keyspace, fault.segment)
-        for entry in () if segment is None else map(named, segment.body().splitlines()):
-            name = entry.tool_name if dimension == TOOL else entry.action
-            if name_of(name) == value:
-                shown = msgspec.json.encode(name).decode()
-                return fault._replace(
-                    message=fault.message.replace(f"by {dimension} {value} ", f"by {dimension} {shown} ")
-                )
-        return fault
+        return min(faults, default=None)
 
     async def _compare_rows(self, part: int) -> list[IndexFault]:
         stored = (await self._read([self._keyspace.audit_by_all(part)]))[0]
@@ -124,7 +101,6 @@ class IndexCheck:
         """Check that every tally is in the index of its value, or in the shared index of values without their own."""
         faults: list[IndexFault] = []
         others = dict(self._unread.get(dimension, {}))
-        moved: dict[int, dict[str, int]] = {}
         values = [value for named, value in self._wanted if named == dimension]
         for start in range(0, len(values), _KEYS_AT_ONCE):
             some = values[start : start + _KEYS_AT_ONCE]
@@ -135,32 +111,14 @@ class IndexCheck:
                 for number in self._differing(stored, wanted):
                     if number in wanted and number not in stored.members and dimension in CAPPED:
                         others[number] = merged(others.get(number, 0), wanted[number])
-                        moved.setdefault(number, {})[value] = wanted[number]
                         continue
                     faults.append(_fault(dimension, value, number, stored, wanted))
             await take_turn()
         if dimension in CAPPED:
             stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
             faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)
-            for number in self._differing(stored, others):
-                lost = self._lost(stored, number, self._unread.get(dimension, {}).get(number, 0), moved.get(number, {}))
-                if lost is None:
-                    faults.append(_fault(dimension, OTHER, number, stored, others))
-                else:
-                    faults.append(_fault(dimension, lost, number, _NOTHING, {number: moved[number][lost]}))
+            faults += [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
         return faults
-
-    @staticmethod
-    def _lost(stored: _Stored, number: int, unread: int, moved: dict[str, int]) -> str | None:
-        """The value whose index has lost the segment, if the shared index holds what is left without it."""
-        for value in moved:
-            rest = unread
-            for other, count in moved.items():
-                rest = rest if other == value else merged(rest, count)
-            if stored.members.get(number, []) == (members(number, [rest]) if rest else []):
-                return value
-        # If the shared index holds nothing, each of them has lost it.
-        return next(iter(moved), None) if not unread and number not in stored.members else None
 
     def _differing(self, stored: _Stored, wanted: dict[int, int]) -> list[int]:
         """The segments for which an index holds something other than expected."""
@@ -228,8 +186,7 @@ def _spans(span: Span | None, row: Row) -> bool:
 
 def _fault(dimension: str, value: str, number: int, stored: _Stored, wanted: dict[int, int]) -> IndexFault:
     entries = members(number, [wanted[number]])[0] if number in wanted else "nothing"
-    message = f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}"
-    return IndexFault(number, message, (dimension, value) if dimension in (TOOL, ACTION) else None)
+    return IndexFault(number, f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}")
 
 
 def _shown(stored: _Stored, number: int) -> str:
