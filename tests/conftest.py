@@ -10,6 +10,7 @@ import inspect
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import command_line
 import pytest
@@ -191,7 +192,10 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say what could not be run here."""
+    """Say what could not be run here; list what failed, by its whole id, in the file that .ci/run names."""
+    if os.environ.get("FAILED_TESTS"):
+        failed = (*terminalreporter.getreports("failed"), *terminalreporter.getreports("error"))
+        Path(os.environ["FAILED_TESTS"]).write_text("".join(f"{report.nodeid}\n" for report in failed))
     skipped = {str(report.longrepr[2]).removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped")}
     if skipped:
         terminalreporter.section("could not run on this machine")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from app.lanes.lane import Lane, monotonic_us
+from app.lanes.lane import Lane
 
 NOTICED_S = 0.00025
 """Seconds; a step that takes longer delays the calls of others noticeably."""
@@ -40,9 +40,12 @@ class LoopBudget:
     enough, or its calls take long to read.
     """
 
-    def __init__(self, lane: Lane, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, lane: Lane, clock: Callable[[], float] = time.monotonic, cpu_clock: Callable[[], float] = time.thread_time
+    ) -> None:
         self._lane = lane
         self._clock = clock
+        self._cpu_clock = cpu_clock
         self._full_at: dict[str, float] = {}
         self._others_until = 0.0
         self._latest = ""
@@ -51,7 +54,7 @@ class LoopBudget:
     def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
         """What `step` returns, or raises, for `what`. Raises MoveToSlowLane if the slow lane must answer.
 
-        now_us: by our monotonic clock.
+        now_us: by the clock, in microseconds.
         """
         if workspace_id != self._latest:
             self._switch(workspace_id)
@@ -60,17 +63,17 @@ class LoopBudget:
             try:
                 return step(*what)
             finally:
-                if monotonic_us() - now_us > _NOTICED_US:
+                if self._clock() * 1e6 - now_us > _NOTICED_US:
                     self._watch(workspace_id)
         now = self._clock()
         self._require_share(workspace_id, now)
         if now > watched_until:
             del self._watched_until[workspace_id]
-        began = time.thread_time()
+        began = self._cpu_clock()
         try:
             return step(*what)
         finally:
-            seconds = time.thread_time() - began
+            seconds = self._cpu_clock() - began
             if seconds > NOTICED_S:
                 self._watch(workspace_id)
                 seconds += _extra(seconds)
