@@ -137,7 +137,7 @@ def _number(text: str) -> int:
 
 
 @contextmanager
-def foreign_is_damage() -> Iterator[None]:
+def unreadable_is_damage() -> Iterator[None]:
     """Raise AuditLogDamaged in place of ForeignData: asking again would not help, unlike when the store is down."""
     try:
         yield

@@ -11,7 +11,7 @@ from app.audit.archive import Archive
 from app.audit.entry_filter import EntryFilter
 from app.audit.entry_format import time_ms_of
 from app.audit.follow import follow, resumed
-from app.audit.head import foreign_is_damage, head_of, newest_of, read_head
+from app.audit.head import head_of, newest_of, read_head, unreadable_is_damage
 from app.audit.scan import EntryChunk, Scan
 from app.audit.sealed_walk import sequences_between
 from app.audit.search import Page, SealedSearch
@@ -45,7 +45,7 @@ async def export(
     """
     scan, writer = Scan(client, workspace_id, query), Writer(kind)
     newest = await scan.newest()
-    with foreign_is_damage():
+    with unreadable_is_damage():
         head, _ = await read_head(client, Keyspace(workspace_id))
     entries = 0
     yield writer.begin()
@@ -111,7 +111,7 @@ class AuditLog:
 
     async def _search(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
         async with self._slots.slot(workspace_id):
-            with foreign_is_damage():
+            with unreadable_is_damage():
                 return await self._searched(workspace_id, query)
 
     async def _searched(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
@@ -138,7 +138,7 @@ class AuditLog:
 
         Raises as `Scan.chunks` does.
         """
-        with foreign_is_damage():
+        with unreadable_is_damage():
             after, until = await sequences_between(self._client, Keyspace(workspace_id), from_ms, to_ms)
         async for chunk in Scan(self._client, workspace_id, AuditFilters(agent_id=agent_id)).chunks(after, until):
             yield chunk
@@ -159,7 +159,7 @@ class AuditLog:
 
     async def floor(self, workspace_id: str) -> Floor | None:
         """Where the log begins, if retention has dropped older entries."""
-        with foreign_is_damage():
+        with unreadable_is_damage():
             return head_of(await self._client.call("HGETALL", Keyspace(workspace_id).audit_head)).floor
 
     def follow(
@@ -175,7 +175,7 @@ class AuditLog:
 
     async def resumed(self, workspace_id: str, after: int) -> tuple[int, Floor | None]:
         """Resume as `follow.resumed` documents."""
-        with foreign_is_damage():
+        with unreadable_is_damage():
             return await resumed(self._client, workspace_id, after)
 
     async def verify(
@@ -200,7 +200,7 @@ class AuditLog:
 
     async def backlog(self, workspace_id: str) -> Backlog:
         """How far sealing is behind, read at one moment. Raises AuditLogDamaged."""
-        with foreign_is_damage():
+        with unreadable_is_damage():
             return await self._backlog(workspace_id)
 
     async def _backlog(self, workspace_id: str) -> Backlog:

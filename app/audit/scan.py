@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from app.audit.entry_filter import EntryFilter
-from app.audit.head import Head, Span, foreign_is_damage, head_of, read_head, read_newest
+from app.audit.head import Head, Span, head_of, read_head, read_newest, unreadable_is_damage
 from app.audit.sealed_walk import SealedFrames, SealedWalk
 from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
@@ -38,7 +38,7 @@ class Scan:
 
     async def newest(self) -> int:
         """The sequence of the newest entry; 0 if there is none. Raises AuditLogDamaged."""
-        with foreign_is_damage():
+        with unreadable_is_damage():
             return await read_newest(self._client, self._keyspace)
 
     async def chunks(self, after: int, until: int) -> AsyncIterator[EntryChunk]:
@@ -47,7 +47,7 @@ class Scan:
         Raises StoreUnavailable if retention dropped entries that might match before they were read, and AuditLogDamaged
         if entries are missing or differ from what was sealed.
         """
-        with foreign_is_damage():
+        with unreadable_is_damage():
             async for chunk in self._chunks(after, until):
                 yield chunk
 

@@ -65,7 +65,7 @@ class Verifier:
             raise Invalid("The checkpoint belongs to another workspace")
         reached = await self._check_entries(since, segments_max, progress)
         if not reached.complete and reached.finding is None:
-            return self._ended(reached, None, None, since)
+            return self._report(reached, None, None, since)
         finding, trail = reached.finding, None
         try:
             trail = await TrailCheck(self._client, self._workspace_id, None if since is None else since.rest).run()
@@ -73,7 +73,7 @@ class Verifier:
             finding = finding or broken.finding
         except ForeignData as error:
             finding = finding or Finding(Fault.CHANGED, 0, error.message, Part.CHANGES)
-        return self._ended(reached, finding, trail, since)
+        return self._report(reached, finding, trail, since)
 
     async def _check_entries(
         self, since: Checkpoint | None, segments_max: int | None, progress: Progress | None
@@ -90,9 +90,9 @@ class Verifier:
         self, since: Checkpoint | None, segments_max: int | None, progress: Progress | None
     ) -> _Reached:
         head = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
-        finding = self._links.unexplained_floor(head, drops_unarchived=self._drops_unarchived)
+        finding = self._links.check_floor(head, drops_unarchived=self._drops_unarchived)
         if since is not None:
-            finding = await self._links.against(head, since) or finding
+            finding = await self._links.compare_with_checkpoint(head, since) or finding
             if since.rest is not None:
                 self._digest = Digest(since.sha256, since.sequence, since.rest.newest, since.rest.sha256)
         if finding is not None:
@@ -165,7 +165,7 @@ class Verifier:
         number, previous, sequence = expected
         body = check_body(segment, number)
         if segment.previous != previous:
-            raise await self._relinked(expected, segment, head)
+            raise await self._relinked_fault(expected, segment, head)
         row, lines, entries = check_contents(segment, body, sequence)
         self._digest.take_all(sequence, lines)
         if part_of(number) != part_of(number - 1):
@@ -178,7 +178,7 @@ class Verifier:
         self._checkpoints[number] = self._checkpoint
         return ExpectedSegment(number + 1, body.sha256, sequence + len(lines))
 
-    async def _relinked(self, expected: ExpectedSegment, segment: Segment, head: Head) -> FaultFound:
+    async def _relinked_fault(self, expected: ExpectedSegment, segment: Segment, head: Head) -> FaultFound:
         broken = await self._links.relinked(expected, segment, head, one_before=bool(self._segments))
         if broken.finding.segment < expected.number:
             self._checkpoint = self._checkpoints.get(expected.number - 2, self._before_part)
@@ -192,7 +192,7 @@ class Verifier:
             last = self._first + self._segments - 1
             raise FaultFound(Fault.CHANGED, last, f"Its index cannot be read: {error.message}") from None
         if fault is not None:
-            raise self._misplaced(fault)
+            raise self._index_fault(fault)
         self._checkpoints, self._before_part = {}, self._checkpoint
 
     def _require_known(self) -> None:
@@ -204,13 +204,13 @@ class Verifier:
     async def _first_of(self, finding: Finding) -> Finding:
         """This finding, or a fault in the index of an earlier segment."""
         fault = await self._index.compare()
-        return finding if fault is None or fault.segment >= finding.segment else self._misplaced(fault).finding
+        return finding if fault is None or fault.segment >= finding.segment else self._index_fault(fault).finding
 
-    def _misplaced(self, fault: IndexFault) -> FaultFound:
+    def _index_fault(self, fault: IndexFault) -> FaultFound:
         self._checkpoint = self._checkpoints.get(fault.segment - 1, self._before_part)
         return FaultFound(Fault.CHANGED, fault.segment, fault.message)
 
-    def _ended(
+    def _report(
         self, reached: _Reached, finding: Finding | None, trail: Trail | None, since: Checkpoint | None
     ) -> Verification:
         checkpoint, unsealed = self._checkpoint, reached.unsealed

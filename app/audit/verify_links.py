@@ -46,7 +46,7 @@ class LinkCheck:
             head.first_segment, head.first_previous or genesis(self._workspace_id), head.first_sequence
         )
 
-    def unexplained_floor(self, head: Head, *, drops_unarchived: bool) -> Finding | None:
+    def check_floor(self, head: Head, *, drops_unarchived: bool) -> Finding | None:
         """A finding if older segments are gone although no archive has them and retention was not told to drop them."""
         gone = head.first_segment - 1
         if gone <= max(head.archived, head.unarchived) or drops_unarchived:
@@ -57,7 +57,7 @@ class LinkCheck:
         )
         return Finding(Fault.REMOVED, gone, message)
 
-    async def against(self, head: Head, since: Checkpoint) -> Finding | None:
+    async def compare_with_checkpoint(self, head: Head, since: Checkpoint) -> Finding | None:
         """What the log holds in place of the checkpoint's segment, if that differs."""
         if since.segment > head.segment:
             message = f"The log ends with segment {head.segment}; the checkpoint has seen segment {since.segment}"

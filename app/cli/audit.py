@@ -74,7 +74,7 @@ def query_entries(
 
     page, names = with_services(read)
     if as_json:
-        from app.views.audit_entries import with_code
+        from app.views.audit_log import with_code
 
         click.echo("[" + ",\n ".join(with_code(line).decode() for line in page.lines) + "]")
     else:

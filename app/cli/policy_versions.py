@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 @JSON
 def show_divergence(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print how often a shadow policy would have changed a result, since its last change."""
-    from app.views.divergences import DivergenceView
+    from app.views.policy_versions import DivergenceView
 
     async def read(services: "Services") -> "PolicyDivergence":
         workspace_id = await services.workspaces.find(workspace)

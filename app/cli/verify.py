@@ -155,7 +155,7 @@ def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
 
 def _report(found: Verification, *, as_json: bool) -> None:
     """Print finding and coverage to standard error, and the checkpoint (or everything, as JSON) to standard output."""
-    from app.views.verification import VerificationView
+    from app.views.audit_log import VerificationView
 
     if as_json:
         print_json(VerificationView.of(found))

@@ -6,11 +6,9 @@ from typing import TypeVar
 
 from msgspec import UNSET
 
-from app.lint.breakers import breaker_warnings
-from app.lint.constraints import constraint_warnings
 from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
-from app.lint.time_windows import windows_meet
-from app.lint.tool_patterns import first_not_within, tools_meet
+from app.lint.overlaps import first_not_within, tools_meet, windows_meet
+from app.lint.rules import breaker_warnings, constraint_warnings
 from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy, PolicyKind
 from app.model.rules import (

@@ -36,7 +36,7 @@ _SOFT = " "
 """The prefix of a pattern that a shadow policy names; no tool's name begins this way."""
 
 
-def soft(pattern: str) -> str:
+def shadow_mark(pattern: str) -> str:
     """The pattern's name as a soft mark."""
     return _SOFT + pattern
 
@@ -95,7 +95,7 @@ def marks_of(shared: Mapping[str, int], own: Mapping[str, int]) -> dict[str, Mar
 
 
 def _spelling(policy: Policy) -> Callable[[str], str]:
-    return soft if policy.mode is PolicyMode.SHADOW else str
+    return shadow_mark if policy.mode is PolicyMode.SHADOW else str
 
 
 def _sequences(rules: Iterable[PolicyRule]) -> Iterable[CallSequence]:

@@ -8,7 +8,7 @@ from app.model.constraints import named_constraints
 from app.model.counting import quota_fingerprints
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
-from app.model.marks import soft
+from app.model.marks import shadow_mark
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
 from app.model.quotas import BreakerAction, Budget, DenialBreaker
 from app.model.rules import (
@@ -131,7 +131,7 @@ def _compile_rule(
             if isinstance(quota, VaryingQuota):
                 condition = Condition(ref, when_failed, DecisionCode.PARAMETER_INVALID, checks=(quota.failed,))
         case Sequenced():
-            spelled = soft if policy.mode is PolicyMode.SHADOW else str
+            spelled = shadow_mark if policy.mode is PolicyMode.SHADOW else str
             quotas = session_checks(policy.id, rule.sequence, _failure(rule, when_failed, policy.id, ref, ""), spelled)
             condition = Condition(ref, when_failed, rule.code, checks=(no_session,))
         case DenialCounted():

@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from app.model.decisions import Mark, Outcome, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
-from app.model.marks import mark_name, soft
+from app.model.marks import mark_name, shadow_mark
 from app.model.policies import Policy, evaluation_order
 from app.model.rules import Sequenced
 
@@ -36,7 +36,7 @@ class ShadowPolicies:
                 if isinstance(rule, Sequenced):
                     by = policy.id, RuleRef(index, str(rule.__struct_config__.tag))
                     for pattern in (*rule.sequence.forbidden, *rule.sequence.required):
-                        self._marking.setdefault(mark_name(soft(pattern)), by)
+                        self._marking.setdefault(mark_name(shadow_mark(pattern)), by)
 
     def bear_on(self, asked: Sequence[HasAllowed], marks: Iterable[Mark]) -> bool:
         """Whether one of them is evaluated for this call, or needs a mark that the call leaves in its session.

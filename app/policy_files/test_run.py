@@ -17,8 +17,8 @@ from app.policy_files.policy_file import FileError, ReadFile, find_files, read_p
 from app.policy_files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
-from app.replay.seen_call import SeenCall
-from app.replay.sides import Side
+from app.replay.replayed_call import ReplayedCall
+from app.replay.rulesets import Ruleset
 from app.replay.spans import Room, Timeline
 
 _AGENT = "the tested agent"
@@ -52,8 +52,8 @@ class TestOutcome(Struct, frozen=True):
 class _Stage:
     """The policies in force, and what calls have taken and left so far."""
 
-    def __init__(self, side: Side, names: Mapping[str, str]) -> None:
-        self._side = side
+    def __init__(self, ruleset: Ruleset, names: Mapping[str, str]) -> None:
+        self._ruleset = ruleset
         self._names = names
         self._timeline = Timeline()
         self._ledger = Ledger(self._timeline)
@@ -74,7 +74,7 @@ class _Stage:
             context=UNSET if call.context is UNSET else Raw(_encode(call.context)),
         )
         self._timeline.advance(at_ms)
-        found = SeenCall(logged, b"", self._side, at_ms)
+        found = ReplayedCall(logged, b"", self._ruleset, at_ms)
         # There are two outcomes if something was taken exactly one window ago, to the millisecond. In the last one it
         # has expired.
         outcome = self._ledger.outcomes(found, _AGENT)[-1]
@@ -95,10 +95,10 @@ def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
     """The result of each test in a file. Raises FileError if the policies cannot be found or read."""
     policies = [off_in_shadow(policy) for policy in _policies_of(read)]
     names = {policy.id: policy.name for policy in policies}
-    side = Side(policies, longest_shared(frozenset[str]().union(*map(shared_marks, policies))), lambda _: False)
+    ruleset = Ruleset(policies, longest_shared(frozenset[str]().union(*map(shared_marks, policies))), lambda _: False)
     start_ms = parse_time_ms(read.file.start)
     for index, test in enumerate(read.file.tests):
-        problem, got = _run(test, _Stage(side, names), start_ms)
+        problem, got = _run(test, _Stage(ruleset, names), start_ms)
         yield TestOutcome(str(read.path), read.document.line_of(f"$.tests[{index}]"), test.name, problem, got)
 
 

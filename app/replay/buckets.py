@@ -98,7 +98,7 @@ class Buckets:
         """Note that a call may have taken an unknown amount from an unknown bucket of this rule."""
         self.unnamed.setdefault(rule, _Takes()).add(self._timeline.now_ms, _TOTALS)
 
-    def adopt(self, other: "Buckets", without: Collection[_Rule]) -> None:
+    def replace_with(self, other: "Buckets", without: Collection[_Rule]) -> None:
         """Replace all buckets with the other's, except those of the rules in `without`."""
         for mine, theirs in ((self.by_value, other.by_value), (self.live, other.live)):
             for name in [each for each in mine if each[:2] not in without]:

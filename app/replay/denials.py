@@ -70,11 +70,11 @@ class Denials:
         for name in [each for each in self.counts if each[0] == agent_id]:
             del self.counts[name]
 
-    def doubt(self) -> None:
+    def mark_uncertain(self) -> None:
         """Note that what was denied up to now is unknown."""
         self.in_doubt_ms = self._timeline.now_ms
 
-    def adopt(self, other: "Denials", without: Collection[_Breaker]) -> None:
+    def replace_with(self, other: "Denials", without: Collection[_Breaker]) -> None:
         """Replace all counts with the other's, except those of the breakers in `without`."""
         for name in [each for each in self.counts if each[1:] not in without]:
             del self.counts[name]

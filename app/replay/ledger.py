@@ -9,7 +9,7 @@ from app.model.marks import TOO_MANY_SESSIONS
 from app.pdp.compiled import INACTIVE
 from app.replay.buckets import Buckets
 from app.replay.denials import Denials
-from app.replay.seen_call import SeenCall
+from app.replay.replayed_call import ReplayedCall
 from app.replay.sessions import Sessions
 from app.replay.spans import Limit, Room, Timeline
 
@@ -22,7 +22,7 @@ class Ledger:
         self.sessions = Sessions(timeline)
         self.denials = Denials(timeline)
 
-    def outcomes(self, found: SeenCall, agent_id: str) -> list[Outcome]:
+    def outcomes(self, found: ReplayedCall, agent_id: str) -> list[Outcome]:
         """The possible outcomes of a plan, whose first full quota decides; several if it is uncertain which that is."""
         outcomes = []
         standing = self.denials.standing(agent_id)
@@ -38,7 +38,7 @@ class Ledger:
                     return outcomes
         return self._with_marks(found, agent_id, [*outcomes, found.plan.outcome])
 
-    def approved(self, found: SeenCall, agent_id: str, reason: str) -> tuple[list[Outcome], bool]:
+    def approved(self, found: ReplayedCall, agent_id: str, reason: str) -> tuple[list[Outcome], bool]:
         """The possible outcomes for a call that people had approved, and whether a rule still asks people about it.
 
         The approval satisfies every rule that asks people; rules that deny still deny.
@@ -59,7 +59,7 @@ class Ledger:
         return self._with_marks(found, agent_id, [*outcomes, allowed]), asked
 
     def take(
-        self, found: SeenCall, agent_id: str, *, certain: bool = True, limits: Collection[Limit] | None = None
+        self, found: ReplayedCall, agent_id: str, *, certain: bool = True, limits: Collection[Limit] | None = None
     ) -> None:
         """Count a call that was allowed, or may have been, and leave its marks. limits: None = in all limits."""
         certain = certain and not found.is_unclear
@@ -74,7 +74,7 @@ class Ledger:
         if found.marks:
             self.sessions.leave(found.session, found.marks, agent_id, certain=certain)
 
-    def deny(self, found: SeenCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
+    def deny(self, found: ReplayedCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
         """Count, in the breakers, an active agent's call that was denied, or may have been."""
         if found.breakers:
             self.denials.deny(found.breakers, agent_id, certain=certain, suspends=suspends)
@@ -83,16 +83,16 @@ class Ledger:
         """Note that what was taken and left up to now is unknown."""
         for limit in limits:
             self.buckets.take_unnamed(limit)
-        self.sessions.doubt(marks)
-        self.denials.doubt()
+        self.sessions.mark_uncertain(marks)
+        self.denials.mark_uncertain()
 
-    def adopt(
+    def replace_with(
         self, other: "Ledger", limits: Collection[Limit], marks: Collection[str], breakers: Collection[Limit]
     ) -> None:
         """Replace everything with the other's, except these limits, marks and breakers."""
-        self.buckets.adopt(other.buckets, limits)
-        self.denials.adopt(other.denials, breakers)
-        self.sessions.adopt(other.sessions, marks)
+        self.buckets.replace_with(other.buckets, limits)
+        self.denials.replace_with(other.denials, breakers)
+        self.sessions.replace_with(other.sessions, marks)
 
     def _room(self, quota: Check, agent_id: str) -> Room:
         if isinstance(quota, HistoryCheck):
@@ -101,7 +101,7 @@ class Ledger:
             return self.denials.room(quota, agent_id)
         return self.buckets.room(quota, agent_id)
 
-    def _with_marks(self, found: SeenCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:
+    def _with_marks(self, found: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:
         """The outcomes, given that an allowed call needs room for its marks."""
         if not found.marks or outcomes[-1].result is not Result.ALLOWED:
             return outcomes

@@ -18,8 +18,8 @@ from app.replay.calls import LoggedCall, decode_call
 from app.replay.flips import Findings, Recorded
 from app.replay.history import History
 from app.replay.ledger import Ledger
-from app.replay.seen_call import SeenCall
-from app.replay.sides import GovernedSpan, Side, Sides
+from app.replay.replayed_call import ReplayedCall
+from app.replay.rulesets import PolicySpan, Ruleset, Rulesets
 from app.replay.spans import Limit, Place, Room, Timeline, breakers_of, limits_of, mark_names
 
 
@@ -29,15 +29,15 @@ class _Entry(NamedTuple):
     call: LoggedCall
     line: bytes
     time_ms: int
-    sides: Sequence[GovernedSpan]
+    rulesets: Sequence[PolicySpan]
 
     @property
     def was_approved(self) -> bool:
         """Whether the call had an approval; if it was allowed, people had approved it."""
         return self.call.approval_id is not UNSET
 
-    def seen_by(self, side: Side) -> SeenCall:
-        return SeenCall(self.call, self.line, side, self.time_ms)
+    def seen_by(self, ruleset: Ruleset) -> ReplayedCall:
+        return ReplayedCall(self.call, self.line, ruleset, self.time_ms)
 
 
 class Replay:
@@ -49,7 +49,7 @@ class Replay:
     def __init__(self, task: ReplayTask, history: History, draft: Sequence[Policy] | None, is_secret: IsSecret) -> None:
         self._task = task
         draft = None if draft is None else [off_in_shadow(policy) for policy in draft]
-        self._sides = Sides(history, task.owner, draft, is_secret)
+        self._rulesets = Rulesets(history, task.owner, draft, is_secret)
         self._timeline = Timeline()
         self._ledger = Ledger(self._timeline)
         self._history = history
@@ -108,14 +108,14 @@ class Replay:
             self._drop(place)
         if self._resumed and self._resumed[0][0].holds_for(place):
             self._resume(place)
-        governed = self._sides.at(call.agent_id, place)
+        governed = self._rulesets.at(call.agent_id, place)
         if governed is None:
             self._is_in_doubt = True
             report.unjudged.unknown += in_span and self._task.agent_id in (None, call.agent_id)
             return
         if self._is_in_doubt:
             self._take_from_all()
-        entry = _Entry(call, line, place.time_ms, self._sides_of(call, governed, place))
+        entry = _Entry(call, line, place.time_ms, self._rulesets_of(call, governed, place))
         if not governed.is_asked:
             if (self._shared or self._marks) and call.result == Result.ALLOWED:
                 self._take_shared(entry)
@@ -125,11 +125,11 @@ class Replay:
         elif place.time_ms <= self._task.to_ms:
             self._judge(entry, place)
 
-    def _sides_of(self, call: LoggedCall, governed: GovernedSpan, place: Place) -> list[GovernedSpan]:
+    def _rulesets_of(self, call: LoggedCall, governed: PolicySpan, place: Place) -> list[PolicySpan]:
         """What governed the agent. If a change may have come after the call, also what governed it before."""
         if not governed.span.since.is_doubtful_for(place):
             return [governed]
-        before = self._sides.at(call.agent_id, Place(place.time_ms - 1, place.sequence))
+        before = self._rulesets.at(call.agent_id, Place(place.time_ms - 1, place.sequence))
         return [governed] if before is None else [governed, before]
 
     def _begin(self, place: Place) -> None:
@@ -138,7 +138,7 @@ class Replay:
         if as_if is not None:
             self._begun_at = place.sequence
             there = self._history.policies_at(place)
-            self._ledger.adopt(as_if, limits_of(there), mark_names(there), breakers_of(there))
+            self._ledger.replace_with(as_if, limits_of(there), mark_names(there), breakers_of(there))
 
     def _drop(self, place: Place) -> None:
         """Empty the buckets of rules that have been removed from their policies by now."""
@@ -171,7 +171,7 @@ class Replay:
                 self._warm_up_breakers(entry)
             return
         self._take_as_recorded(entry, None)
-        governed = entry.sides[0]
+        governed = entry.rulesets[0]
         if governed.now is governed.then or self._counted_before is None:
             return
         found = entry.seen_by(governed.now)
@@ -185,25 +185,25 @@ class Replay:
 
         None of them suspends: the log says which agents were suspended before the span.
         """
-        agent_id, governed = entry.call.agent_id, entry.sides[0]
-        for each in entry.sides:
-            self._ledger.deny(entry.seen_by(each.then), agent_id, certain=len(entry.sides) == 1, suspends=False)
+        agent_id, governed = entry.call.agent_id, entry.rulesets[0]
+        for each in entry.rulesets:
+            self._ledger.deny(entry.seen_by(each.then), agent_id, certain=len(entry.rulesets) == 1, suspends=False)
         if governed.now is not governed.then and self._counted_before is not None:
             self._counted_before.deny(entry.seen_by(governed.now), agent_id, suspends=False)
 
     def _take_shared(self, entry: _Entry) -> None:
         """Count another agent's call in the shared limits, and leave its marks, which may differ under the draft."""
-        governed = entry.sides[0]
+        governed = entry.rulesets[0]
         if governed.now is not governed.then and self._counted_before is not None:
             self._counted_before.take(entry.seen_by(governed.now), entry.call.agent_id, limits=())
         self._take_as_recorded(entry, self._shared, by_draft=self._counted_before is None)
 
     def _take_as_recorded(self, entry: _Entry, limits: Collection[Limit] | None, *, by_draft: bool = False) -> None:
         """Count an allowed call as the policies of its time counted it. limits: None = in all limits."""
-        sides = [each.now if by_draft else each.then for each in entry.sides]
-        for side in {id(each): each for each in sides}.values():
-            certain = all(each is side for each in sides)
-            self._ledger.take(entry.seen_by(side), entry.call.agent_id, certain=certain, limits=limits)
+        rulesets = [each.now if by_draft else each.then for each in entry.rulesets]
+        for ruleset in {id(each): each for each in rulesets}.values():
+            certain = all(each is ruleset for each in rulesets)
+            self._ledger.take(entry.seen_by(ruleset), entry.call.agent_id, certain=certain, limits=limits)
 
     def _judge(self, entry: _Entry, place: Place) -> None:
         report, call, was = self.findings.report, entry.call, Recorded.of(entry.call)
@@ -211,13 +211,13 @@ class Replay:
         if call.was_inactive and (standing is Room.NO or not self._may_be_lifted(call, place)):
             report.inactive += 1
             return
-        now = {id(each.now): each.now for each in entry.sides}
+        now = {id(each.now): each.now for each in entry.rulesets}
         if len(now) > 1:
             report.unjudged.edited += 1
-            for side in now.values():
-                self._take_uncertain(call, entry.seen_by(side))
+            for ruleset in now.values():
+                self._take_uncertain(call, entry.seen_by(ruleset))
             return
-        found = entry.seen_by(entry.sides[0].now)
+        found = entry.seen_by(entry.rulesets[0].now)
         if found.is_unclear and not found.is_denied:
             report.unjudged.hidden += 1
             self._take_uncertain(call, found)
@@ -239,7 +239,7 @@ class Replay:
         else:
             report.unjudged.limits += 1
 
-    def _deny(self, entry: _Entry, found: SeenCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
+    def _deny(self, entry: _Entry, found: ReplayedCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
         """Count the call in breakers if it is denied, or may be; also if there is no room for an approval."""
         had_no_room = entry.call.code is DecisionCode.APPROVALS_FULL and outcomes[-1].result is Result.ESCALATED
         if had_no_room or any(each.result is Result.DENIED for each in outcomes):
@@ -251,7 +251,7 @@ class Replay:
         since = self._history.tripped(call.agent_id, place) if self._is_draft else None
         return since is not None and since.sequence is not None and since.sequence >= self._begun_at
 
-    def _take_uncertain(self, call: LoggedCall, found: SeenCall) -> None:
+    def _take_uncertain(self, call: LoggedCall, found: ReplayedCall) -> None:
         self._ledger.deny(found, call.agent_id, certain=False)
         if not found.is_denied:
             self._ledger.take(found, call.agent_id, certain=False)

@@ -77,13 +77,13 @@ class Sessions:
             until_ms = now_ms + max(mark.shared_us, mark.own_us) // _US_PER_MS
             self.live.setdefault((agent_id, mark.name), {})[session] = until_ms
 
-    def doubt(self, marks: Iterable[str]) -> None:
+    def mark_uncertain(self, marks: Iterable[str]) -> None:
         """Note that it is unknown in which sessions these marks were left up to now."""
         for mark in marks:
             self.anywhere[mark] = self._timeline.now_ms
             self.in_doubt.add(mark)
 
-    def adopt(self, other: "Sessions", without: Collection[str]) -> None:
+    def replace_with(self, other: "Sessions", without: Collection[str]) -> None:
         """Replace all marks with the other's, except those in `without`."""
         for held in [each for each in self.latest if each[2] not in without]:
             del self.latest[held]

@@ -15,7 +15,7 @@ from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditEntry, AuditQuery, Format
 from app.model.decisions import Result
 from app.model.exports import COLUMNS, escaped_cell
-from app.views.audit_entries import with_code
+from app.views.audit_log import with_code
 
 
 @pytest.fixture

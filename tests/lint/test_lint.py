@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 
 from app.lint import Code, KnownTools, lint_policies
-from app.lint.tool_patterns import pattern_within, patterns_meet
+from app.lint.overlaps import pattern_within, patterns_meet
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
 from app.pdp.clauses import covers

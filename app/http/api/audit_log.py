@@ -19,8 +19,7 @@ from app.model.query_fields import QueryFields, Spelled
 from app.model.text import require_text
 from app.model.times import rfc3339
 from app.replica import Services
-from app.views.audit_entries import with_code, with_codes
-from app.views.verification import VerificationView
+from app.views.audit_log import VerificationView, with_code, with_codes
 from app.webhooks.records import note_finding
 
 CHECKPOINT_MAX = 400

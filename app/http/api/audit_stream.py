@@ -20,7 +20,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.audit import AuditFilters
 from app.model.times import rfc3339
 from app.replica import Services
-from app.views.audit_entries import with_codes
+from app.views.audit_log import with_codes
 
 
 @endpoint(

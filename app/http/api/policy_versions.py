@@ -29,9 +29,8 @@ from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit
 from app.replica import Services
 from app.store.optimistic import Versions
-from app.views.divergences import DivergenceView
 from app.views.policies import WrittenPolicyView
-from app.views.policy_versions import PolicyVersionView
+from app.views.policy_versions import DivergenceView, PolicyVersionView
 
 _READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.POLICIES)}
 

@@ -1,4 +1,4 @@
-"""A logged call, seen under the policies of one side of a replay."""
+"""A logged call, seen under the policies of one ruleset of a replay."""
 
 from collections.abc import Collection
 
@@ -21,27 +21,27 @@ from app.replay.calls import (
     reads_hidden,
     session_is_hidden,
 )
-from app.replay.sides import Side
+from app.replay.rulesets import Ruleset
 
 _NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, "", DecisionCode.ALLOWED))
 
 
-class SeenCall:
-    """A logged call under the policies of one side.
+class ReplayedCall:
+    """A logged call under the policies of one ruleset.
 
     is_unclear: a rule reads what the log hides. is_denied: it is denied whatever the hidden values are.
     plan: its outcome and open quotas; if it is unclear, only a denial in it is certain.
     marks, session: what the call leaves if it is allowed, and where; "" = in an unknown session.
     """
 
-    def __init__(self, call: LoggedCall, line: bytes, side: Side, time_ms: int) -> None:
-        self._side = side
+    def __init__(self, call: LoggedCall, line: bytes, ruleset: Ruleset, time_ms: int) -> None:
+        self._ruleset = ruleset
         self._key_id = call.key_id
         self._unclear: list[tuple[str, CompiledRule]] = []
         self._is_shapeless = False
         self.marks: tuple[Mark, ...] = ()
         self.session = ""
-        settled = side.settled(call.tool_name)
+        settled = ruleset.settled(call.tool_name)
         if settled is not None:
             self.plan = settled
             self.request = AuthorizeRequest(call.agent_id, call.tool_name, "", {}, b"")
@@ -60,7 +60,7 @@ class SeenCall:
         if self._unclear:
             self.plan = Plan(self._known_outcome(now_us))
         else:
-            self.plan = decide(side.compiled, self.request, now_us, call.key_id)
+            self.plan = decide(ruleset.compiled, self.request, now_us, call.key_id)
 
     @property
     def is_unclear(self) -> bool:
@@ -73,7 +73,7 @@ class SeenCall:
     @property
     def breakers(self) -> tuple[DenialCount, ...]:
         """The breakers that count the call if it is denied."""
-        return self._side.compiled.breakers_for(self.request.tool_name) if self._unclear else self.plan.breakers
+        return self._ruleset.compiled.breakers_for(self.request.tool_name) if self._unclear else self.plan.breakers
 
     def all_quotas(self) -> tuple[Check, ...]:
         """Every quota that an allowed call takes from, except those whose amount or bucket is unknown."""
@@ -81,7 +81,7 @@ class SeenCall:
             return ()
         if not self._unclear and self.plan.outcome.result is Result.ALLOWED:
             return self.plan.quotas
-        asked = self._side.compiled.view_of(self.request).asked
+        asked = self._ruleset.compiled.view_of(self.request).asked
         quotas = settled_quotas(open_quotas(asked, Result.ALLOWED, 0), self.request, self._key_id)
         unclear = set(self.unclear_limits())
         return tuple(each for each in quotas if not isinstance(each, Quota) or _limit_of(each) not in unclear)
@@ -90,12 +90,12 @@ class SeenCall:
         """Limits that may have counted the call, in an unknown bucket or amount."""
         if not self._unclear:
             return ()
-        rules = self._side.compiled.rules_for(self.request.tool_name) if self._is_shapeless else self._unclear
+        rules = self._ruleset.compiled.rules_for(self.request.tool_name) if self._is_shapeless else self._unclear
         quotas = [quota for _, rule in rules for quota in rule.quotas if isinstance(quota, Quota | VaryingQuota)]
         return [_limit_of(quota if isinstance(quota, Quota) else quota.quota) for quota in quotas]
 
     def _leave_marks(self, *, hides_session: bool) -> None:
-        marks = self._side.compiled.marks_for(self.request.tool_name)
+        marks = self._ruleset.compiled.marks_for(self.request.tool_name)
         if not marks:
             return
         session = with_marks(_NO_PLAN, marks, self.request).session
@@ -103,7 +103,7 @@ class SeenCall:
             self.marks, self.session = marks, "" if hides_session else session
 
     def _look_for(self, hidden: Collection[Place]) -> None:
-        rules = self._side.compiled.rules_for(self.request.tool_name)
+        rules = self._ruleset.compiled.rules_for(self.request.tool_name)
         self._unclear = [each for each in rules if reads_hidden(each[1].rule, hidden)]
         self._is_shapeless = any(circumstances_read_hidden(rule.rule, hidden) for _, rule in self._unclear)
 
@@ -111,7 +111,7 @@ class SeenCall:
         """A denial that does not depend on hidden values, or any other outcome if there is none."""
         if not self._is_shapeless:
             unclear = {(policy_id, rule.ref.index) for policy_id, rule in self._unclear}
-            view, minute = self._side.compiled.view_of(self.request), now_us // 60_000_000
+            view, minute = self._ruleset.compiled.view_of(self.request), now_us // 60_000_000
             if not view.asked:
                 return view.when_all_pass.outcome
             for policy in view.asked:

@@ -1,4 +1,4 @@
-"""The two sides of a replay: the policies that governed an agent then, and those that would now.
+"""Rulesets of a replay: the policies that governed an agent then, and those that would now.
 
 They are compiled once per change.
 """
@@ -16,11 +16,11 @@ from app.replay.history import History
 from app.replay.spans import Place, Span
 
 _KEPT = 1024
-_SideName = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...], bool]
+_RulesetName = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...], bool]
 _TOOLS = 4096
 
 
-class Side:
+class Ruleset:
     """An agent's compiled policies, and the plans of tools for which the call's values do not matter."""
 
     def __init__(self, policies: Sequence[Policy], shared: Mapping[str, int], is_secret: IsSecret) -> None:
@@ -50,24 +50,24 @@ class Side:
         return decide(self.compiled, AuthorizeRequest("", tool, "", {}, b""), 0)
 
 
-class GovernedSpan:
+class PolicySpan:
     """What governed an agent in one span of time (`then`), and what would have (`now`).
 
     is_asked: whether its calls are replayed. Other agents' calls count only in what is shared: they have the same
-    policies on both sides, but may leave other marks.
+    policies on both rulesets, but may leave other marks.
     """
 
     __slots__ = ("is_asked", "now", "span", "then")
 
-    def __init__(self, span: Span, then: Side, now: Side, *, is_asked: bool) -> None:
+    def __init__(self, span: Span, then: Ruleset, now: Ruleset, *, is_asked: bool) -> None:
         self.span = span
         self.is_asked = is_asked
         self.then = then
         self.now = now
 
 
-class Sides:
-    """Both sides for every agent, compiled on demand.
+class Rulesets:
+    """Both rulesets for every agent, compiled on demand.
 
     owner: whose policies the draft replaces. draft: None = nothing is replaced.
     """
@@ -77,11 +77,11 @@ class Sides:
         self._owner = owner
         self._draft = draft
         self._is_secret = is_secret
-        self._latest: dict[str, GovernedSpan | None] = {}
-        self._sides: OrderedDict[_SideName, Side] = OrderedDict()
+        self._latest: dict[str, PolicySpan | None] = {}
+        self._rulesets: OrderedDict[_RulesetName, Ruleset] = OrderedDict()
 
-    def at(self, agent_id: str, entry: Place) -> GovernedSpan | None:
-        """Both sides when an entry was made; None if it is not recorded what governed the agent."""
+    def at(self, agent_id: str, entry: Place) -> PolicySpan | None:
+        """Both rulesets when an entry was made; None if it is not recorded what governed the agent."""
         held = self._latest.get(agent_id)
         if held is not None and held.span.has(entry):
             return held
@@ -93,31 +93,31 @@ class Sides:
         found = self._latest[agent_id] = self._governed(agent_id, span, span.policies)
         return found
 
-    def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> GovernedSpan:
+    def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> PolicySpan:
         marks_then = _marks(span.marking)
-        then = self._side(policies, marks_then, drafted=False)
+        then = self._ruleset(policies, marks_then, drafted=False)
         is_asked = self._owner.governs(agent_id, span.groups)
         if self._draft is None:
-            return GovernedSpan(span, then, then, is_asked=is_asked)
+            return PolicySpan(span, then, then, is_asked=is_asked)
         marks_now = _marks((*self._without_owner(span.marking), *self._draft))
         if not is_asked:
-            return GovernedSpan(span, then, self._side(policies, marks_now, drafted=False), is_asked=False)
-        return GovernedSpan(
-            span, then, self._side(self._without_owner(policies), marks_now, drafted=True), is_asked=True
+            return PolicySpan(span, then, self._ruleset(policies, marks_now, drafted=False), is_asked=False)
+        return PolicySpan(
+            span, then, self._ruleset(self._without_owner(policies), marks_now, drafted=True), is_asked=True
         )
 
     def _without_owner(self, policies: Iterable[Policy]) -> tuple[Policy, ...]:
         return tuple(policy for policy in policies if policy.owner != self._owner)
 
-    def _side(self, policies: tuple[Policy, ...], marks: Mapping[str, int], *, drafted: bool) -> Side:
+    def _ruleset(self, policies: tuple[Policy, ...], marks: Mapping[str, int], *, drafted: bool) -> Ruleset:
         name = (tuple((policy.id, policy.version) for policy in policies), tuple(sorted(marks.items())), drafted)
-        side = self._sides.get(name)
-        if side is None:
+        ruleset = self._rulesets.get(name)
+        if ruleset is None:
             everything = (*policies, *(self._draft or ())) if drafted else policies
-            side = self._sides[name] = Side(everything, marks, self._is_secret)
-            if len(self._sides) > _KEPT:
-                self._sides.popitem(last=False)
-        return side
+            ruleset = self._rulesets[name] = Ruleset(everything, marks, self._is_secret)
+            if len(self._rulesets) > _KEPT:
+                self._rulesets.popitem(last=False)
+        return ruleset
 
 
 def _marks(policies: Iterable[Policy]) -> dict[str, int]:
