@@ -8,7 +8,7 @@ KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       owner           hash; record of their owner (agent, group or workspace), which counts the rate limits and
                               bytes of the owner's policies
 KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
-KEYS[5]       owner_policies  sorted set; member = policy id, score as in put_policy
+KEYS[5]       owner_policies  sorted set; member = policy id, score as below
 KEYS[6]       policies        the same for all policies of the workspace
 KEYS[7]       commits         hash; holds the sequence of the log's newest entry, and in `workspace` the version
                               token of what applies to every agent
@@ -18,31 +18,42 @@ KEYS[8+i]     record          hash; record of policy i. After these come, for ea
                               deleted policies (hashes)
 
 ARGV[1]       actor_id        id of the caller's API key; "console" = none
-ARGV[2]       token_field     field of `tokens` that holds the owner's version token
-ARGV[3]       expected        version token that the caller read with the policies; "" = there was none
-ARGV[4]       version_token   the new one
-ARGV[5]       rate_limits     how many rate limits the owner's rules have afterwards
-ARGV[6]       rules_bytes     how many bytes the owner's rules take afterwards
-ARGV[7]       policies_max    policies that the workspace may have
-ARGV[8]       policy_count    how many policies are created, changed or deleted
-ARGV[9]       reason          for the trail: why they are changed; "" = not given
-ARGV[10]      versions_max    how many versions of a policy are kept
-ARGV[11]      new_marks       fields of `marks` that a policy names now and did not before, separated by line feeds; once
+ARGV[2]       reason          for the trail: why they are changed; "" = not given
+ARGV[3]       token_field     field of `tokens` that holds the owner's version token
+ARGV[4]       expected        version token that the caller read with other policies of the owner, "0" = there was none;
+                              "" = other policies do not matter
+ARGV[5]       version_token   the new one
+ARGV[6]       rate_limits     how many rate limits these policies have afterwards
+ARGV[7]       limits_read     how many they had when they were read
+ARGV[8]       rules_bytes     how many bytes the rules of these policies take afterwards
+ARGV[9]       bytes_read      how many they took when they were read
+ARGV[10]      limits_max      rate limits that the owner may have, over all its policies
+ARGV[11]      rules_max       bytes of rules that the owner may have, over all its policies
+ARGV[12]      per_owner_max   policies that the owner may have
+ARGV[13]      policies_max    policies that the workspace may have
+ARGV[14]      versions_max    how many versions of a policy are kept
+ARGV[15]      new_marks       fields of `marks` that a policy names now and did not before, separated by line feeds; once
                               for each policy
-ARGV[12]      old_marks       fields of `marks` that a policy named before and does not now, in the same form
-ARGV[13]      marks_max       fields that `marks` may have
-ARGV[13+i]    part            for each policy: its id; before and after, for the trail: JSON, "" = none; its priority;
-                              created_ms and updated_ms as they were read, 0 = new; how many parts follow; these are
-                              fields and values of its record, without the two times
+ARGV[16]      old_marks       fields of `marks` that a policy named before and does not now, in the same form
+ARGV[17]      marks_max       fields that `marks` may have
+ARGV[18]      policy_count    how many policies are created, changed or deleted
+ARGV[18+i]    part            for each policy: its id; the version that was read, 0 = new; before and after, for the
+                              trail: JSON, "" = none; its priority; how many parts follow; these are fields and values
+                              of its record, without its times
 
 RETURNS       {status, now_ms}
   done        everything is as given; created_ms of new policies is now_ms, and updated_ms of changed ones is now_ms or
               one more than before, whichever is later
   revoked     the caller's key is gone; nothing written, now_ms is 0
+  stale       a policy is not at the version that was read (changed or gone), or the version token is not `expected`;
+              nothing written, now_ms is 0
   no_agent    the agent does not exist; nothing written, now_ms is 0
-  stale       the version token is not `expected`; nothing written, now_ms is 0
   frozen      the agent is being deleted; nothing written, now_ms is 0
+  owner_full  the owner would have more than per_owner_max policies; nothing written, now_ms is 0
   full        the workspace would have more than policies_max policies; nothing written, now_ms is 0
+  rate_full   there would be more rate limits than before, and more than limits_max; nothing written, now_ms is 0
+  rules_full  the rules would be longer than before, and the owner's rules longer than rules_max; nothing written, now_ms
+              is 0
   marks_full  there would be more marks than before, and more than marks_max; nothing written, now_ms is 0
 WRITES        changes, the records, the lists of their changes, both sorted sets, the owner's version token and counts,
               marks, dropped buckets; the workspace's version token if a mark is named for the first time or no longer.
@@ -51,41 +62,68 @@ WRITES        changes, the records, the lists of their changes, both sorted sets
 TIME          O(P log N), P policies that change, N of the workspace
 HOLDS         I8 an acknowledged change binds every later decision, I13 no change without its entry in the trail
 
-Every change of an owner's policies replaces its version token, so what the caller counted (bytes, rate limits and
-policies of the owner) is right while the token is `expected`.
+The score gives the order of evaluation, highest priority first and then oldest first:
+(1000 - priority) * 2^42 + created_ms; exact in a double until the year 2109.
+
+The owner's rate_limits and rules_bytes are the sums over its policies. A policy that an older release wrote without
+counts is not in these sums until it is changed, so until then its owner may have that much more.
+
+`delete_policies` is the same script for deletions alone, which also a store at its maxmemory runs.
 ]]
-assert(#KEYS >= 8 and #ARGV >= 13, 'ARITY')
+assert(#KEYS >= 8 and #ARGV >= 18, 'ARITY')
 local caller_key, changes = KEYS[1], KEYS[2]
 local owner, tokens, owner_policies, policies, commits = KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local marks = KEYS[8]
-local actor_id, token_field, expected, version_token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local rate_limits, rules_bytes = ARGV[5], ARGV[6]
-local policies_max, policy_count = tonumber(ARGV[7]), tonumber(ARGV[8])
-local reason, versions_max = ARGV[9], tonumber(ARGV[10])
-local new_marks, old_marks, marks_max = ARGV[11], ARGV[12], tonumber(ARGV[13])
+local actor_id, reason = ARGV[1], ARGV[2]
+local token_field, expected, version_token = ARGV[3], ARGV[4], ARGV[5]
+local rate_limits, limits_read = tonumber(ARGV[6]), tonumber(ARGV[7])
+local rules_bytes, bytes_read = tonumber(ARGV[8]), tonumber(ARGV[9])
+local limits_max, rules_max = tonumber(ARGV[10]), tonumber(ARGV[11])
+local per_owner_max, policies_max, versions_max = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+local new_marks, old_marks, marks_max = ARGV[15], ARGV[16], tonumber(ARGV[17])
+local policy_count, parts = tonumber(ARGV[18]), 19
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- What to do with each policy, and what its record has now.
+local steps, more, limits_held, bytes_held = {}, 0, 0, 0
+for i = 1, policy_count do
+  local held = redis.call('HMGET', KEYS[8 + i], 'version', 'created_ms', 'updated_ms', 'rate_limits', 'rules_bytes')
+  local step = {id = ARGV[parts], read = ARGV[parts + 1], before = ARGV[parts + 2], after = ARGV[parts + 3],
+    priority = tonumber(ARGV[parts + 4]), first = parts + 6, version = held[1] or '0',
+    created_ms = tonumber(held[2] or now_ms), updated_ms = tonumber(held[3] or 0)}
+  step.kind = step.after == '' and 'deleted' or step.read == '0' and 'created' or 'updated'
+  redis.call('LLEN', KEYS[8 + policy_count + i])
+  more = more + (step.kind == 'created' and 1 or step.kind == 'deleted' and -1 or 0)
+  limits_held, bytes_held = limits_held + tonumber(held[4] or 0), bytes_held + tonumber(held[5] or 0)
+  parts = step.first + tonumber(ARGV[parts + 5])
+  step.last = parts - 1
+  steps[i] = step
+end
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0} end
 local token_held = redis.call('HGET', tokens, token_field)
+if expected ~= '' and (token_held or '0') ~= expected then return {'stale', 0} end
+for _, step in ipairs(steps) do
+  if step.version ~= step.read then return {'stale', 0} end
+end
 if tokens == owner and not token_held then return {'no_agent', 0} end
-if (token_held or '') ~= expected then return {'stale', 0} end
 -- Frozen: the agent is being deleted. A freeze that ends over a second from now dates from before a clock step.
 local frozen_ms = tonumber(redis.call('HGET', owner, 'frozen_until_ms') or 0) - now_ms
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local owner_held, policies_held = redis.call('ZCARD', owner_policies), redis.call('ZCARD', policies)
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
-local more, at = 0, 14
-for i = 1, policy_count do
-  redis.call('HLEN', KEYS[8 + i])
-  redis.call('LLEN', KEYS[8 + policy_count + i])
-  local after, created_ms, follow = ARGV[at + 2], tonumber(ARGV[at + 4]), tonumber(ARGV[at + 6])
-  if after == '' then more = more - 1 elseif created_ms == 0 then more = more + 1 end
-  at = at + 7 + follow
-end
+if more > 0 and owner_held + more > per_owner_max then return {'owner_full', 0} end
 if more > 0 and policies_held + more > policies_max then return {'full', 0} end
+-- Disabled policies count too. Never below 0, because an older release writes agents without counts.
+local counts = redis.call('HMGET', owner, 'rate_limits', 'rules_bytes')
+local limits_counted = math.max(0, tonumber(counts[1] or 0) - limits_held) + rate_limits
+local bytes_counted = math.max(0, tonumber(counts[2] or 0) - bytes_held) + rules_bytes
+-- Policies over the limit can still be edited, if the limit was lowered since or they were not counted before.
+if rate_limits > limits_read and limits_counted > limits_max then return {'rate_full', 0} end
+if rules_bytes > bytes_read and bytes_counted > rules_max then return {'rules_full', 0} end
 -- The marks that every agent's calls must leave change when a first policy names one or a last one drops it.
 local delta, more_marks, binds_all = {}, 0, false
 for mark in string.gmatch(new_marks, '[^\n]+') do delta[mark] = (delta[mark] or 0) + 1 end
@@ -97,46 +135,40 @@ for mark, change in pairs(delta) do
 end
 if redis.call('HLEN', marks) + more_marks > marks_max and more_marks > 0 then return {'marks_full', 0} end
 
-at = 14
-for i = 1, policy_count do
-  local record, place = KEYS[8 + i], 8 + policy_count + i
-  local id, before, after = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local priority, created_ms = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local updated_ms, follow = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-  local kind = after == '' and 'deleted' or created_ms == 0 and 'created' or 'updated'
-  local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
-    'resourceType', 'policy', 'resourceId', id, 'before', before, 'after', after,
+for i, step in ipairs(steps) do
+  local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', step.kind,
+    'resourceType', 'policy', 'resourceId', step.id, 'before', step.before, 'after', step.after,
     'sequence', sequence, unpack(reason == '' and {} or {'reason', reason}))
-  if kind == 'deleted' then
-    redis.call('ZREM', owner_policies, id)
-    redis.call('ZREM', policies, id)
-    redis.call('DEL', record, KEYS[place])
+  if step.kind == 'deleted' then
+    redis.call('ZREM', owner_policies, step.id)
+    redis.call('ZREM', policies, step.id)
+    redis.call('DEL', KEYS[8 + i], KEYS[8 + policy_count + i])
   else
-    local born_ms = kind == 'created' and now_ms or created_ms
-    local score = string.format('%.0f', (1000 - priority) * 4398046511104 + born_ms)
-    local fields = {'created_ms', string.format('%.0f', born_ms),
-      'updated_ms', string.format('%.0f', math.max(now_ms, updated_ms + 1))}
-    for n = at + 7, at + 6 + follow do fields[#fields + 1] = ARGV[n] end
-    redis.call('HSET', record, unpack(fields))
-    redis.call('LPUSH', KEYS[place], change_id)
-    redis.call('LTRIM', KEYS[place], 0, versions_max - 1)
-    redis.call('ZADD', owner_policies, score, id)
-    redis.call('ZADD', policies, score, id)
+    -- Strictly later than before, so that two changes within a millisecond can be told apart.
+    local updated_ms = math.max(now_ms, step.updated_ms + 1)
+    local score = string.format('%.0f', (1000 - step.priority) * 4398046511104 + step.created_ms)
+    local fields = {'created_ms', string.format('%.0f', step.created_ms), 'updated_ms', string.format('%.0f', updated_ms)}
+    for n = step.first, step.last do fields[#fields + 1] = ARGV[n] end
+    redis.call('HSET', KEYS[8 + i], unpack(fields))
+    redis.call('LPUSH', KEYS[8 + policy_count + i], change_id)
+    redis.call('LTRIM', KEYS[8 + policy_count + i], 0, versions_max - 1)
+    redis.call('ZADD', owner_policies, score, step.id)
+    redis.call('ZADD', policies, score, step.id)
   end
-  at = at + 7 + follow
 end
 for mark, change in pairs(delta) do
   if redis.call('HINCRBY', marks, mark, change) <= 0 then redis.call('HDEL', marks, mark) end
 end
 -- Every plan made before is now stale, whichever agent it is for.
 if binds_all then redis.call('HSET', commits, 'workspace', version_token) end
-if tokens ~= owner and owner_held + more == 0 and (token_field ~= 'workspace' or redis.call('EXISTS', marks) == 0) then
+local is_emptied = more < 0 and owner_held + more == 0
+if tokens ~= owner and is_emptied and (token_field ~= 'workspace' or redis.call('EXISTS', marks) == 0) then
   -- Without policies and marks there is no token, whatever there was before.
   redis.call('HDEL', tokens, token_field)
   redis.call('HDEL', owner, 'rate_limits', 'rules_bytes')
 else
   redis.call('HSET', tokens, token_field, version_token)
-  redis.call('HSET', owner, 'rate_limits', rate_limits, 'rules_bytes', rules_bytes)
+  redis.call('HSET', owner, 'rate_limits', limits_counted, 'rules_bytes', bytes_counted)
 end
 for i = 9 + 2 * policy_count, #KEYS do redis.call('DEL', KEYS[i]) end
 return {'done', now_ms}

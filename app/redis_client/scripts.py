@@ -167,6 +167,11 @@ _COMMITS = {
 for _name, _parts in _COMMITS.items():
     _text = with_parts(_name, _BY_NAME["commit_decision"].text, _parts)
     _BY_NAME[_name] = parse_script(_name, _text, tuple(_parts.values()))
+# Deletions make room, so a store at its maxmemory runs them; it refuses other changes.
+_text = with_parts("delete_policies", _BY_NAME["put_policies"].text, {}).replace(
+    "#!lua\n", "#!lua flags=allow-oom\n", 1
+)
+_BY_NAME["delete_policies"] = parse_script("delete_policies", _text)
 SCRIPTS = tuple(_BY_NAME.values())
 
 ADVANCE_OUTBOX = _BY_NAME["advance_outbox"]
@@ -177,7 +182,7 @@ COMMIT_WITH_PARTS = _BY_NAME["commit_with_parts"]
 COMMITS = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS)
 DECIDE_APPROVAL = _BY_NAME["decide_approval"]
 DELETE_AGENT = _BY_NAME["delete_agent"]
-DELETE_POLICY = _BY_NAME["delete_policy"]
+DELETE_POLICIES = _BY_NAME["delete_policies"]
 DELETE_WEBHOOK = _BY_NAME["delete_webhook"]
 DROP_SEGMENT = _BY_NAME["drop_segment"]
 DROP_SPENT_QUOTAS = _BY_NAME["drop_spent_quotas"]
@@ -191,7 +196,6 @@ PUT_AGENT = _BY_NAME["put_agent"]
 PUT_KEY = _BY_NAME["put_key"]
 PUT_CATALOG = _BY_NAME["put_catalog"]
 PUT_POLICIES = _BY_NAME["put_policies"]
-PUT_POLICY = _BY_NAME["put_policy"]
 PUT_WEBHOOK = _BY_NAME["put_webhook"]
 QUARANTINE_ENTRIES = _BY_NAME["quarantine_entries"]
 READ_FRAMES = _BY_NAME["read_frames"]

@@ -1,13 +1,11 @@
 """Create, read, update and delete policies; each change applies to every later decision."""
 
-import secrets
 from collections.abc import AsyncIterator, Callable
 
 from app.errors import Invalid, PolicyNotFound
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
 from app.model.ids import Ids
-from app.model.marks import shared_marks
 from app.model.policies import (
     WORKSPACE,
     Owner,
@@ -21,21 +19,19 @@ from app.model.policies import (
     require_owner,
     with_changes,
 )
-from app.model.snapshots import snapshots
+from app.model.policy_sets import PolicyChange
 from app.model.text import FieldError
-from app.redis_client.client import Client, Value
+from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply
-from app.redis_client.scripts import DELETE_POLICY
-from app.store.changes import require_actor
+from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.optimistic import ATTEMPTS, Versions, contended, overtaken, require_version
+from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
 from app.store.paging import read_page, read_records
-from app.store.policy_keys import policy_called
+from app.store.policy_keys import policy_called, token_without
 from app.store.policy_owners import stored_owner
-from app.store.policy_records import bucket_keys, kind_of, policies_of
-from app.store.put_policy import put_policy, script_keys
+from app.store.policy_records import kind_of, policies_of
+from app.store.put_policies import ANY_TOKEN, put_policies
 
 
 class Policies:
@@ -54,9 +50,9 @@ class Policies:
         """
         policy = new_policy(owner, fields, self._ids.new(await store_time_ms(self._client)))
         for _ in range(ATTEMPTS):
-            made = await put_policy(self._client, workspace_id, self._limits, None, policy, (), by)
+            made = await self._put(workspace_id, PolicyChange(None, policy), by)
             if made is not None:
-                return made
+                return made.policy
         return contended()
 
     async def id_of(self, workspace_id: str, key: str, owner: Owner = WORKSPACE) -> str:
@@ -154,34 +150,26 @@ class Policies:
                 require_kind(wanted.kind, wanted.mode, wanted.rules)
             except FieldError as error:
                 raise Invalid.at(f"$.{error.field}", error.message) from None
-            keyspace = Keyspace(workspace_id)
-            dropped = sorted(bucket_keys(keyspace, policy) - bucket_keys(keyspace, wanted))
-            changed = await put_policy(self._client, workspace_id, self._limits, policy, wanted, dropped, by)
-            if changed is not None:
-                return changed
+            made = await self._put(workspace_id, PolicyChange(policy, wanted), by)
+            if made is not None:
+                return made.policy
         return contended()
 
     async def delete(self, workspace_id: str, policy_id: str, *, if_match: Versions = None, by: ChangedBy) -> None:
         """Delete the policy and its quotas. Raises PolicyNotFound, VersionConflict."""
-        keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
-            owner = stored_owner(policy.owner, keyspace, self._limits)
-            keys = [*script_keys(keyspace, policy, owner, by), keyspace.divergence(policy_id)]
-            keys += sorted(bucket_keys(keyspace, policy))
-            before, _ = snapshots(policy, None)
-            args: list[Value] = [
-                by.actor.id,
-                before,
-                policy.version,
-                owner.token_field,
-                secrets.token_hex(16),
-                policy_id,
-            ]
-            args += [by.reason, "\n".join(shared_marks(policy))]
-            status = check_reply(DELETE_POLICY, await self._client.run(DELETE_POLICY, keys, args))[0]
-            require_actor(status)
-            if not await overtaken(status):
+            if await self._put(workspace_id, PolicyChange(policy, None), by) is not None:
                 return
         contended()
+
+    async def _put(self, workspace_id: str, change: PolicyChange, by: ChangedBy) -> PolicyChange | None:
+        """The change as it was made; None if the stored policy is no longer the one before it."""
+        keyspace, policy = Keyspace(workspace_id), change.policy
+        owner = stored_owner(policy.owner, keyspace, self._limits)
+        expected = ANY_TOKEN
+        if change.after and policy.key is not None and policy.key != (change.before and change.before.key):
+            expected = await token_without(self._client, keyspace, owner, policy.key, policy.id)
+        done = await put_policies(self._client, workspace_id, self._limits, owner, [change], by, expected)
+        return None if done is None else done.changes[0]

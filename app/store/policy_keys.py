@@ -10,8 +10,6 @@ from app.store.optimistic import ATTEMPTS, contended
 from app.store.policy_owners import StoredOwner
 
 NO_TOKEN = "0"  # noqa: S105 - stands for the token of an owner that has none, since it has no policies
-UNCHANGED = ""
-"""Passed instead of a token: the policy has no key, or keeps the one it had."""
 
 
 async def token_without(client: Client, keyspace: Keyspace, owner: StoredOwner, key: str, policy_id: str) -> str:

@@ -35,7 +35,7 @@ class StoredOwner(Struct, frozen=True):
     rules_bytes_max: int
 
     def require_room(self, status: str) -> None:
-        """Raise the error that `put_policy` reports if the owner is at a limit or does not exist."""
+        """Raise the error that `put_policies` reports if the owner is at a limit or does not exist."""
         require_room(status.removeprefix("owner_"), self.name, "policies", self.policies_max)
         if status == "rate_full":
             raise LimitReached(

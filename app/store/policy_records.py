@@ -1,6 +1,6 @@
 """Policies as stored: the fields of a record, and the keys of its limits' buckets."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from types import NoneType
 from typing import Any, get_args
 
@@ -113,12 +113,6 @@ def _decoder(kind: Any) -> Callable[[str], Any]:
 
 _FIELDS = [(name, _CALLED.get(name, name), _decoder(kind)) for name, kind in field_types(bounds=False).items()]
 """For each field of a policy: its name, its name in the record, and what decodes it."""
-
-
-def totals_of(record: Mapping[str, str]) -> tuple[int, int]:
-    """The rate limits and the bytes of rules that the owner's record counts. Raises ForeignData."""
-    with reading("The totals of policies"):
-        return number_of(record.get("rate_limits", "0")), number_of(record.get("rules_bytes", "0"))
 
 
 async def policies_of(records: Iterable[dict[str, str]], pool: FairThreadPool, workspace_id: str) -> list[Policy]:

@@ -12,7 +12,7 @@ from load import Caller
 from servers import Replica, wait_until_ready
 from topologies import SEALING_FAST, until
 
-from app.redis_client.scripts import PUT_POLICY
+from app.redis_client.scripts import PUT_POLICIES
 
 ROOT = Path(__file__).parents[2]
 MAX_CALLS = 60
@@ -44,11 +44,16 @@ def make_release(folder: Path) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (folder / "lua").glob("*.lua"):
         edit(path, "\n]]\n", f"\n]]\n-- {MORE}\n")
-    edit(folder / "app/store/put_policy.py", 'mode["shadow"],\n    ]', f'mode["shadow"], "{MORE}"]')
-    put_policy, words = folder / "lua/put_policy.lua", len(PUT_POLICY.args)
-    edit(put_policy, "\n\nRETURNS", f"\nARGV[{words + 1}]      more            {MORE}\\g<0>")
-    edit(put_policy, f"#ARGV == {words},", f"#ARGV == {words + 1},")
-    edit(put_policy, "\nreturn {'done'", f"\nredis.call('HSET', policy, '{MORE}', ARGV[{words + 1}])\\g<0>")
+    edit(folder / "app/store/put_policies.py", "len(changed)]\n", f'len(changed), "{MORE}"]\n')
+    put_policies, words = folder / "lua/put_policies.lua", len(PUT_POLICIES.args)
+    edit(put_policies, f"\nARGV[{words}+i]", f"\nARGV[{words + 1}]      more            {MORE}\nARGV[{words + 1}+i]")
+    edit(put_policies, f"#ARGV >= {words},", f"#ARGV >= {words + 1},")
+    edit(put_policies, f"tonumber(ARGV[{words}]), {words + 1}\n", f"tonumber(ARGV[{words}]), {words + 2}\n")
+    edit(
+        put_policies,
+        "\n    redis.call('LPUSH', KEYS",
+        f"\n    redis.call('HSET', KEYS[8 + i], '{MORE}', ARGV[{words + 1}])\\g<0>",
+    )
     edit(folder / "lua/commit_decision.lua", "\nreturn {'committed'", f"\ncall('HSET', commits, '{MORE}', '1')\\g<0>")
     return folder
 

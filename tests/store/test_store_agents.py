@@ -12,12 +12,12 @@ from app.model.agents import AgentStatus
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
 from app.model.policies import Owner, PolicyChanges, PolicyFields
+from app.model.policy_sets import PolicyChange
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
 from app.redis_client.clients import store_time_ms
 from app.store.governed_agents import GovernedAgent
 from app.store.keyspace import Keyspace
-from app.store.put_policy import put_policy
 from tests.support import parts
 from tests.support.actors import BY
 
@@ -283,7 +283,7 @@ async def test_an_agent_can_be_deleted_however_often_it_and_its_policies_change(
         loaded = await load(*args)
         held = await policies.get(workspace_id, policy.id)
         wanted = replace(held, priority=held.priority + 1)
-        edited = await put_policy(policies._client, workspace_id, policies._limits, held, wanted, (), BY)
+        edited = await policies._put(workspace_id, PolicyChange(held, wanted), BY)
         renamed = await agents._put(workspace_id, loaded.agent, replace(loaded.agent, name="b"), BY)
         overtaken += (edited, renamed) != (None, None)
         return loaded

@@ -1,0 +1,117 @@
+"""The typed face of `lua/put_policies.lua`, and its only caller."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.model.actors import ChangedBy
+from app.model.counting import rate_limit_count
+from app.model.marks import MAX_SHARED_MARKS, shared_marks
+from app.model.policies import Policy
+from app.model.policy_sets import PolicyChange
+from app.model.snapshots import snapshots
+from app.redis_client.client import Client, Value
+from app.redis_client.replies import check_reply
+from app.redis_client.scripts import DELETE_POLICIES, PUT_POLICIES
+from app.store.changes import change_keys, require_actor
+from app.store.keyspace import Keyspace
+from app.store.limits import WorkspaceLimits
+from app.store.optimistic import overtaken, require_room
+from app.store.policy_owners import StoredOwner
+from app.store.policy_records import bucket_keys, record_of, rules_json
+
+ANY_TOKEN = ""
+"""Passed instead of the owner's version token if its other policies do not matter."""
+
+
+class WrittenPolicies(Struct, frozen=True):
+    """The changes as they were made, with their times and versions, and the owner's new version token."""
+
+    token: str
+    changes: list[PolicyChange]
+
+
+async def put_policies(
+    client: Client,
+    workspace_id: str,
+    limits: WorkspaceLimits,
+    owner: StoredOwner,
+    changes: Sequence[PolicyChange],
+    by: ChangedBy,
+    expected: str = ANY_TOKEN,
+) -> WrittenPolicies | None:
+    """Make all of these changes, or none: None if a policy is not at its version any more, or the token not `expected`.
+
+    Raises LimitReached, AgentNotFound, Unauthorized.
+    """
+    keyspace, token = Keyspace(workspace_id), secrets.token_hex(16)
+    changed = [change for change in changes if change.kind != "kept"]
+    keys = [*change_keys(keyspace, by.actor), owner.record, owner.tokens, owner.policies, keyspace.policies]
+    keys += [keyspace.commits, keyspace.marks, *(keyspace.policy(change.policy.id) for change in changed)]
+    keys += [keyspace.policy_versions(change.policy.id) for change in changed]
+    keys += [name for change in changed for name in _dropped(keyspace, change)]
+    args: list[Value] = [by.actor.id, by.reason, owner.token_field, expected, token]
+    args += [_rate_limits(change.after for change in changed), _rate_limits(change.before for change in changed)]
+    args += [_rules_bytes(change.after for change in changed), _rules_bytes(change.before for change in changed)]
+    args += [owner.rate_limits_max, owner.rules_bytes_max, owner.policies_max, limits.policies, limits.policy_versions]
+    args += [*_marks(changed), MAX_SHARED_MARKS, len(changed)]
+    for change in changed:
+        args += _parts(change)
+    if any(change.after for change in changed):
+        reply = await client.run(PUT_POLICIES, keys, args)
+    else:
+        reply = await client.run(DELETE_POLICIES, keys, args)
+    status, now_ms = check_reply(PUT_POLICIES, reply)
+    require_actor(status)
+    require_room(status, "workspace", "policies", limits.policies)
+    owner.require_room(status)
+    if await overtaken(status):
+        return None
+    return WrittenPolicies(token, [_made(change, now_ms) for change in changes])
+
+
+def _rate_limits(policies: Iterable[Policy | None]) -> int:
+    return sum(rate_limit_count(policy.rules) for policy in policies if policy is not None)
+
+
+def _rules_bytes(policies: Iterable[Policy | None]) -> int:
+    return sum(len(rules_json(policy)) for policy in policies if policy is not None)
+
+
+def _marks(changes: Sequence[PolicyChange]) -> tuple[str, str]:
+    """The shared marks that the changes add, and those that they remove."""
+    pairs = [(shared_marks(change.before), shared_marks(change.after)) for change in changes]
+    new = "\n".join(mark for before, after in pairs for mark in after - before)
+    return new, "\n".join(mark for before, after in pairs for mark in before - after)
+
+
+def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
+    """The buckets of rate limits that the change removes, and the counts of divergences of a policy it deletes."""
+    if change.before is None:
+        return []
+    before = bucket_keys(keyspace, change.before)
+    if change.after is None:
+        return [keyspace.divergence(change.before.id), *sorted(before)]
+    return sorted(before - bucket_keys(keyspace, change.after))
+
+
+def _parts(change: PolicyChange) -> list[Value]:
+    """What the script reads about one policy."""
+    before, after = change.before, change.after
+    written = None if after is None else replace(after, version=after.version + 1)
+    fields = {} if written is None else record_of(written)
+    head: list[Value] = [change.policy.id, 0 if before is None else before.version, *snapshots(before, written)]
+    head += [0 if after is None else after.priority, 2 * len(fields)]
+    return head + [part for field in fields.items() for part in field]
+
+
+def _made(change: PolicyChange, now_ms: int) -> PolicyChange:
+    """The change with the times and the version from the record."""
+    before, after = change.before, change.after
+    if after is None or change.kind == "kept":
+        return change
+    created_ms, updated_ms = (now_ms, now_ms) if before is None else (before.created_ms, before.updated_ms + 1)
+    times = {"created_ms": created_ms, "updated_ms": max(now_ms, updated_ms)}
+    return PolicyChange(before, replace(after, version=after.version + 1, **times))
