@@ -32,6 +32,10 @@ _LAZILY = {
 }
 
 
+_OWN_LINES = ("name", "rules", "priority", "enabled", "mode", "key")
+"""Fields that `show` always prints; the others only if they differ from their default."""
+
+
 @click.group(cls=LazyGroup, lazily=_LAZILY, also={})
 def policies() -> None:
     """Manage policies. POLICY is an id, or a unique key or name; AGENT is an id, an alias or a unique name.
@@ -89,10 +93,13 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
     async def read(services: "Services") -> "Policy":
         return await find_policy(services, await services.workspaces.find(workspace), policy, agent, group)
 
+    from app.model.policies import DEFAULTS, values_of
+
     found = with_services(read)
     if as_json:
         _print_json(found)
         return
+    more = {name: value for name, value in values_of(found).items() if name not in _OWN_LINES}
     print_record(
         [
             ("id", found.id),
@@ -101,6 +108,7 @@ def show_policy(workspace: str, policy: str, agent: str | None, group: str | Non
             ("name", found.name),
             ("priority", str(found.priority)),
             ("mode", _state(found)),
+            *((name.replace("_", " "), str(value)) for name, value in more.items() if value != DEFAULTS[name]),
             ("created", rfc3339(found.created_ms)),
             ("changed", f"{rfc3339(found.updated_ms)}, version {found.version}"),
             *((f"rule {index}", msgspec.json.encode(rule).decode()) for index, rule in enumerate(found.rules)),

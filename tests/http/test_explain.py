@@ -158,10 +158,11 @@ def test_a_breaker_that_suspends_is_shown_as_abstaining(tenant, agent):
 def test_a_draft_is_tried_and_stored_nowhere(tenant, agent):
     """In place of a policy, next to the others, or disabled."""
     policy = tenant.new_policy(agent, FREE)
-    deny = {"name": "draft", "rules": [{"type": "tool_denylist", "tools": ["pay"]}]}
+    deny = {"name": "draft", "rules": [{"type": "tool_denylist", "tools": ["pay"]}], "agentMessage": "Ask the desk."}
     for draft in (deny | {"id": policy["id"]}, deny, deny | {"kind": "guardrail"}):
         told = explain(tenant, agent, policies=[draft])
         assert (told["result"], told["policyName"], told["policyId"]) == ("denied", "draft", draft.get("id"))
+        assert told["agentMessage"] == "Ask the desk."
     shown = tenant.reader.get(f"/v1/policies/{policy['id']}").json()
     told = explain(tenant, agent, policies=[shown | {"enabled": False}])
     assert (told["result"], told["policyId"], told["policies"][0]["part"]) == ("denied", None, "off")

@@ -2,6 +2,13 @@
 
 from typing import Any
 
+import msgspec
+
+from app.model.policies import Policy
+from app.model.rules import Rules
+from app.model.times import parse_time_ms
+from app.views.policies import PolicyView
+
 AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 POLICY = "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02"
 KEY = "01931f2d-1c22-7f03-b7aa-0d4e8b6c1f03"
@@ -42,22 +49,22 @@ DECISION = {
     "timestamp": DECIDED,
 }
 SET_VERSION = "5f0c2a9e4d0281931f2e9b107d428c11"
-POLICY_VIEW = {
-    "id": POLICY,
-    "agentId": AGENT,
-    "group": None,
-    "key": "refunds",
-    "kind": "grant",
-    "name": "refunds",
-    "rules": REFUND_RULES,
-    "priority": 100,
-    "enabled": True,
-    "mode": "enforce",
-    "agentMessage": "Refunds of more than 500 go to a colleague; say so to the passenger.",
-    "version": 2,
-    "createdAt": CREATED,
-    "updatedAt": CHANGED,
-}
+POLICY_VIEW = msgspec.to_builtins(
+    PolicyView.of(
+        Policy(
+            id=POLICY,
+            agent_id=AGENT,
+            key="refunds",
+            name="refunds",
+            rules=msgspec.convert(REFUND_RULES, Rules),
+            priority=100,
+            agent_message="Refunds of more than 500 go to a colleague; say so to the passenger.",
+            version=2,
+            created_ms=parse_time_ms(CREATED),
+            updated_ms=parse_time_ms(CHANGED),
+        )
+    )
+)
 WARNING = {
     "code": "min_missing",
     "path": "$.rules[1].parameters.amount",
