@@ -18,7 +18,7 @@ from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.decision_codes import next_action
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, ShadowOutcome
-from app.model.drafts import stored_id
+from app.model.drafts import id_if_stored
 from app.model.explanations import Explanation, ShadowExplanation
 from app.model.ids import Ids
 from app.model.policies import Policy
@@ -89,7 +89,7 @@ class Explainer:
         return Explanation(
             allowed=outcome.result is Result.ALLOWED,
             result=outcome.result,
-            policy_id=stored_id(outcome.policy_id),
+            policy_id=id_if_stored(outcome.policy_id),
             policy_name=names.get(outcome.policy_id or ""),
             rule=outcome.rule,
             reason=outcome.reason,
@@ -147,7 +147,7 @@ def _shadow_of(would: ShadowOutcome, outcome: Outcome, names: Mapping[str, str])
     return ShadowExplanation(
         changes=would.result is not outcome.result,
         result=would.result,
-        policy_id=stored_id(would.policy_id),
+        policy_id=id_if_stored(would.policy_id),
         policy_name=names.get(would.policy_id),
         rule=would.rule,
     )

@@ -41,6 +41,6 @@ def with_drafts(agent: Agent, policies: Iterable[Policy], drafts: Sequence[Polic
     return list(held.values())
 
 
-def stored_id(policy_id: str | None) -> str | None:
+def id_if_stored(policy_id: str | None) -> str | None:
     """The policy's id; None for a draft without one."""
     return None if policy_id is None or policy_id.startswith(_NEW) else policy_id

@@ -11,7 +11,7 @@ from app.canonical.value_paths import ValuePath
 from app.model.agents import Agent
 from app.model.counting import limit_of
 from app.model.decisions import AuthorizeRequest, Outcome
-from app.model.drafts import stored_id
+from app.model.drafts import id_if_stored
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
 from app.model.policies import Policy
 from app.model.quotas import Budget
@@ -61,7 +61,7 @@ def _policy_part(traced: PolicyTrace, outcome: Outcome, seen: "_Seen", rule_stat
     part = Part.FAILED if any(each.part is Part.FAILED for each in rules) else traced.part
     is_draft = policy.version == 0
     return PolicyPart(
-        id=stored_id(policy.id),
+        id=id_if_stored(policy.id),
         name=policy.name,
         version=None if is_draft else policy.version,
         kind=policy.kind,
