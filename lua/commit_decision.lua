@@ -6,7 +6,7 @@ It is one script, so that nothing can change between its checks and its writes. 
 limits with one bucket each, no approval, no Idempotency-Key. What other calls need is in parts, one file each in
 lua/commit_decision/. A part's sections replace the lines `--@ <section>` below, in the order of PARTS; the script with
 all parts is commit_with_parts. To add a part, write its file, name it in PARTS, and add it to the calls that need it in
-app/authorize/commit.py.
+app/authorize/commit/arguments.py.
 
 PARTS         parts groups interval first_answers limits sequences marks refunds approvals breakers shadow explained
 
@@ -28,14 +28,14 @@ ARGV[7]       reason          a sentence
 ARGV[8]       tool_name       of the entry
 ARGV[9]       versions        that the plan was made from: the agent's version token, a space, and the token of the
                               policies for every agent, which is empty if there are none
-ARGV[10]      backlog         `room:<entries that the stream may hold unsealed>`: the field of `commits` that holds the
+ARGV[10]      agent_id        of the entry
+ARGV[11]      result          outcome if every quota has room: allowed, denied, escalated
+ARGV[12]      policy          its id, and, if known, a space and its version; "" = none
+ARGV[13]      rule            "<index> <type>"; "" = none
+ARGV[14]      backlog         `room:<entries that the stream may hold unsealed>`: the field of `commits` that holds the
                               last sequence number for which there is certainly room
-ARGV[11]      patience_us     how long the replica waits for the reply; an upper bound for the time from now to the answer
-ARGV[12]      agent_id        of the entry
-ARGV[13]      key_id          of the entry
-ARGV[14]      result          outcome if every quota has room: allowed, denied, escalated
-ARGV[15]      policy          its id, and, if known, a space and its version; "" = none
-ARGV[16]      rule            "<index> <type>"; "" = none
+ARGV[15]      patience_us     how long the replica waits for the reply; an upper bound for the time from now to the answer
+ARGV[16]      key_id          of the entry
 ARGV[11+6i]   newest_spared   quota i: maximum less one: quota i is full while the call at this index is in the window
 ARGV[12+6i]   window_us       quota i: length of the window
 ARGV[13+6i]   full_result     outcome if quota i is the first full one
@@ -43,7 +43,19 @@ ARGV[14+6i]   full_policy
 ARGV[15+6i]   full_rule
 ARGV[16+6i]   full_reason
 
-RETURNS       {status, decision_id, time_us, latency_us, full, retry_us, approval}
+STATE         what is known about the call so far; parts tell each other, and the script, nothing in any other way
+  status      of the reply; with any but `committed`, nothing is written
+  result, policy, rule, reason: the outcome
+  full, retry_us, crowded, approval: of the reply
+  custom      i -> what a part says about quota i if it is more than a list of call times, or something else: `wait`, the
+              time until the part sees room in it; `counts_calls`, true if its list holds call times, as a plain quota's
+              does; `life_ms`, how long that list is kept
+  takes       true = the call is taken from quotas although it is not allowed
+  extras      names and values of the fields that only some entries have, as app/audit/entry_format.py lists them
+  approval_id of the entry
+  shared_version: the version tokens of all policies that the agent shares with others
+
+RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = number of the first full quota, 0 = none; retry_us = time until all full
               quotas have room again, 0 = none is full, or room would not change the result
   revoked     the caller's key is gone; nothing written
@@ -57,49 +69,55 @@ HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a c
               I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
 local call, EXACT = redis.call, 2 ^ 53
-local caller_key, agent, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local arrived_us, waited_us, decision_id = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local action, parameters, context, reason = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local tool_name, versions, backlog, patience_us = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local agent_id, key_id, result, policy, rule = ARGV[12], ARGV[13], ARGV[14], ARGV[15], ARGV[16]
-local waited_at = ARGV[2]
+local caller_key, agent, commits, audit_stream = unpack(KEYS, 1, 4)
+local arrived_us, waited, decision_id, action, parameters, context, reason, tool_name, versions, agent_id,
+  result, policy, rule, backlog, patience_us, key_id = unpack(ARGV, 1, 16)
+-- Quota i: its key, the index of the newest call that it spares, and its window.
+local function quota_at(i) return KEYS[4 + i], ARGV[11 + 6 * i], ARGV[12 + 6 * i] end
 local last_key, last_arg = #KEYS, #ARGV
---@ names: the part's keys and arguments, which come after the quotas'
+--@ names: the part's keys and arguments, which come after the quotas', and what it keeps from section to section
 local quotas = last_key - 4
 assert(quotas >= 0 and last_arg == 16 + 6 * quotas, 'ARITY')
 
-local time_us, time_text
+local time_us, time_text, waited_us = nil, nil, tonumber(waited)
 if waited_us then
   local clock = call('TIME')
   time_us, time_text = clock[1] * 1000000 + clock[2], clock[1] .. string.sub('00000' .. clock[2], -6)
 else
-  waited_us, time_text = string.match(waited_at, '^(%d+) (%d+)$')
+  waited_us, time_text = string.match(waited, '^(%d+) (%d+)$')
   waited_us, time_us = tonumber(waited_us), tonumber(time_text)
 end
 local time_ms = math.floor(time_us / 1000)
 local time_ms_text = time_ms > 0 and string.sub(time_text, 1, -4) or '0'
-
 local key = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'last_used_ms')
-local version = call('HGET', agent, 'version')
 local last = call('HMGET', commits, 'sequence', 'time_us', 'skew_us', 'workspace', backlog)
-local sequence, refusal = (last[1] or 0) + 1, nil
+local sequence = (last[1] or 0) + 1
+
+-- From here on it is about one call: what is read above, its own arguments, and `state`.
+local state = {status = 'committed', result = result, policy = policy, rule = rule, reason = reason,
+  full = 0, retry_us = 0, extras = context == '' and {} or {'context', context},
+  --@ state: fields that only parts use
+}
+local version = call('HGET', agent, 'version')
 if not key[1] then
-  refusal = 'revoked'
+  state.status = 'revoked'
 -- `not (a < b)`, so that what is no number (`nan` is no less than anything) refuses.
 elseif key[2] and not (time_ms < tonumber(key[2])) then
-  refusal = 'expired'
+  state.status = 'expired'
 elseif not version or version .. ' ' .. (last[4] or '') ~= versions then
-  refusal = 'stale'
+  state.status = 'stale'
 end
---@ refuse: sets `refusal`, unless it is set, if the plan cannot be committed
+--@ refuse: sets the status, unless the call is refused already, if the plan cannot be committed
 -- The stream grows by one entry per sequence number: measured once, its room also tells up to which number it lasts.
 local has_room_until
-if not refusal and not (sequence <= (tonumber(last[5]) or 0)) then
+if state.status == 'committed' and not (sequence <= (tonumber(last[5]) or 0)) then
   local room = tonumber(string.match(backlog, '%d+')) - call('XLEN', audit_stream)
   has_room_until = string.format('%.0f', sequence + math.min(room, 1000) - 1)
-  if room <= 0 then refusal = 'backlog' end
+  if room <= 0 then state.status = 'backlog' end
 end
-if refusal then return {refusal, decision_id, time_text, 0, 0, 0, ''} end
+if state.status ~= 'committed' then
+  return {state.status, decision_id, time_text, 0, 0, 0}
+end
 
 -- Quota time never runs backwards: when the server's clock steps back, quota time continues from where it was.
 -- Otherwise a full quota would stay full until the clock had caught up (decision 0003).
@@ -110,19 +128,19 @@ local quota_us = time_us + skew_us
 -- False also for `nan`, with which every window would be empty.
 assert(quota_us >= time_us and quota_us < EXACT, 'The quota time is no time')
 
--- owns[i]: what a part says about quota i: `wait`, the time until the part sees room in it; `counts_calls`, true if
--- its list holds call times, as a plain quota's does; `life_ms`, how long that list is kept.
-local full, retry_us, owns = 0, 0, nil
---@ wait: sets `owns` for quotas that are more than a list of call times, or something else
+local full, retry_us = 0, 0
+--@ wait: sets `custom` for quotas that are more than a list of call times, or something else
+local custom = state.custom
 for i = 1, quotas do
-  local at, own = 11 + 6 * i, owns and owns[i]
+  local quota, newest_spared, window_us = quota_at(i)
+  local own = custom and custom[i]
   local wait = own and own.wait or 0
   if not own or own.counts_calls then
     -- This element and not LLEN: after the maximum is lowered, LLEN would admit too many calls.
-    local oldest = call('LINDEX', KEYS[4 + i], ARGV[at])
+    local oldest = call('LINDEX', quota, newest_spared)
     -- Closed at the old end: a call admitted exactly one window ago no longer counts.
     if oldest then
-      local left_us = oldest + ARGV[at + 1] - quota_us
+      local left_us = oldest + window_us - quota_us
       assert(left_us > -EXACT and left_us < EXACT, 'A quota holds what is no time')
       if left_us > wait then wait = left_us end
     end
@@ -133,30 +151,27 @@ for i = 1, quotas do
     --@ full: notes that quota i is full
   end
 end
-
 if full > 0 then
-  local at, otherwise = 13 + 6 * full, result
-  result, policy, rule, reason = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local full_result, full_policy, full_rule, full_reason = unpack(ARGV, 13 + 6 * full, 16 + 6 * full)
+  state.result, state.policy, state.rule, state.reason = full_result, full_policy, full_rule, full_reason
   -- If the result would be the same with room in every quota, waiting changes nothing.
-  if result == otherwise then retry_us = 0 end
+  state.full, state.retry_us = full, full_result ~= result and retry_us or 0
 end
-local approval_text = ''
---@ judge: may change the outcome or return a refusal; reads every key that the part will write
+--@ judge: may change the outcome or refuse; reads every key that the part will write
 -- The clock may have stepped since the replica last read it, so the replica's own measurements bound the latency.
 local latency_us = time_us - arrived_us
 if latency_us < waited_us or latency_us > waited_us + patience_us then latency_us = waited_us end
-local latency_text, sequence_text = string.format('%.0f', latency_us), string.format('%.0f', sequence)
+local reply = {state.status, decision_id, time_text, latency_us, state.full, state.retry_us}
+--@ reply: adds what the part has to say, each with its name before it
+if state.status ~= 'committed' then return reply end
 
--- Fields that only some entries have, as app/audit/entry_format.py lists them.
-local policy_id, versioned_at, extras = policy, string.find(policy, ' ', 1, true), nil
+local latency_text, sequence_text = string.format('%d', latency_us), string.format('%d', sequence)
+result, policy, rule, reason = state.result, state.policy, state.rule, state.reason
+local policy_id, versioned_at, extras = policy, string.find(policy, ' ', 1, true), state.extras
 if versioned_at then
   policy_id = string.sub(policy, 1, versioned_at - 1)
-  local policy_version = string.sub(policy, versioned_at + 1)
-  extras = context == '' and {'policyVersion', policy_version} or {'context', context, 'policyVersion', policy_version}
-else
-  extras = context == '' and {} or {'context', context}
+  extras[#extras + 1], extras[#extras + 2] = 'policyVersion', string.sub(policy, versioned_at + 1)
 end
-local takes = result == 'allowed'
 --@ entry: adds to `extras`
 -- The first write, because scripts do not roll back: if this one fails, nothing has changed.
 call('XADD', audit_stream, sequence_text .. '-0',
@@ -168,17 +183,18 @@ call('HSET', commits, 'sequence', sequence_text, 'time_us', time_text)
 if has_room_until then call('HSET', commits, backlog, has_room_until) end
 if behind_us > 0 then call('HSET', commits, 'skew_us', string.format('%.0f', skew_us)) end
 
--- Numbers above 2^46 go out as text or through %.0f: tostring and redis.call may write them as 1.7e+15.
+-- Numbers above 2^46 go out as text or through a format: tostring and redis.call may write them as 1.7e+15.
 local quota_text = skew_us == 0 and time_text or string.format('%.0f', quota_us)
-if takes then
+if result == 'allowed' or state.takes then
   for i = 1, quotas do
-    local quota, own = KEYS[4 + i], owns and owns[i]
+    local quota, _, window_us = quota_at(i)
+    local own = custom and custom[i]
     if not own or own.counts_calls then
       local length = call('LPUSH', quota, quota_text)
       -- Drop only times that have left the window, two per call; never by count, because the maximum may be raised later.
       if length % 8 == 0 then
         for _ = 1, 16 do
-          if (tonumber(call('LINDEX', quota, -1)) or 0) > quota_us - ARGV[12 + 6 * i] then break end
+          if (tonumber(call('LINDEX', quota, -1)) or 0) > quota_us - window_us then break end
           call('RPOP', quota)
         end
       end
@@ -192,4 +208,4 @@ local since_ms = time_ms - (tonumber(key[3]) or 0)
 if not (since_ms >= 0 and since_ms < 1000) then
   call('HSET', caller_key, 'last_used_ms', time_ms_text)
 end
-return {'committed', decision_id, time_text, latency_us, full, retry_us, approval_text}
+return reply

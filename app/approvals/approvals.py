@@ -21,7 +21,7 @@ from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, number_of, reading
+from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
 from app.redis_client.scripts import DECIDE_APPROVAL
 from app.store.keyspace import Keyspace
 from app.store.optimistic import Versions
@@ -69,7 +69,7 @@ class Approvals:
                 ids = [each.decode() for each in left[:chunk]]
             replies = await self._client.read_pipelined([("HGETALL", keyspace.approval(each)) for each in ids])
             for approval_id, reply in zip(ids, replies, strict=True):
-                with reading(f"The record of approval {approval_id}"):
+                with decoding_record(f"The record of approval {approval_id}"):
                     record = whole_record(as_record(reply))
                 if not record:
                     continue
@@ -141,7 +141,7 @@ class Approvals:
 
     async def _read(self, workspace_id: str, approval_id: str) -> tuple[Approval, dict[str, str]]:
         reply = await self._client.call("HGETALL", Keyspace(workspace_id).approval(approval_id))
-        with reading(f"The record of approval {approval_id}"):
+        with decoding_record(f"The record of approval {approval_id}"):
             record = whole_record(as_record(reply))
         if not record:
             raise unknown_approval()
@@ -158,7 +158,7 @@ def _require_seen(approval: Approval, *, accepts_hidden: bool) -> None:
 
 def _require_within(record: dict[str, str], grant: Grant) -> None:
     """Raise Invalid if a person would grant more than the rules allow."""
-    with reading("The record of the approval"):
+    with decoding_record("The record of the approval"):
         most_uses, most_seconds = number_of(record["max_uses"]), number_of(record["valid_ms"]) // 1000
     if grant.uses is not UNSET and grant.uses > most_uses:
         raise Invalid.at("$.uses", f"must be at most {most_uses}, the maximum of the rule that asks")

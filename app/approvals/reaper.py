@@ -14,7 +14,7 @@ from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import check_reply, reading
+from app.redis_client.replies import check_reply, decoding_record
 from app.redis_client.scripts import END_APPROVAL
 from app.store.changes import own_records
 from app.store.keyspace import Keyspace
@@ -135,7 +135,7 @@ class ApprovalReaper:
         )
         until: dict[str, int | None] = {}
         for agent_id, (version, ended) in zip(agents, found[: len(agents)], strict=True):
-            with reading(f"The record of agent {agent_id}"):
+            with decoding_record(f"The record of agent {agent_id}"):
                 until[agent_id] = int(ended or -1) if version is not None else None
         named = (*keys, *policies)
         gone = {each for each, there in zip(named, found[len(agents) :], strict=True) if not there}
@@ -158,12 +158,12 @@ class ApprovalReaper:
         held = []
         for approval_id, reply in zip(ids, replies, strict=True):
             found = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
-            with reading(f"The record of approval {approval_id}"):
+            with decoding_record(f"The record of approval {approval_id}"):
                 record = whole_record(found)
             if "digest" not in record:
                 await self._client.call("ZREM", keyspace.approvals_open, approval_id)
                 continue
-            with reading(f"The record of approval {approval_id}"):
+            with decoding_record(f"The record of approval {approval_id}"):
                 asked_sequence = int(record.get("asked_sequence", 0))
                 named = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
                 policies = policies_that_asked(record)

@@ -6,7 +6,7 @@ from msgspec import Raw
 from app.model.approvals import Approval, ApprovalStatus, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
-from app.redis_client.replies import number_of, reading
+from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace
 
 KEEP_MS = 30 * 24 * 3600 * 1000
@@ -18,7 +18,7 @@ _string = msgspec.json.Decoder(str)
 
 def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
     """The approval in the record. One that has expired is shown as expired, whether or not that is logged yet."""
-    with reading(f"The record of approval {approval_id}"):
+    with decoding_record(f"The record of approval {approval_id}"):
         index, _, kind = record["rule"].partition(" ")
         usable_until_ms = record.get("usable_until_ms")
         return Approval(

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from app.authorize.prepared_calls import PreparedCalls
+from app.authorize.packed_commits import PackedCommits
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
@@ -41,7 +41,7 @@ class CachedAgent(Generic[Compiled]):
     Nothing that an entry holds may refer back to it: a cycle would never be freed (see `app.gc_freeze`).
     """
 
-    __slots__ = ("_grown", "agent", "agent_id", "calls", "compiled", "size", "tokens")
+    __slots__ = ("_grown", "agent", "agent_id", "commits", "compiled", "size", "tokens")
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class CachedAgent(Generic[Compiled]):
         self.compiled = compiled
         self.tokens = tokens
         self.size = size
-        self.calls = PreparedCalls()
+        self.commits = PackedCommits()
         self._grown = grown
 
-    def keep_call(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> None:
+    def keep_commit(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> None:
         """Keep this packed commit of the plan; other entries may be evicted to make room for it."""
-        self._grown(self, self.calls.keep(tool, key_id, plan, call, size))
+        self._grown(self, self.commits.keep(tool, key_id, plan, call, size))
 
 
 class AgentCache(Generic[Compiled]):

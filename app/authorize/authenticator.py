@@ -7,7 +7,7 @@ from collections.abc import Callable
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.api_keys import Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client
-from app.redis_client.replies import check_reply, number_of, reading
+from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
 
@@ -112,7 +112,7 @@ class Authenticator:
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
             status, scopes, agents, session_from, time_us, expires_ms, name = check_reply(CHECK_KEY, reply)
             if status == "valid":
-                with reading(f"The record of API key {key_id}"):
+                with decoding_record(f"The record of API key {key_id}"):
                     granted = frozenset(Scope(scope) for scope in scopes.split(","))
                     session = SessionFrom(session_from) if session_from else None
                     left_s = number_of(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None

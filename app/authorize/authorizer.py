@@ -1,13 +1,11 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
+import msgspec
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
-from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit import CommitDecision
-from app.authorize.commit_answers import Answer, Stale, require_stale
+from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, require_stale
 from app.authorize.escalated_calls import EscalatedCalls
-from app.authorize.key_sessions import in_its_session
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fairness.loop_budget import LoopBudget
@@ -15,7 +13,7 @@ from app.fairness.thread_pool import Pool
 from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
 from app.model.api_keys import Caller
-from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
+from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids
 from app.pdp import CompiledAgent, decide
 
@@ -60,30 +58,31 @@ class Authorizer:
         now_us = self._clock.at(asked_us)
         decision_id = self._ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
-            held = self._agents.recall(caller.workspace_id, called)
-            if held is None:
-                held = await self._load(caller, called)
+            cached = self._agents.recall(caller.workspace_id, called)
+            if cached is None:
+                cached = await self._load(caller, called)
                 asked_us = monotonic_us()
-            if request.agent_id != held.agent_id:  # called by its alias, which may have moved since the last attempt
-                request = _about(caller, request, held.agent_id)
-            agent = held.compiled
+            if request.agent_id != cached.agent_id:  # called by its alias, which may have moved since the last attempt
+                request = _about(caller, request, cached.agent_id)
+            agent = cached.compiled
             if agent.is_quick(request):
                 plan = self._budget.run(caller.workspace_id, asked_us, decide, agent, request, now_us, caller.key_id)
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
+            question = CommitQuestion(caller, request, cached.tokens, plan, decision_id, at_us, waited_us, cached)
             if plan.may_escalate:
-                answer: Answer = await self._ask(caller, request, held, plan, now_us, decision_id, at_us, waited_us)
+                answer: CommitAnswer = await self._escalated.commit(question, agent, now_us, self._commit)
             else:
-                answer = await self._commit(caller, request, held.tokens, plan, decision_id, at_us, waited_us, held)
+                answer = await self._commit(question)
             if isinstance(answer, Decision):
                 return answer if not agent.agent_messages else with_message(answer, agent)
             stale = require_stale(answer)
             self._metrics.went_stale(version_moved=stale.version_moved)
             now_us, asked_us = stale.time_us, monotonic_us()
             if stale.version_moved:
-                self._agents.drop(caller.workspace_id, request.agent_id, held)
+                self._agents.drop(caller.workspace_id, request.agent_id, cached)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
@@ -95,27 +94,15 @@ class Authorizer:
                 raise InsufficientScope(BOUND_ELSEWHERE) from None
             raise
 
-    async def _ask(
-        self,
-        caller: Caller,
-        request: AuthorizeRequest,
-        held: CachedAgent[CompiledAgent],
-        plan: Plan,
-        now_us: int,
-        decision_id: str,
-        at_us: int,
-        waited_us: int,
-    ) -> Decision | Stale:
-        """The decision on a call that may need an approval, with its approval."""
 
-        async def commit(plan: Plan, step: ApprovalStep | None) -> Answer:
-            return await self._commit(
-                caller, request, held.tokens, plan, decision_id, at_us, waited_us, held, approval=step
-            )
+def in_its_session(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:
+    """The request of a key that is one session: its id is the `context.session` that policies and log see.
 
-        return await self._escalated.commit(
-            caller.workspace_id, request, held.compiled, plan, now_us, decision_id, caller.key_id, commit
-        )
+    What the request said before is replaced.
+    """
+    recorded = msgspec.json.decode(request.recorded_context or b"{}") | {"session": caller.key_id}
+    context = {**(request.context or {}), "session": caller.key_id}
+    return replace(request, context=context, recorded_context=msgspec.json.encode(recorded), session=caller.key_id)
 
 
 def with_message(decision: Decision, agent: CompiledAgent) -> Decision:

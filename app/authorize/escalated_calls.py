@@ -9,10 +9,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.authorize.approval_request import ApprovalRequest, HeldApproval
-from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit_answers import Answer, Escalates, Overtaken, Stale, require_stale
-from app.authorize.shown_parameters import hides, may_be_whole, shown_parameters
+from app.authorize.approvals import ApprovalRequest, CurrentApproval, hides, may_be_whole, shown_parameters
+from app.authorize.commit import (
+    ApprovalStep,
+    CommitAnswer,
+    CommitQuestion,
+    Escalates,
+    Overtaken,
+    Stale,
+    require_stale,
+)
 from app.errors import ApprovalMismatch, StoreUnavailable
 from app.fairness.thread_pool import Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
@@ -23,13 +29,12 @@ from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, distinct, escalations
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
-from app.redis_client.replies import as_record, reading
+from app.redis_client.replies import as_record, decoding_record
 from app.store.keyspace import Keyspace
 
 ATTEMPTS = 16
 _KNOWN_MAX = 4_096
-Commit = Callable[[Plan, ApprovalStep | None], Awaitable[Answer]]
-"""Commits this plan with this step; everything else about the call is settled."""
+Commit = Callable[[CommitQuestion], Awaitable[CommitAnswer]]
 
 _QUICK_BYTES = 64 * 1024
 _Run = Callable[..., Awaitable[Any]]
@@ -64,29 +69,26 @@ class EscalatedCalls:
         self._last_known: OrderedDict[str, str] = OrderedDict()
 
     async def commit(
-        self,
-        workspace_id: str,
-        request: AuthorizeRequest,
-        agent: CompiledAgent,
-        plan: Plan,
-        now_us: int,
-        decision_id: str,
-        key_id: str,
-        commit: Commit,
+        self, question: CommitQuestion, agent: CompiledAgent, now_us: int, commit: Commit
     ) -> Decision | Stale:
         """The decision. It carries the approval if a person must be asked, and is allowed if one has approved.
 
+        question: without a step. now_us: the time for which its plan was made.
         Raises ApprovalMismatch if the request names an approval that is not the call's, or no longer open.
         """
+        request, plan, workspace_id = question.request, question.plan, question.caller.workspace_id
+        decision_id, key_id = question.decision_id, question.caller.key_id
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
         run = _at_once if is_quick else partial(self._pool.run, workspace_id)
         bound, digest = await run(self._bound, agent, request)
         probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)
         if digest is None:
-            return _final(await commit(plan, None)) if not request.approval_id else await _unasked(plan, probe, commit)
+            return (
+                _final(await commit(question)) if not request.approval_id else await _unasked(question, probe, commit)
+            )
         full: tuple[int, ...] = ()
         if plan.outcome.result is not Result.ESCALATED:
-            answer = await commit(plan, probe)
+            answer = await commit(replace(question, approval=probe))
             if not isinstance(answer, Escalates):
                 return _final(answer)
             full = answer.full
@@ -96,9 +98,7 @@ class EscalatedCalls:
             parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
-        asked = ApprovalRequest(
-            workspace_id, request, agent, plan, now_ms, decision_id, key_id, tuple(bound), digest, parameters
-        )
+        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters)
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
@@ -111,29 +111,30 @@ class EscalatedCalls:
         self, asked: ApprovalRequest, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit, run: _Run
     ) -> Decision | Stale:
         """Do what the call's approval requires, and retry while others change it or the quotas."""
+        question, agent = asked.question, asked.agent
         beyond: tuple[Escalation, ...] = ()
         ended = ""
-        held: HeldApproval | None = await self._recalled(asked)
+        current: CurrentApproval | None = await self._recalled(asked)
         for _ in range(ATTEMPTS):
-            if held is None:
-                held = await self._held(asked)
-            asking = distinct((*base, *_asking(asked.agent, asked.plan, full), *beyond))
-            step = self._step(asked, held, asking, full, ended)
-            plan = asked.plan
+            if current is None:
+                current = await self._current(asked)
+            asking = distinct((*base, *_asking(agent, question.plan, full), *beyond))
+            step = self._step(asked, current, asking, full, ended)
+            plan = question.plan
             if step.step == "probe":
-                return await _unasked(plan, step, commit)
+                return await _unasked(question, step, commit)
             if step.step == "use":
-                reason = f'Approved by "{held.record["approved_by"]}"'
+                reason = f'Approved by "{current.record["approved_by"]}"'
                 plan = await run(
                     approved_plan,
-                    *(asked.agent, asked.request, plan, held.record["rules"].split(), reason, asked.key_id),
+                    *(agent, question.request, plan, current.record["rules"].split(), reason, question.caller.key_id),
                 )
-            answer = await commit(plan, step)
+            answer = await commit(replace(question, plan=plan, approval=step))
             if isinstance(answer, Escalates) and step.step == "use":
-                beyond = _asking(asked.agent, plan, answer.full)
+                beyond = _asking(agent, plan, answer.full)
                 # A covered quota that is full all the same cannot track another value: no approval helps.
-                if held.covers(beyond, asked.agent.policy_ids):
-                    return _final(await commit(asked.plan, None))
+                if current.covers(beyond, agent.policy_ids):
+                    return _final(await commit(question))
             elif isinstance(answer, Escalates):
                 full = answer.full
             elif not isinstance(answer, Overtaken):
@@ -141,13 +142,13 @@ class EscalatedCalls:
                 return answer
             else:
                 asked = replace(asked, now_ms=answer.time_us // 1000)
-                ended, held = held.id if answer.ended else ended, None
+                ended, current = current.id if answer.ended else ended, None
         raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
 
     def _step(
         self,
         asked: ApprovalRequest,
-        held: HeldApproval,
+        current: CurrentApproval,
         asking: tuple[Escalation, ...],
         full: tuple[int, ...],
         ended: str,
@@ -157,48 +158,51 @@ class EscalatedCalls:
         probe: the request names an approval that does not apply, so nobody may be asked.
         """
         step = ApprovalStep(
-            step="use", approval_id=held.id, digest=asked.digest, held_id=held.id,
-            held_version=held.record.get("version", "0"), full=full, asker_id=held.record.get("key_id", ""),
+            step="use", approval_id=current.id, digest=asked.digest, current_id=current.id,
+            current_version=current.record.get("version", "0"), full=full, asker_id=current.record.get("key_id", ""),
         )  # fmt: skip
-        named = asked.request.approval_id
-        if held.id != ended and named in ("", held.id) and held.covers(asking, asked.agent.policy_ids):
-            if held.is_open(ApprovalStatus.APPROVED, asked.now_ms):
+        decision_id, key_id = asked.question.decision_id, asked.question.caller.key_id
+        named = asked.question.request.approval_id
+        if current.id != ended and named in ("", current.id) and current.covers(asking, asked.agent.policy_ids):
+            if current.is_open(ApprovalStatus.APPROVED, asked.now_ms):
                 return step
-            if held.is_open(ApprovalStatus.PENDING, asked.now_ms):
+            if current.is_open(ApprovalStatus.PENDING, asked.now_ms):
                 return replace(step, step="attach")
         if named:
-            return replace(step, step="probe", approval_id=asked.decision_id, asker_id=asked.key_id)
+            return replace(
+                step, step="probe", approval_id=asked.question.decision_id, asker_id=asked.question.caller.key_id
+            )
         return replace(
             step,
             step="ask",
-            approval_id=asked.decision_id,
-            held_version="0",
+            approval_id=decision_id,
+            current_version="0",
             terms=together(asking),
             rules=tuple(each.fingerprint for each in asking),
             policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
-            asker_id=asked.key_id,
+            asker_id=key_id,
             bound=asked.bound,
-            hides=hides(asked.parameters + asked.request.recorded_context),
+            hides=hides(asked.parameters + asked.question.request.recorded_context),
             parameters=asked.parameters,
             agent_max=self._bounds.agent,
             workspace_max=self._bounds.workspace,
         )
 
-    async def _recalled(self, asked: ApprovalRequest) -> HeldApproval | None:
+    async def _recalled(self, asked: ApprovalRequest) -> CurrentApproval | None:
         """The call's approval as this replica remembers it; None = ask the store. Only the commit can be sure.
 
         A call that is new here is nearly always new everywhere, so its commit is sent without asking the store first. A
         call that names its approval is never new.
         """
-        if asked.request.approval_id:
+        if asked.question.request.approval_id:
             return None
         known = self._last_known.get(asked.digest)
         if known is None:
-            return HeldApproval("", {})
-        held = await self._read_held(asked.workspace_id, known)
-        return held if held.record.get("status") in OPEN else None
+            return CurrentApproval("", {})
+        current = await self._read_approval(asked.question.caller.workspace_id, known)
+        return current if current.record.get("status") in OPEN else None
 
-    def _recall(self, digest: str, answer: Answer) -> None:
+    def _recall(self, digest: str, answer: CommitAnswer) -> None:
         """Remembers the ids of the newest approvals requested here."""
         if isinstance(answer, Decision) and answer.approval is not None:
             self._last_known[digest] = answer.approval.id
@@ -206,16 +210,17 @@ class EscalatedCalls:
             if len(self._last_known) > _KNOWN_MAX:
                 self._last_known.popitem(last=False)
 
-    async def _held(self, asked: ApprovalRequest) -> HeldApproval:
-        held_id = await self._read("GET", Keyspace(asked.workspace_id).approval_call(asked.digest)) or ""
-        return await self._read_held(asked.workspace_id, held_id) if held_id else HeldApproval("", {})
+    async def _current(self, asked: ApprovalRequest) -> CurrentApproval:
+        """The call's approval as the store has it."""
+        workspace_id = asked.question.caller.workspace_id
+        approval_id = await self._read("GET", Keyspace(workspace_id).approval_call(asked.digest)) or ""
+        return await self._read_approval(workspace_id, approval_id) if approval_id else CurrentApproval("", {})
 
-    async def _read_held(self, workspace_id: str, held_id: str) -> HeldApproval:
-        with reading("The current approval of the call"):
-            record = await self._read("HGETALL", Keyspace(workspace_id).approval(held_id))
-            held = whole_record(as_record(record))
-            "".join(held.values()).encode()  # bytes that are not UTF-8 were read as surrogates
-            return HeldApproval(held_id, held)
+    async def _read_approval(self, workspace_id: str, approval_id: str) -> CurrentApproval:
+        with decoding_record("The current approval of the call"):
+            record = whole_record(as_record(await self._read("HGETALL", Keyspace(workspace_id).approval(approval_id))))
+            "".join(record.values()).encode()  # bytes that are not UTF-8 were read as surrogates
+            return CurrentApproval(approval_id, record)
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
@@ -239,9 +244,9 @@ def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Es
     return tuple(each for each in asked if each is not None)
 
 
-async def _unasked(plan: Plan, probe: ApprovalStep, commit: Commit) -> Decision | Stale:
+async def _unasked(question: CommitQuestion, probe: ApprovalStep, commit: Commit) -> Decision | Stale:
     """The decision, if it needs no approval. Raises ApprovalMismatch."""
-    answer = await commit(plan, probe)
+    answer = await commit(replace(question, approval=probe))
     if isinstance(answer, Escalates):
         raise ApprovalMismatch(
             "approval_id names no open approval of this very call; nothing was decided, and nobody was asked. Read the "
@@ -250,5 +255,5 @@ async def _unasked(plan: Plan, probe: ApprovalStep, commit: Commit) -> Decision 
     return _final(answer)
 
 
-def _final(answer: Answer) -> Decision | Stale:
+def _final(answer: CommitAnswer) -> Decision | Stale:
     return answer if isinstance(answer, Decision) else require_stale(answer)

@@ -4,12 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET, Struct
 
-from app.authorize.approval_step import ApprovalStep
-from app.authorize.authorizer import with_message
-from app.authorize.commit import CommitDecision
-from app.authorize.commit_answers import Answer, require_stale
+from app.authorize.authorizer import in_its_session, with_message
+from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, require_stale
 from app.authorize.escalated_calls import EscalatedCalls
-from app.authorize.key_sessions import in_its_session
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.explain.rule_states import read_rule_states
@@ -17,7 +14,7 @@ from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.decision_codes import next_action
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, ShadowOutcome
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result, ShadowOutcome
 from app.model.drafts import id_if_stored
 from app.model.explanations import Explanation, ShadowExplanation
 from app.model.ids import Ids
@@ -113,34 +110,17 @@ class Explainer:
             policies = drafting(governed.agent, governed.policies)
             agent = await self._pool.run(workspace_id, self._compile, governed.agent, policies, governed.shared_marks)
             traced = await self._pool.run(workspace_id, trace, agent, policies, request, now_us, caller.key_id)
-            answer = await self._ask(caller, request, governed, agent, traced.plan, now_us, at_us)
+            question = CommitQuestion(
+                caller, request, governed.tokens, traced.plan, self._ids.new(now_us // 1000), now_us, now_us=at_us
+            )
+            if traced.plan.may_escalate:
+                answer: CommitAnswer = await self._escalated.commit(question, agent, now_us, self._unwritten)
+            else:
+                answer = await self._unwritten(question)
             if isinstance(answer, Decision):
                 return _Judged(governed, traced, with_message(answer, agent))
             now_us = require_stale(answer).time_us
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one explanation; try again")
-
-    async def _ask(
-        self,
-        caller: Caller,
-        request: AuthorizeRequest,
-        governed: GovernedAgent,
-        agent: CompiledAgent,
-        plan: Plan,
-        now_us: int,
-        at_us: int | None,
-    ) -> Answer:
-        decision_id = self._ids.new(now_us // 1000)
-
-        async def commit(plan: Plan, step: ApprovalStep | None) -> Answer:
-            return await self._unwritten(
-                caller, request, governed.tokens, plan, decision_id, now_us, now_us=at_us, approval=step
-            )
-
-        if not plan.may_escalate:
-            return await commit(plan, None)
-        return await self._escalated.commit(
-            caller.workspace_id, request, agent, plan, now_us, decision_id, caller.key_id, commit
-        )
 
 
 def _shadow_of(would: ShadowOutcome, outcome: Outcome, names: Mapping[str, str]) -> ShadowExplanation:

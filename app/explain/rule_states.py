@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from app.authorize.quota_part import counted_in
+from app.authorize.commit.quotas import counted_in
 from app.model.decisions import DenialCount, HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
 from app.model.quotas import MICRO
@@ -11,7 +11,7 @@ from app.model.rules import Sequenced
 from app.pdp.explained import Place, RuleState
 from app.pdp.trace import RuleTrace, Trace
 from app.redis_client.client import Client, Value
-from app.redis_client.replies import check_reply, reading
+from app.redis_client.replies import check_reply, decoding_record
 from app.redis_client.scripts import READ_QUOTAS
 from app.store.keyspace import Keyspace, keyspace_of
 
@@ -63,7 +63,7 @@ async def read_levels(
         args += (quota.window_us, "budget" if isinstance(quota, Quota) and quota.amount is not None else "calls")
     _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
     found = zip(quotas, levels[::2], levels[1::2], strict=True)
-    with reading("A quota"):
+    with decoding_record("A quota"):
         return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
 
 
@@ -111,7 +111,7 @@ async def _session_state(
         times = await client.call("HMGET", session if check.forbids else own, *check.marks)
         is_there = False
         for pattern, time in zip(patterns, times, strict=True):
-            with reading("A session"):
+            with decoding_record("A session"):
                 ago_us = None if time is None else quota_us - int(time)
             counts = ago_us is not None and ago_us < check.window_us
             is_there |= counts

@@ -38,7 +38,7 @@ class Client:
         self._wait_replicas = wait_replicas
         self._patience_s = patience_s
         self._turns = asyncio.Semaphore(at_once)
-        self._is_held = False
+        self._is_paused = False
 
     async def call(self, *args: Value) -> Any:
         """The reply of one command."""
@@ -130,23 +130,23 @@ class Client:
         return checked
 
     def prepare(
-        self, script: Script, keys: Sequence[str], _varying: int, settled: Sequence[Value]
+        self, script: Script, keys: Sequence[str], _per_call: int, fixed: Sequence[Value]
     ) -> Callable[..., Awaitable[list[Any]]]:
         """A reusable call of a script that takes its first arguments; the last ones are fixed."""
 
-        async def call(*varying: Value) -> list[Any]:
-            return await self.run(script, keys, [*varying, *settled])
+        async def call(*per_call: Value) -> list[Any]:
+            return await self.run(script, keys, [*per_call, *fixed])
 
         return call
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Send nothing more to this master; answers to earlier commands still arrive."""
-        self._is_held = True
+        self._is_paused = True
 
-    def follow(self) -> None:
+    def resume_on_new_master(self) -> None:
         """Send calls to the current master; connections to another one are closed as they become free."""
         self._leave_master()
-        self._is_held = False
+        self._is_paused = False
 
     async def _drop_idle(self) -> None:
         """Close the connections that no call uses: replies that come after one that cannot be decoded are not read."""
@@ -161,7 +161,7 @@ class Client:
             for connection in (*pool._available_connections, *pool._in_use_connections):  # noqa: SLF001 - no other way
                 connection.mark_for_reconnect()
 
-    async def distrust(self) -> None:
+    async def reset_connections(self) -> None:
         """Open new connections: a reply did not match its command, so any reply on these may be wrong."""
         await self._redis.aclose()
 
@@ -201,7 +201,7 @@ class Client:
         except TimeoutError:
             raise StoreUnavailable("The store is too slow for this load; nothing was done") from None
         try:
-            if self._is_held:
+            if self._is_paused:
                 raise StoreUnavailable("The store's master hands over to another one; nothing was done")
             yield
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:

@@ -18,7 +18,7 @@ class NoScript(StoreUnavailable):
 
 
 ScriptCall = Callable[..., Awaitable[Any]]
-"""Takes the varying arguments, which are the script's first, and returns its reply."""
+"""Takes the arguments that differ from call to call, which are the script's first, and returns its reply."""
 
 
 class PackedCall:
@@ -27,22 +27,22 @@ class PackedCall:
     Packing the 30 words of a commit costs a replica as much as deciding; five of them change from call to call.
     """
 
-    def __init__(self, send: Send, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> None:
+    def __init__(self, send: Send, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> None:
         self._send = send
         self._script = script
-        self._begin = b"*%d\r\n" % (3 + len(keys) + varying + len(settled))
-        self._by_name = self._begin + words("EVALSHA", script.sha)
-        self._keys = words(len(keys), *keys)
-        self._settled = words(*settled)
-        self._varying_at = len(b"*%d\r\n" % varying)
+        self._begin = b"*%d\r\n" % (3 + len(keys) + per_call + len(fixed))
+        self._by_name = self._begin + encode_arguments("EVALSHA", script.sha)
+        self._keys = encode_arguments(len(keys), *keys)
+        self._fixed = encode_arguments(*fixed)
+        self._per_call_at = len(b"*%d\r\n" % per_call)
 
-    async def __call__(self, *varying: Value) -> Any:
+    async def __call__(self, *per_call: Value) -> Any:
         """The reply; if the store has lost the script (restart, failover), the script is sent in full once."""
-        rest = (self._keys, pack(varying)[self._varying_at :], self._settled)
+        rest = (self._keys, pack(per_call)[self._per_call_at :], self._fixed)
         try:
             return await self._send(b"".join((self._by_name, *rest)))
         except NoScript:
-            return await self._send(b"".join((self._begin, words("EVAL", self._script.text), *rest)))
+            return await self._send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *rest)))
 
 
 def pack(command: Sequence[Value]) -> bytes:
@@ -54,7 +54,7 @@ def pack(command: Sequence[Value]) -> bytes:
     return packed
 
 
-def words(*values: Value) -> bytes:
+def encode_arguments(*values: Value) -> bytes:
     """The words of a command in the wire format, without the number of words that precedes them."""
     return pack(values).partition(b"\r\n")[2]
 
@@ -62,12 +62,12 @@ def words(*values: Value) -> bytes:
 class ScriptRunner(Protocol):
     """Runs a script or a command and gives its reply. Raises StoreUnavailable if there is no reply.
 
-    prepare: returns a function that calls the script with `varying` arguments, followed by the `settled` ones.
-    distrust: replies no longer match commands; give up the connections and open new ones.
+    prepare: returns a function that calls the script with `per_call` further arguments, followed by the `fixed` ones.
+    reset_connections: replies no longer match commands; give up the connections and open new ones.
     """
 
-    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> ScriptCall: ...
+    def prepare(self, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> ScriptCall: ...
 
     def call(self, *args: Value) -> Awaitable[Any]: ...
 
-    async def distrust(self) -> None: ...
+    async def reset_connections(self) -> None: ...

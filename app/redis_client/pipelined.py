@@ -36,7 +36,7 @@ class PipelinedClient:
     url: the server's, or a function that is called for it before every connection, for a master that moves.
     timeout_ms: a call without a reply for this long fails, and the connection with it.
     scripts: loaded on every new connection. written: called with the number of commands sent in each write.
-    pause: waits for some seconds; for tests.
+    sleep: waits for some seconds; for tests.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class PipelinedClient:
         scripts: Sequence[Script] = (),
         *,
         written: Callable[[int], None] = lambda _commands: None,
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._url = url
         self._timeout_s = timeout_ms / 1000
         self._scripts = scripts
         self._written = written
-        self._pause = pause
+        self._sleep = sleep
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._may_connect = asyncio.Event()
         self._may_connect.set()
-        self._held: Connection | None = None
+        self._old: Connection | None = None
 
     async def open(self) -> None:
         """Connect; raises StoreUnavailable if the store cannot be reached. From then on it reconnects by itself."""
@@ -74,27 +74,27 @@ class PipelinedClient:
             connection.close()
             await connection.lost.wait()
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Send nothing more to this master; answers to earlier commands still arrive."""
         self._may_connect.clear()
-        self._held, self._connection = self._connection or self._held, None
+        self._old, self._connection = self._connection or self._old, None
 
-    def follow(self) -> None:
+    def resume_on_new_master(self) -> None:
         """Connect to the current master; calls that another one has not answered fail."""
-        held, self._held = self._held or self._connection, None
+        old, self._old = self._old or self._connection, None
         self._may_connect.set()
-        if held is not None:
-            held.close()
+        if old is not None:
+            old.close()
 
     def call(self, *args: Value) -> asyncio.Future[Any]:
         """The reply of one command, to be awaited. Error replies are raised as StoreUnavailable."""
         return self._send(pack(args))
 
-    def prepare(self, script: Script, keys: Sequence[str], varying: int, settled: Sequence[Value]) -> PackedCall:
+    def prepare(self, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> PackedCall:
         """A reusable call of a script; its last arguments are fixed."""
-        return PackedCall(self._send, script, keys, varying, settled)
+        return PackedCall(self._send, script, keys, per_call, fixed)
 
-    async def distrust(self) -> None:
+    async def reset_connections(self) -> None:
         """Open a new connection: a reply did not match its command, so any reply on this one may be wrong."""
         if self._connection is not None:
             self._connection.close()
@@ -113,14 +113,14 @@ class PipelinedClient:
         loop = asyncio.get_running_loop()
         failures = 0
         while True:
-            if (connection := self._connection or self._held) is not None:
+            if (connection := self._connection or self._old) is not None:
                 await connection.lost.wait()
                 if loop.time() - connection.made_at >= _SETTLED_S:
                     failures = 0
-                self._connection = self._held = None
+                self._connection = self._old = None
             if failures:
                 longest_s = _BACKOFF_S[min(failures, len(_BACKOFF_S)) - 1]
-                await self._pause(longest_s * random.uniform(0.5, 1))  # noqa: S311 - it spreads, it hides nothing
+                await self._sleep(longest_s * random.uniform(0.5, 1))  # noqa: S311 - it spreads, it hides nothing
             failures += 1
             await self._may_connect.wait()
             try:

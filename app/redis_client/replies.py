@@ -47,7 +47,10 @@ def check_reply(script: Script, reply: Any) -> list[Any]:
 
 def is_reply(script: Script, reply: Any) -> bool:
     """Whether the script can give this reply."""
-    return isinstance(reply, list) and len(reply) == script.width and reply[0] in script.replies
+    if not isinstance(reply, list) or not reply or reply[0] not in script.replies:
+        return False
+    more = len(reply) - len(script.elements)
+    return not more or (more > 0 and more % 2 == 0 and all(name in script.adds for name in reply[-more::2]))
 
 
 _WRONG_TYPE = re.compile(r"(?:.* of pipeline caused error: [(']*)?WRONGTYPE ", re.DOTALL).match
@@ -85,7 +88,7 @@ class ForeignData(StoreUnavailable):
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def decoding_record(what: str) -> Iterator[None]:
     """Raise ForeignData if what is read inside is not as Remit writes it, so that nothing is decided on it.
 
     what: the record, for people.

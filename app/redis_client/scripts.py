@@ -15,7 +15,10 @@ _PLACE = re.compile(r"^ *--@ (\w+): .*\n", re.MULTILINE)
 _SECTION = re.compile(r"^--@ (\w+)\n", re.MULTILINE)
 _PART_WORD = re.compile(r"^(KEYS|ARGV)\[p\+(.+?)\]\s+(\w+)", re.MULTILINE)
 _PART_RETURNS = re.compile(r"^RETURNS\n((?:  .*\n)+)", re.MULTILINE)
+_PART_ADDS = re.compile(r"^ADDS +(\w+)", re.MULTILINE)
 _PART_STATUS = re.compile(r"^  (\w+) ", re.MULTILINE)
+_UNSCOPED = {"names", "state"}
+"""Sections whose code is not in a scope of its own: names, which later sections use, and expressions."""
 
 
 class Part(Struct, frozen=True):
@@ -32,6 +35,11 @@ class Part(Struct, frozen=True):
     def replies(self) -> tuple[str, ...]:
         """Statuses that only a script with this part returns."""
         return tuple(_PART_STATUS.findall("".join(_PART_RETURNS.findall(f"{self.header}\n"))))
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        """Names of what it may add to a reply."""
+        return tuple(_PART_ADDS.findall(self.header))
 
 
 def parse_part(name: str, text: str) -> Part:
@@ -67,8 +75,9 @@ def with_parts(name: str, text: str, parts: dict[str, Part]) -> str:
     """The script with each part's sections in their places, under another name."""
 
     def sections_of(place: re.Match[str]) -> str:
-        found = ((each, part.sections.get(place[1])) for each, part in parts.items())
-        return "".join(f"-- {each}\n{section}" for each, section in found if section)
+        scope = "-- {}\n{}" if place[1] in _UNSCOPED else "do -- {}\n{}end\n"
+        sections = ((each, part.sections.get(place[1])) for each, part in parts.items())
+        return "".join(scope.format(each, section) for each, section in sections if section)
 
     head, end, body = text.partition("\n]]\n")
     headers = "".join(f"--[[\n{part.header}\n]]\n" for part in parts.values())
@@ -90,7 +99,8 @@ class Script(Struct, frozen=True):
 
     keys, args: names of KEYS[1]… and ARGV[1]…; those of `repeated` come after them, once per item, any number of
     times; last_keys and last_args come at the end, in this order, those that come at all.
-    replies: the first element of every reply it can give; width: how many elements a reply has.
+    replies: the first element of every reply it can give; elements: the names of the elements that each reply has;
+    adds: names of elements that only some have, after the others, each with its name before it.
     flags: what its first line tells the store: `allow-oom` if it makes room, revokes or deletes, or is needed for that,
     so that even a store at its `maxmemory` runs it; `no-writes` if it only reads.
     """
@@ -104,7 +114,8 @@ class Script(Struct, frozen=True):
     repeated_args: tuple[str, ...]
     last_args: tuple[str, ...]
     replies: tuple[str, ...]
-    width: int
+    elements: tuple[str, ...]
+    adds: tuple[str, ...]
     text: str
     sha: str
 
@@ -135,7 +146,8 @@ def parse_script(name: str, text: str, parts: tuple[Part, ...] = ()) -> Script:
         repeated_args=repeated_args,
         last_args=(*last_args, *(word for part in parts for word in part.words("ARGV"))),
         replies=(*_STATUS.findall(returns["statuses"]), *(status for part in parts for status in part.replies)),
-        width=len(returns["elements"].split(",")),
+        elements=tuple(returns["elements"].split(", ")),
+        adds=tuple(name for part in parts for name in part.adds),
         text=text,
         sha=hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(),
     )

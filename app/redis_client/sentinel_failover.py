@@ -28,11 +28,11 @@ _LONGEST_S = 10.0
 
 
 class MasterClient(Protocol):
-    """Sends commands to the master. hold: send nothing more. follow: send calls to the current master."""
+    """Sends commands to the master, until it is told to pause."""
 
-    def hold(self) -> None: ...
+    def pause(self) -> None: ...
 
-    def follow(self) -> None: ...
+    def resume_on_new_master(self) -> None: ...
 
 
 class SentinelFailover:
@@ -68,7 +68,7 @@ class SentinelFailover:
                 log.warning("the store's master hands over; calls wait for the new one")
                 self._patience = asyncio.get_running_loop().call_later(_LONGEST_S, self._go_on)
                 for client in self._clients:
-                    client.hold()
+                    client.pause()
         elif self._patience is not None:
             self._go_on()
 
@@ -78,7 +78,7 @@ class SentinelFailover:
             self._patience = None
         self._master = None
         for client in self._clients:
-            client.follow()
+            client.resume_on_new_master()
 
     async def _listen(self, host: str, port: int) -> None:
         options = connection_options(_AGAIN_S) | {"socket_timeout": None, "socket_keepalive": True}

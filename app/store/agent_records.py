@@ -4,14 +4,14 @@ import msgspec
 
 from app.model.agents import Agent, AgentStatus, Trip
 from app.redis_client.client import Value
-from app.redis_client.replies import number_of, reading
+from app.redis_client.replies import decoding_record, number_of
 
 _groups_from_json = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def agent_of(record: dict[str, str]) -> Agent:
     """The agent that a record describes. Raises ForeignData."""
-    with reading(f"The record of agent {record.get('id', '')}"):
+    with decoding_record(f"The record of agent {record.get('id', '')}"):
         return Agent(
             id=record["id"],
             name=record["name"],

@@ -11,7 +11,7 @@ from app.model.ids import Ids
 from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, number_of, number_or_none, reading
+from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
 from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace, key_pointer
@@ -230,7 +230,7 @@ def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
 
 
 def _key_of(record: dict[str, str]) -> ApiKey:
-    with reading(f"The record of API key {record.get('id', '')}"):
+    with decoding_record(f"The record of API key {record.get('id', '')}"):
         return ApiKey(
             id=record["id"],
             name=record["name"],

@@ -22,7 +22,7 @@ from app.model.catalog import (
 from app.model.text import FieldError, require_tool_name
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, reading
+from app.redis_client.replies import as_record, check_reply, decoding_record
 from app.redis_client.scripts import PUT_CATALOG
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
@@ -86,7 +86,7 @@ class Catalog:
         record = await self._client.call("HGET", Keyspace(workspace_id).catalog_tools, name)
         if record is None:
             raise _unknown()
-        with reading(f"The description of tool {name}"):
+        with decoding_record(f"The description of tool {name}"):
             return _decode(record)
 
     async def put(
@@ -187,7 +187,7 @@ class Catalog:
         tools: dict[str, CatalogTool] = {}
         decoded_bytes = 0
         for name in sorted(held):
-            with reading(f"The description of tool {name}"):
+            with decoding_record(f"The description of tool {name}"):
                 tools[name] = _decode(held[name])
             decoded_bytes += len(held[name])
             if decoded_bytes > _STEP_BYTES:

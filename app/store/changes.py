@@ -13,7 +13,7 @@ from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import LAST_MS, rfc3339
 from app.redis_client.client import Client
-from app.redis_client.replies import as_record, number_of, reading
+from app.redis_client.replies import as_record, decoding_record, number_of
 from app.store.keyspace import Keyspace
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
 
 def change_of(change_id: str, record: dict[str, str]) -> Change:
     """The change that these fields of the trail describe."""
-    with reading(f"Change {change_id}"):
+    with decoding_record(f"Change {change_id}"):
         return Change(
             id=change_id,
             timestamp=rfc3339(change_time_ms(change_id)),

@@ -7,7 +7,7 @@ from app.fairness.thread_pool import FairThreadPool
 from app.model.decisions import Result
 from app.model.policy_sets import DivergenceCount, PolicyDivergence
 from app.redis_client.client import Client
-from app.redis_client.replies import as_record, number_of, reading
+from app.redis_client.replies import as_record, decoding_record, number_of
 from app.store.keyspace import Keyspace
 from app.store.policy_records import policies_of
 
@@ -30,7 +30,7 @@ class Divergences:
             raise PolicyNotFound("No policy has this id or key")
         is_current = counts.get("version") == record.get("version")
         [policy] = await policies_of([record], self._pool, workspace_id)
-        with reading(f"The divergence of policy {policy_id}"):
+        with decoding_record(f"The divergence of policy {policy_id}"):
             return PolicyDivergence(policy, _counts_of(counts) if is_current else ())
 
 

@@ -11,7 +11,7 @@ from app.model.decisions import Tokens
 from app.model.marks import longest_shared
 from app.model.policies import Policy
 from app.redis_client.client import Client
-from app.redis_client.replies import ForeignData, as_record, reading
+from app.redis_client.replies import ForeignData, as_record, decoding_record
 from app.store.agent_records import agent_of
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended
@@ -67,7 +67,7 @@ async def read_governed_agent(client: Client, workspace_id: str, agent_id: str, 
             began = time.thread_time()
             policies = await policies_of(records, pool, workspace_id)
             spent = time.thread_time() - began
-            with reading("The list of what sequence rules look back on"):
+            with decoding_record("The list of what sequence rules look back on"):
                 return GovernedAgent(agent, policies, tokens, longest_shared(marks), spent)
         digests, expected = wanted, ids
     return contended()

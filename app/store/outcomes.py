@@ -8,7 +8,7 @@ from app.model.outcomes import REPORT_MS, CallOutcome, CallStatus, DecidedCall
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import check_reply, number_of, reading
+from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import RECORD_OUTCOME
 from app.store.keyspace import Keyspace
 
@@ -67,14 +67,14 @@ class Outcomes:
             raise _refusal(found, reported)
         if found == "done":
             self._reported(reported, given_back)
-        with reading("The outcome of the call"):
+        with decoding_record("The outcome of the call"):
             return CallOutcome(entry_id, decision.id, CallStatus(reported), given_back, rfc3339(number_of(time_ms)))
 
     async def _taken(self, keyspace: Keyspace, decision_id: str) -> list[tuple[str, str, str]]:
         """Time, amount and bucket of each refundable limit that the call took from."""
         text = await self._client.call("GET", keyspace.taken(decision_id)) or ""
         found = (line.split(" ", 2) for line in text.split("\n") if line)
-        with reading("What the call took"):
+        with decoding_record("What the call took"):
             return [(taken_us, amount, key) for taken_us, amount, key in found]
 
 

@@ -12,7 +12,7 @@ from app.model.counting import limit_fingerprints, rate_limit_count
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, field_types, values_of
 from app.model.rules import PolicyRule, compiles_much
 from app.redis_client.client import Value
-from app.redis_client.replies import number_of, reading
+from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace
 
 _STEP_BYTES = 64 * 1024
@@ -62,7 +62,7 @@ def plain_mode(record: dict[str, str]) -> dict[str, str]:
 
 def policy_of(record: dict[str, str]) -> Policy:
     """The policy that a record describes. Raises ForeignData; stored policies were validated."""
-    with reading(f"The record of policy {record.get('id', '')}"):
+    with decoding_record(f"The record of policy {record.get('id', '')}"):
         record = plain_mode(record)
         return Policy(
             id=record["id"],
@@ -81,7 +81,7 @@ def policy_of(record: dict[str, str]) -> Policy:
 
 def kind_of(record: dict[str, str]) -> PolicyKind:
     """The record's kind; records older than kinds are grants."""
-    with reading(f"The record of policy {record.get('id', '')}"):
+    with decoding_record(f"The record of policy {record.get('id', '')}"):
         return PolicyKind(record.get(_CALLED["kind"], PolicyKind.GRANT))
 
 

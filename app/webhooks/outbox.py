@@ -10,7 +10,7 @@ from app.fairness.loop_turns import take_turn
 from app.model.webhooks import OF_LOG, Webhook
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, number_of, reading
+from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
@@ -53,7 +53,7 @@ class Outbox:
         """Retry events that are due, until one fails. True if none failed and the receiver has not asked for a wait."""
         _, outbox, waiting, _, unsent = self._keys
         now_ms = await store_time_ms(self._client)
-        with reading("The outbox of the webhook"):
+        with decoding_record("The outbox of the webhook"):
             if now_ms < int(await self._client.call("HGET", outbox, "quiet_until_ms") or 0):
                 return False
         ids = await self._client.call("ZRANGE", waiting, "-inf", now_ms, "BYSCORE", "LIMIT", 0, _RETRIED_AT_ONCE)
@@ -90,7 +90,7 @@ class Outbox:
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
-        with reading("The outbox of the webhook"):
+        with decoding_record("The outbox of the webhook"):
             position = number_of(self._cursors["log"])
         newest = await self._audit.newest(self._workspace_id)
         if newest > position and OF_LOG.isdisjoint(self._webhook.events):

@@ -5,7 +5,7 @@ import msgspec
 from app.model.checkpoints import Finding
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookSecret
 from app.redis_client.client import Client, Value
-from app.redis_client.replies import number_of, reading
+from app.redis_client.replies import decoding_record, number_of
 from app.redis_client.scripts import NOTE_FINDING
 from app.store.keyspace import Keyspace
 
@@ -25,7 +25,7 @@ def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
 
 def webhook_of(record: dict[str, str]) -> Webhook:
     """The webhook that a record holds."""
-    with reading(f"The record of webhook {record.get('id', '')}"):
+    with decoding_record(f"The record of webhook {record.get('id', '')}"):
         return Webhook(
             id=record["id"],
             url=record["url"],

@@ -14,7 +14,7 @@ from app.model.times import rfc3339
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, number_of, reading
+from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
 from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
@@ -90,7 +90,7 @@ class Webhooks:
                 ("HMGET", keyspace.webhook_outbox(each), "delivered", "lost", "last_error"),
             )
         )
-        with reading("The outbox of a webhook"):
+        with decoding_record("The outbox of a webhook"):
             return [
                 WebhookState(
                     waiting=waiting,
@@ -184,13 +184,13 @@ class Webhooks:
         ):
             ids: list[str] = await self._client.call("ZRANGE", name, 0, _LISTED - 1)
             scores = await self._client.read_pipelined(("ZSCORE", name, each) for each in ids)
-            with reading("The unsent events of the webhook"):
+            with decoding_record("The unsent events of the webhook"):
                 times = [number_of(f"{float(score or 0):.0f}") for score in scores]
             rows += [(each, is_parked, time_ms) for each, time_ms in zip(ids, times, strict=True)]
         held = await self._client.read_pipelined(
             ("HMGET", keyspace.webhook_unsent(webhook_id), each, f"{each} tries") for each, _, _ in rows
         )
-        with reading("The unsent events of the webhook"):
+        with decoding_record("The unsent events of the webhook"):
             return [
                 Unsent(event_id, body, is_parked, at_ms, attempts_of(attempts))
                 for (event_id, is_parked, at_ms), (body, attempts) in zip(rows, held, strict=True)
@@ -223,7 +223,7 @@ class Webhooks:
         wanted = [each.id for each in await self.list_all(workspace_id) if each.enabled]
         names = [Keyspace(workspace_id).webhook_outbox(each) for each in wanted]
         found = await self._client.read_pipelined(("HGET", name, "log") for name in names)
-        with reading("The outbox of a webhook"):
+        with decoding_record("The outbox of a webhook"):
             return min((number_of(each or "0") for each in found), default=None)
 
     def _newest_secret(self, workspace_id: str, webhook: Webhook) -> str:

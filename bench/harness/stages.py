@@ -24,7 +24,7 @@ _RULES = [
         (r"app/redis_client/connection\.py", r"_flush", "", SEND),
         (r"app/redis_client/connection\.py", r"data_received|_refuse", "", REPLY),
         (r"app/redis_client/(pipelined|connection|packed_call)\.py", r"", "", PACK),
-        (r"app/(authorize/commit|store/keyspace|redis_client/scripts)\.py|app/model/ids\.py", r"", "", COMMIT),
+        (r"app/(authorize/commit/\w+|store/keyspace|redis_client/scripts|model/ids)\.py", r"", "", COMMIT),
         (r"app/(redaction/redactor|http/api/|http/tool_calls|http/bodies|model/text)\.py", r"", "", DECODE),
         (r"app/(pdp/|authorize/agent_cache|authorize/authorizer)", r"", "", DECIDE),
         (r"app/(http/authentication|authorize/authenticator|model/api_keys)\.py", r"", "", AUTHENTICATE),

@@ -12,8 +12,8 @@ KEYS[p+7]     asker           hash; record of the API key that asked for `approv
 ARGV[p+1]     step            ask = create an approval, attach = join the pending one, use = use the approved one, probe =
                               return `escalates` and write nothing
 ARGV[p+2]     approval_id     of `approval`
-ARGV[p+3]     held_id         value of approval_call when the replica read it; "" = missing
-ARGV[p+4]     held_version    version of `approval` when the replica read it; not used by ask
+ARGV[p+3]     current_id         value of approval_call when the replica read it; "" = missing
+ARGV[p+4]     current_version    version of `approval` when the replica read it; not used by ask
 ARGV[p+5]     expected_full   numbers of the quotas that the step expects to be full, each followed by a space
 ARGV[p+6]     lasts_ms        ask: how long the approval can be decided
 ARGV[p+7]     asked           ask: JSON of what never changes in an approval (the call, and what people are asked), and of
@@ -21,104 +21,110 @@ ARGV[p+7]     asked           ask: JSON of what never changes in an approval (th
 ARGV[p+8]     agent_max       ask: how many approvals an agent may have open
 ARGV[p+9]     workspace_max   ask: how many approvals the workspace may have open
 
+ADDS          full_quotas     escalates: the numbers of the full quotas, each followed by a space
+ADDS          approval        the step taken: asked, attached, used or refused
+ADDS          ends_ms         when the effect of that step ends; not if it is refused
 RETURNS
-  escalates   a person must be asked, and the step did not expect that; nothing written, approval = numbers of the full
-              quotas, each followed by a space
+  escalates   a person must be asked, and the step did not expect that; nothing written
   overtaken   the call's approval has changed since the replica read it; nothing written
   ended       since the approval was asked for, the agent was not active or the API key that asked was revoked; nothing
               written
-              With any other status, approval = "" or "<step taken> <ms at which its effect ends>", the step being asked,
-              attached, used or refused
 WRITES        approval and the sets that list it
 HOLDS         I14 an approval is of one call, used as often as it says
 ]]
 --@ names
 local approval, approval_call, approvals, open, agent_open, events, asker
-local step, approval_id, held_id, held_version, expected_full, lasts_ms, asked, agent_max, workspace_max
+local step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max
 if arg_before.approvals then
   approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
-  step, approval_id, held_id, held_version, expected_full, lasts_ms, asked, agent_max, workspace_max =
+  step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max =
     unpack(ARGV, arg_before.approvals + 1)
 end
-local all_full = ''
+local full_quotas, current, ends_ms = '', nil, nil
 --@ full
-all_full = all_full .. i .. ' '
+full_quotas = full_quotas .. i .. ' '
 --@ judge
-local became, ends_ms, held = '', '', nil
-if step and result == 'escalated' and (step == 'use' or step == 'probe' or all_full ~= expected_full) then
-  return {'escalates', decision_id, time_text, 0, 0, 0, all_full}
-end
-if step and result ~= 'denied' and step ~= 'probe' then
+if step and state.result == 'escalated' and (step == 'use' or step == 'probe' or full_quotas ~= expected_full) then
+  state.status = 'escalates'
+elseif step and state.result ~= 'denied' and step ~= 'probe' then
   local overtaken
-  if step == 'ask' and held_id == '' then
+  if step == 'ask' and current_id == '' then
     overtaken = call('EXISTS', approval_call, approval) > 0
   else
-    overtaken = (call('GET', approval_call) or '') ~= held_id or step == 'ask' and call('EXISTS', approval) > 0
+    overtaken = (call('GET', approval_call) or '') ~= current_id or step == 'ask' and call('EXISTS', approval) > 0
   end
   if step ~= 'ask' then
-    held = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence', 'decisions',
+    current = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence', 'decisions',
       'requests', 'uses_left')
-    overtaken = overtaken or (held[1] or '1') ~= held_version
+    overtaken = overtaken or (current[1] or '1') ~= current_version
     -- Suspending the agent or revoking the key ends its approvals, both the approved and the pending.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
-    if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or not (tonumber(held[5] or 0) > ended_until)) then
-      return {'ended', decision_id, time_text, 0, 0, 0, ''}
+    if not overtaken and (call('HEXISTS', asker, 'created_ms') == 0 or not (tonumber(current[5] or 0) > ended_until)) then
+      state.status = 'ended'
     end
   end
-  -- Scripts do not roll back: a key of the wrong type, or what is no number, must fail before the first write.
-  assert(not held or overtaken or tonumber(held[1] or 1) and tonumber(held[7] or 1), 'An approval holds no number')
-  local of_agent, of_workspace = call('ZCARD', agent_open), call('ZCARD', open)
-  call('XLEN', events)
-  call('ZCARD', approvals)
-  if step == 'use' then
-    overtaken = overtaken or held[2] ~= 'approved' or not (time_ms < tonumber(held[4]))
-    local uses_left = overtaken and 1 or tonumber(held[8])
-    assert(uses_left >= 1 and uses_left < EXACT, 'The uses of an approval are no number')
-    became, ends_ms = 'used', held[4]
-  elseif result == 'escalated' then
-    if step == 'attach' then
-      overtaken = overtaken or held[2] ~= 'pending' or not (time_ms < tonumber(held[3]))
-      became, ends_ms = 'attached', held[3]
-    elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
-      result, became, reason = 'denied', 'refused', 'Too many approvals wait for people already; ' .. reason
-    else
-      became, ends_ms = 'asked', string.format('%d', time_ms + lasts_ms)
+  if state.status == 'committed' then
+    -- Scripts do not roll back: a key of the wrong type, or what is no number, must fail before the first write.
+    assert(not current or overtaken or tonumber(current[1] or 1) and tonumber(current[7] or 1), 'An approval holds no number')
+    local of_agent, of_workspace = call('ZCARD', agent_open), call('ZCARD', open)
+    call('XLEN', events)
+    call('ZCARD', approvals)
+    if step == 'use' then
+      overtaken = overtaken or current[2] ~= 'approved' or not (time_ms < tonumber(current[4]))
+      local uses_left = overtaken and 1 or tonumber(current[8])
+      assert(uses_left >= 1 and uses_left < EXACT, 'The uses of an approval are no number')
+      state.approval, ends_ms = 'used', current[4]
+    elseif state.result == 'escalated' then
+      if step == 'attach' then
+        overtaken = overtaken or current[2] ~= 'pending' or not (time_ms < tonumber(current[3]))
+        state.approval, ends_ms = 'attached', current[3]
+      elseif of_agent >= tonumber(agent_max) or of_workspace >= tonumber(workspace_max) then
+        state.result, state.approval = 'denied', 'refused'
+        state.reason = 'Too many approvals wait for people already; ' .. state.reason
+      else
+        state.approval, ends_ms = 'asked', string.format('%d', time_ms + lasts_ms)
+      end
     end
+    if overtaken then state.status = 'overtaken' end
+    if state.approval and state.approval ~= 'refused' then state.approval_id = approval_id end
   end
-  if overtaken then return {'overtaken', decision_id, time_text, 0, 0, 0, ''} end
 end
-if became ~= '' then approval_text = became .. ' ' .. ends_ms end
-local has_approval = became ~= '' and became ~= 'refused'
+--@ reply
+if state.status == 'escalates' then reply[#reply + 1], reply[#reply + 2] = 'full_quotas', full_quotas end
+if state.approval then reply[#reply + 1], reply[#reply + 2] = 'approval', state.approval end
+if ends_ms then reply[#reply + 1], reply[#reply + 2] = 'ends_ms', ends_ms end
 --@ entry
-if has_approval then
-  extras[#extras + 1] = 'approvalId'
-  extras[#extras + 1] = approval_id
+if state.approval_id then
+  state.extras[#state.extras + 1] = 'approvalId'
+  state.extras[#state.extras + 1] = state.approval_id
 end
 --@ write
-if became == 'asked' then
+if state.approval == 'asked' then
   call('HSET', approval, 'status', 'pending', 'asked', asked, 'asked_sequence', sequence_text, 'expires_ms', ends_ms)
-  if full ~= 0 then call('HSET', approval, 'policy_id', policy_id, 'rule', rule, 'reason', reason) end
+  if state.full ~= 0 then
+    call('HSET', approval, 'policy_id', policy_id, 'rule', state.rule, 'reason', state.reason)
+  end
   call('SET', approval_call, approval_id)
   call('ZADD', approvals, '0', approval_id)
   call('ZADD', open, ends_ms, approval_id)
   call('ZADD', agent_open, ends_ms, approval_id)
   -- Not trimmed here, but when approvals change: no more are pending than the workspace may have open.
   call('XADD', events, '*', 'id', approval_id, 'status', 'pending')
-elseif has_approval then
+elseif state.approval_id then
   local changed = {}
   local function set(name, value)
     changed[#changed + 1] = name
     changed[#changed + 1] = value
   end
-  local decisions = held[6] or approval_id
+  local decisions = current[6] or approval_id
   if #decisions < 3700 then set('decisions', decisions .. ' ' .. decision_id) end
   local uses_left
-  if became == 'attached' then
-    set('requests', (held[7] or 1) + 1)
+  if state.approval == 'attached' then
+    set('requests', (current[7] or 1) + 1)
   else
-    uses_left = held[8] - 1
+    uses_left = current[8] - 1
     set('uses_left', uses_left)
-    set('version', held[1] + 1)
+    set('version', current[1] + 1)
     if uses_left == 0 then set('status', 'consumed') end
   end
   call('HSET', approval, unpack(changed))

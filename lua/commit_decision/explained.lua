@@ -5,4 +5,4 @@ RETURNS
   explained   the elements are those that `committed` would have; nothing written
 ]]
 --@ judge
-if arg_before.explained then return {'explained', decision_id, time_text, 0, full, retry_us, approval_text} end
+if arg_before.explained and state.status == 'committed' then state.status = 'explained' end

@@ -17,15 +17,13 @@ WRITES        first_answer for 24 hours, answer_counts
 HOLDS         I8 an acknowledged change binds
 ]]
 --@ names
-local answer_counts, first_answer, body_digest
+local answer_counts, first_answer, body_digest, slot, answers_in_slot
 if arg_before.first_answers then
   answer_counts, first_answer = unpack(KEYS, key_before.first_answers + 1)
   body_digest = ARGV[arg_before.first_answers + 1]
 end
 --@ refuse
-local slot, answers_in_slot, shared_version
-if first_answer and not refusal then
-  shared_version = (last[4] or '') .. group_tokens
+if first_answer and state.status == 'committed' then
   local first = call('HMGET', first_answer, 'body_digest', 'version', 'shared_version', 'result', 'approvalId')
   if not first[1] then
     local answers = 0
@@ -36,27 +34,27 @@ if first_answer and not refusal then
       if counted_slot and slot - tonumber(counted_slot) < 7 then answers = answers + tonumber(count) end
       if tonumber(counted_slot) == slot then answers_in_slot = tonumber(count) end
     end
-    if answers >= tonumber(string.match(body_digest, '^%d+')) then refusal = 'crowded' end
+    if answers >= tonumber(string.match(body_digest, '^%d+')) then state.status = 'crowded' end
   elseif not string.find(body_digest, first[1], 1, true) then
-    refusal = 'conflict'
-  elseif first[2] ~= version or first[3] ~= shared_version then
+    state.status = 'conflict'
+  elseif first[2] ~= version or first[3] ~= state.shared_version then
     -- What was allowed then may be forbidden now, and deciding again would take the quotas twice: refuse.
-    refusal = 'outdated'
-  elseif first[4] == 'allowed' and result ~= 'allowed' and not (result == 'escalated' and first[5]) then
+    state.status = 'outdated'
+  elseif first[4] == 'allowed' and state.result ~= 'allowed' and not (state.result == 'escalated' and first[5]) then
     -- Nothing but the time has changed, and with it the plan: a time window has closed. (A call that a person has
     -- approved is still planned as escalated.)
-    refusal = 'outdated'
+    state.status = 'outdated'
   else
-    refusal = 'repeated'
+    state.status = 'repeated'
   end
 end
 --@ write
 if first_answer then
   call('HSET', first_answer, 'body_digest', string.match(body_digest, '^%d+ (%S+)'), 'version', version,
-    'shared_version', shared_version, 'id', decision_id, 'result', result, 'policyId', policy_id, 'rule', rule,
-    'reason', reason, 'timeUs', time_text, 'latencyUs', latency_text, 'retryUs', string.format('%.0f', retry_us))
-  if has_approval then call('HSET', first_answer, 'approvalId', approval_id) end
+    'shared_version', state.shared_version, 'id', decision_id, 'result', state.result, 'policyId', policy_id,
+    'rule', state.rule, 'reason', state.reason, 'timeUs', time_text, 'latencyUs', latency_text, 'retryUs', string.format('%.0f', state.retry_us))
+  if state.approval_id then call('HSET', first_answer, 'approvalId', state.approval_id) end
   call('PEXPIRE', first_answer, '86400000')
-  call('HSET', answer_counts, tostring(slot % 8), string.format('%d %d', slot, answers_in_slot + 1))
+  call('HSET', answer_counts, string.format('%d', slot % 8), string.format('%d %d', slot, answers_in_slot + 1))
   call('PEXPIRE', answer_counts, '115200000')
 end

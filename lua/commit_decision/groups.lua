@@ -8,15 +8,15 @@ RETURNS       stale           also if a group's token has changed
 HOLDS         I8 an acknowledged change binds
 ]]
 --@ names
-local group_versions, group_tokens = arg_before.groups and ARGV[arg_before.groups + 1], ''
+local group_versions = arg_before.groups and ARGV[arg_before.groups + 1]
 --@ refuse
-if group_versions and not refusal then
-  local fields, wanted = {}, {}
+if group_versions and state.status == 'committed' then
+  local fields, planned = {}, {}
   for field, token in string.gmatch(group_versions, '(%S+) (%S+) ') do
-    fields[#fields + 1], wanted[#wanted + 1] = field, token
+    fields[#fields + 1], planned[#planned + 1] = field, token
   end
   for i, token in ipairs(call('HMGET', commits, unpack(fields))) do
-    if (token or '-') ~= wanted[i] then refusal = 'stale' end
-    group_tokens = group_tokens .. ' ' .. (token or '')
+    if (token or '-') ~= planned[i] then state.status = 'stale' end
+    state.shared_version = state.shared_version .. ' ' .. (token or '')
   end
 end

@@ -9,8 +9,11 @@ RETURNS
 ]]
 --@ names
 local holds_from_us, holds_until_us
-if arg_before.interval then holds_from_us, holds_until_us = unpack(ARGV, arg_before.interval + 1) end
+if arg_before.interval then
+  holds_from_us, holds_until_us = unpack(ARGV, arg_before.interval + 1)
+end
 --@ refuse
-if holds_from_us and not refusal and (time_us < tonumber(holds_from_us) or time_us >= tonumber(holds_until_us)) then
-  refusal = 'moved'
+if holds_from_us and state.status == 'committed'
+  and (time_us < tonumber(holds_from_us) or time_us >= tonumber(holds_until_us)) then
+  state.status = 'moved'
 end

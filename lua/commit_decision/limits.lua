@@ -11,13 +11,16 @@ KEYS[p+i]     live            sorted set; one for each quota with a bucket name:
 ARGV[p+1]     takes           `<quota> <amount> <bucket>;` for each: its number; millionths of a budget, empty = one call;
                               the bucket's name in `live`, empty = the rule has only one bucket
 
-RETURNS       full            negative = the rule of this quota has too many live buckets; retry_us 0 = room never comes
+RETURNS       crowded         `values` = the rule of the full quota has too many live buckets
+              retry_us        0 = room never comes
 WRITES        if allowed, quota and live
 TIME          O(log N) per quota
 HOLDS         I3 quotas all or nothing
 ]]
+--@ names
+local takes = arg_before.limits and ARGV[arg_before.limits + 1]
 --@ wait
-if arg_before.limits then
+if takes then
   -- A budget's totals are compared modulo 2^52; no window ever holds that much.
   local TOTALS, LIVE_MAX = 4503599627370496, 10000
   local place = key_before.limits
@@ -80,35 +83,35 @@ if arg_before.limits then
     return leaves and time_of(call('LINDEX', quota, leaves)) + window_us - quota_us or 0
   end
 
-  owns = owns or {}
-  for i, amount, bucket in string.gmatch(ARGV[arg_before.limits + 1], '(%d+) (%d*) (%x*);') do
+  for i, amount, bucket in string.gmatch(takes, '(%d+) (%d*) (%x*);') do
     i = i + 0
-    local at = 11 + 6 * i
-    local own = {wait = 0, counts_calls = amount == '', window_us = ARGV[at + 1] + 0}
+    local quota, newest_spared, window_us = quota_at(i)
+    local own = {wait = 0, counts_calls = amount == '', window_us = window_us + 0}
     if bucket ~= '' then
       place = place + 1
       -- There may be very many of these buckets, so they expire, after twice the window to be safe.
-      own.live, own.bucket, own.life_ms = place, bucket, tostring(math.ceil(own.window_us / 1000) * 2 + 1000)
-      own.wait = live_wait(place, bucket, LIVE_MAX)
+      local live = KEYS[place]
+      own.live, own.bucket, own.life_ms = live, bucket, string.format('%d', math.ceil(own.window_us / 1000) * 2 + 1000)
+      own.wait = live_wait(live, bucket, LIVE_MAX)
       own.no_bucket = own.wait > 0
     end
     if amount ~= '' then
-      own.wait = math.max(own.wait, budget_wait(own, KEYS[4 + i], ARGV[at] + 0, own.window_us, amount + 0))
+      own.wait = math.max(own.wait, budget_wait(own, quota, newest_spared + 0, own.window_us, amount + 0))
     end
-    owns[i] = own
+    state.custom[i] = own
   end
 end
 --@ judge
-if owns and full > 0 and owns[full] and owns[full].no_bucket then
-  full, reason = -full, 'This limit counts 10000 different values for the agent already'
+if state.full > 0 and state.custom[state.full] and state.custom[state.full].no_bucket then
+  state.crowded, state.reason = 'values', 'This limit counts 10000 different values for the agent already'
 end
 --@ write
-if arg_before.limits and takes then
-  for i, own in pairs(owns) do
-    local quota = KEYS[4 + i]
+if takes and (state.result == 'allowed' or state.takes) then
+  for i, own in pairs(state.custom) do
+    local quota = quota_at(i)
     if own.live then
       keep_live(own.live, own.bucket, quota_us + own.window_us)
-      call('PEXPIRE', KEYS[own.live], own.life_ms)
+      call('PEXPIRE', own.live, own.life_ms)
     end
     if own.amount and own.amount > 0 then
       if own.length == 0 then call('LPUSH', quota, '0 0') end

@@ -11,46 +11,45 @@ ARGV[p+1]     leaves          `<session> <mark> <us> <us> …`: the session's na
                               counts in session_marks and in agent_marks, 0 = it is not left there. `~` before a mark =
                               if there is no room for it, the call is allowed without it
 
-RETURNS       full            quotas + 1 = a mark counts in too many sessions of the agent
+RETURNS       crowded         `sessions` = a mark counts in too many sessions of the agent; full is 0 then
 WRITES        if allowed, all of its keys
 HOLDS         I15 a session's past is what it was allowed
 ]]
 --@ names
-local session_marks, agent_marks, leaves
+local session_marks, agent_marks, leaves, session, left
 if arg_before.marks then
   session_marks, agent_marks = unpack(KEYS, key_before.marks + 1)
   leaves = ARGV[arg_before.marks + 1]
 end
 --@ judge
 -- A call whose mark has no room is denied: later calls could not be checked against it.
-local session, left
-if leaves and result == 'allowed' then
+if leaves and state.result == 'allowed' then
   local marks_text
   left = {}
   session, marks_text = string.match(leaves, '^(%S+)(.*)$')
   for soft, mark, shared_us, own_us in string.gmatch(marks_text, ' (~?)(%x+) (%d+) (%d+)') do
-    local place = key_before.marks + 3 + #left
-    local wait = live_wait(place, session, 1000)
-    left[#left + 1] = {name = mark, shared_us = tonumber(shared_us), own_us = tonumber(own_us), place = place,
+    local live = KEYS[key_before.marks + 3 + #left]
+    local wait = live_wait(live, session, 1000)
+    left[#left + 1] = {name = mark, shared_us = tonumber(shared_us), own_us = tonumber(own_us), live = live,
       has_room = wait == 0}
-    if soft == '' then retry_us = math.max(retry_us, wait) end
+    if soft == '' then state.retry_us = math.max(state.retry_us, wait) end
   end
   -- Scripts do not roll back: a key of the wrong type must fail before the first write.
   call('HLEN', session_marks)
   call('HLEN', agent_marks)
-  if retry_us > 0 then
-    full, result, policy, rule = quotas + 1, 'denied', '', ''
-    reason = 'Sequence rules look back on 1000 sessions of the agent already'
+  if state.retry_us > 0 then
+    state.crowded, state.result, state.policy, state.rule = 'sessions', 'denied', '', ''
+    state.reason = 'Sequence rules look back on 1000 sessions of the agent already'
   end
 end
 --@ write
-if session and result == 'allowed' then
+if session and state.result == 'allowed' then
   local shared_longest_us, own_longest_us = 0, 0
   -- Expires after twice the time, to be safe; never shortens a longer life.
-  local function keep(place, counts_us)
+  local function keep(live, counts_us)
     local life_ms = math.ceil(counts_us / 1000) * 2 + 1000
-    if counts_us > 0 and call('PTTL', KEYS[place]) < life_ms then
-      call('PEXPIRE', KEYS[place], string.format('%.0f', life_ms))
+    if counts_us > 0 and call('PTTL', live) < life_ms then
+      call('PEXPIRE', live, string.format('%.0f', life_ms))
     end
   end
   for _, mark in ipairs(left) do
@@ -59,10 +58,10 @@ if session and result == 'allowed' then
       if shared_us > 0 then call('HSET', session_marks, mark.name, quota_text) end
       if own_us > 0 then call('HSET', agent_marks, mark.name, quota_text) end
       shared_longest_us, own_longest_us = math.max(shared_longest_us, shared_us), math.max(own_longest_us, own_us)
-      keep_live(mark.place, session, quota_us + math.max(shared_us, own_us))
-      keep(mark.place, math.max(shared_us, own_us))
+      keep_live(mark.live, session, quota_us + math.max(shared_us, own_us))
+      keep(mark.live, math.max(shared_us, own_us))
     end
   end
-  keep(key_before.marks + 1, shared_longest_us)
-  keep(key_before.marks + 2, own_longest_us)
+  keep(session_marks, shared_longest_us)
+  keep(agent_marks, own_longest_us)
 end

@@ -15,12 +15,12 @@ local refundable = taken and ARGV[arg_before.refunds + 1]
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 if taken then call('STRLEN', taken) end
 --@ write
-if taken and result == 'allowed' then
+if taken and state.result == 'allowed' then
   local lines = {}
   for number, amount in string.gmatch(refundable, '(%d+) (%S+) ') do
-    local own = owns and owns[tonumber(number)]
+    local quota, own = quota_at(number), state.custom[tonumber(number)]
     if not own or own.counts_calls or own.amount then
-      lines[#lines + 1] = quota_text .. ' ' .. amount .. ' ' .. KEYS[4 + number]
+      lines[#lines + 1] = quota_text .. ' ' .. amount .. ' ' .. quota
     end
   end
   if #lines > 0 then call('SET', taken, table.concat(lines, '\n'), 'PX', '86400000') end

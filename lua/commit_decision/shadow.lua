@@ -14,63 +14,76 @@ ARGV[p+2+i]   outcome         first the outcome if all have room, then for each 
                               `<result> <number of its divergence> <version of the policy> <shadow>`; shadow is the field
                               of the entry, JSON
 
-RETURNS       approval        ends in a line feed and `<number of the outcome, from 0> <its result>`
+ADDS          shadow          the number of the outcome, from 0
+ADDS          would           its result
 WRITES        if the outcome is allowed, the quotas that it takes; if its result differs, divergence
 TIME          as for that many more quotas
 HOLDS         I3 quotas all or nothing, I18 a shadow policy changes no answer
 ]]
 --@ names
-local shadow_at, is_full, aside = arg_before.shadow, {}, {}
+local enforced, asks, deciding, would, divergence, diverged_at, shadow_text
+if arg_before.shadow then
+  enforced, asks = tonumber(ARGV[arg_before.shadow + 1]), ARGV[arg_before.shadow + 2]
+end
+-- Which quotas are full; and, of those that are not the plan's own, what other parts say about them.
+local is_full, aside
 --@ wait
-if shadow_at then
-  owns = owns or {}
-  for number, kind in string.gmatch(ARGV[shadow_at + 2], '(%d+)=(%S+) ') do
+if asks then
+  is_full, aside = {}, {}
+  for number, kind in string.gmatch(asks, '(%d+)=(%S+) ') do
     local i = tonumber(number)
-    if i > tonumber(ARGV[shadow_at + 1]) then
-      local own = owns[i]
+    if i > enforced then
+      local quota, newest_spared, window_us = quota_at(i)
+      local own = state.custom[i]
       local wait = own and own.wait or 0
       if kind ~= '-' and kind ~= 'take' then
-        wait = live_wait(4 + i, kind, 1000)
+        wait = live_wait(quota, kind, 1000)
       elseif not own or own.counts_calls then
-        local oldest = call('LINDEX', KEYS[4 + i], ARGV[11 + 6 * i])
-        if oldest then wait = math.max(wait, oldest + ARGV[12 + 6 * i] - quota_us) end
+        local oldest = call('LINDEX', quota, newest_spared)
+        if oldest then wait = math.max(wait, oldest + window_us - quota_us) end
       end
-      is_full[i], aside[i], owns[i] = wait > 0, own, {wait = 0}
+      is_full[i], aside[i], state.custom[i] = wait > 0, own, {wait = 0}
     end
   end
 end
 --@ full
-is_full[i] = true
+if asks then is_full[i] = true end
 --@ judge
-local would, divergence, diverged_at, shadow_text
-if shadow_at then
-  local number, place, policy_number = 0, 0, nil
-  for quota in string.gmatch(ARGV[shadow_at + 2], '(%d+)=') do
+if asks then
+  local number = 0
+  deciding = 0
+  for quota in string.gmatch(asks, '(%d+)=') do
     number = number + 1
-    if place == 0 and is_full[tonumber(quota)] then place = number end
+    if deciding == 0 and is_full[tonumber(quota)] then deciding = number end
   end
-  would, policy_number, diverged_at, shadow_text =
-    string.match(ARGV[shadow_at + 3 + place], '^(%l+) (%d+) (%d+) (.*)$')
+  local outcome, policy_number = ARGV[arg_before.shadow + 3 + deciding], nil
+  would, policy_number, diverged_at, shadow_text = string.match(outcome, '^(%l+) (%d+) (%d+) (.*)$')
   -- There would be no room for its approval, either.
-  if became == 'refused' and would == 'escalated' then would = 'denied' end
-  if would ~= result then
+  if state.approval == 'refused' and would == 'escalated' then would = 'denied' end
+  if would ~= state.result then
     divergence = KEYS[key_before.shadow + tonumber(policy_number)]
     -- Scripts do not roll back: a key of the wrong type must fail before the first write.
     call('HLEN', divergence)
   end
-  approval_text = approval_text .. '\n' .. place .. ' ' .. would
+end
+--@ reply
+if asks then
+  reply[#reply + 1], reply[#reply + 2] = 'shadow', deciding
+  reply[#reply + 1], reply[#reply + 2] = 'would', would
 end
 --@ entry
 if divergence then
-  extras[#extras + 1] = 'shadow'
-  extras[#extras + 1] = shadow_text
+  state.extras[#state.extras + 1] = 'shadow'
+  state.extras[#state.extras + 1] = shadow_text
 end
 if would == 'allowed' then
-  if not takes then
-    for i = 1, tonumber(ARGV[shadow_at + 1]) do owns[i] = {wait = 0} end
+  if state.result ~= 'allowed' then
+    for i = 1, enforced do state.custom[i] = {wait = 0} end
   end
-  for quota in string.gmatch(ARGV[shadow_at + 2], '(%d+)=take ') do owns[tonumber(quota)] = aside[tonumber(quota)] end
-  takes = true
+  for quota in string.gmatch(asks, '(%d+)=take ') do
+    state.custom[tonumber(quota)] = aside[tonumber(quota)]
+  end
+  state.takes = true
 end
 --@ write
 if divergence then
@@ -78,5 +91,5 @@ if divergence then
     call('DEL', divergence)
     call('HSET', divergence, 'version', diverged_at)
   end
-  call('HINCRBY', divergence, result .. ' ' .. would, '1')
+  call('HINCRBY', divergence, state.result .. ' ' .. would, '1')
 end

@@ -289,7 +289,7 @@ async def test_what_leaves_the_cache_is_freed_at_once(shelf, how):
     gc.disable()
     try:
         entry = await cache.load(W, "a")
-        entry.keep_call(
+        entry.keep_commit(
             "t", "k", Plan(Outcome(Result.DENIED, None, None, "no", DecisionCode.DEFAULT_DENY)), Compiled(0, 0, 0), 100
         )
         freeze_heap()

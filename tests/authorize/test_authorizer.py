@@ -8,7 +8,7 @@ import pytest
 import app.authorize.authorizer
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import ATTEMPTS
-from app.authorize.commit_answers import Stale
+from app.authorize.commit import Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.metrics import Metrics
@@ -67,10 +67,10 @@ class Commit:
     def __init__(self, *answers):
         self.answers, self.ids = list(answers), []
 
-    async def __call__(self, caller, request, tokens, plan, decision_id, arrived_us, waited_us, held):
-        self.ids.append(decision_id)
+    async def __call__(self, question):
+        self.ids.append(question.decision_id)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return answer or Decision(decision_id, plan.outcome, None, 0, 0)
+        return answer or Decision(question.decision_id, question.plan.outcome, None, 0, 0)
 
 
 @pytest.fixture

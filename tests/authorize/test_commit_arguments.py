@@ -5,9 +5,8 @@ from commit_calls import named, parts_of
 from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, quota
 from msgspec.structs import replace
 
-from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit import CommitDecision
-from app.authorize.commit_arguments import VARYING
+from app.authorize.commit import ApprovalStep, CommitDecision, CommitQuestion
+from app.authorize.commit.arguments import PER_CALL
 from app.authorize.store_clock import StoreClock
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import (
@@ -38,14 +37,15 @@ SEVERAL = {"live", "divergence", "outcome", "denials"}
 class Runner:
     """Notes what is called."""
 
-    def prepare(self, script, keys, varying, settled):
-        assert varying == VARYING
+    def prepare(self, script, keys, per_call, fixed):
+        assert per_call == PER_CALL
 
         async def call(*given):
-            self.called = (script, keys, [*given, *settled])
+            self.called = (script, keys, [*given, *fixed])
             parts = parts_of(*self.called)
             status = "explained" if "explained" in parts else "committed"
-            return [status, "id", "1000", 0, 0, 0, "\n0 denied" if "shadow" in parts else ""]
+            reply = [status, "id", "1000", 0, 0, 0]
+            return [*reply, "shadow", 0, "would", "denied"] if "shadow" in parts else reply
 
         return call
 
@@ -54,7 +54,7 @@ async def called(plan, request=REQUEST, tokens=TOKENS, approval=None, patience_u
     """The script, the keys and the arguments of a commit."""
     runner = Runner()
     commit = CommitDecision(runner, StoreClock(), 1_000, patience_us=patience_us)
-    await commit(CALLER, request, tokens, plan, "id", 0, 7, approval=approval)
+    await commit(CommitQuestion(CALLER, request, tokens, plan, "id", 0, 7, approval=approval))
     return runner.called
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from app.authorize.commit.reply import CommitReply
 from app.redis_client.scripts import (
     COMMIT_ASKING,
     COMMIT_DECISION,
     COMMIT_PARTS,
     COMMIT_WITH_PARTS,
+    COMMITS,
     DELETE_POLICIES,
     LUA,
     SCRIPTS,
@@ -51,7 +53,7 @@ def test_every_script_of_the_folder_is_read():
     """Nothing in lua/ that nobody can run; parts of a script are in a folder, and it is there with and without."""
     whole = [script.name for script in SCRIPTS if script not in (COMMIT_ASKING, COMMIT_WITH_PARTS, DELETE_POLICIES)]
     assert whole == [path.stem for path in FILES]
-    assert all(script.replies and script.width for script in SCRIPTS)
+    assert all(script.replies and script.elements for script in SCRIPTS)
 
 
 HEADER = """#!lua flags=no-writes
@@ -81,7 +83,8 @@ def test_a_header_says_everything_that_a_caller_must_know():
 
     assert (script.keys, script.repeated_keys, script.last_keys) == (("first",), ("other",), ("last",))
     assert (script.args, script.repeated_args) == (("limit",), ("field", "value"))
-    assert (script.replies, script.width, script.flags) == (("found", "missing"), 2, "no-writes")
+    assert (script.replies, script.elements) == (("found", "missing"), ("status", "count"))
+    assert script.flags == "no-writes"
     assert not script.is_change
 
 
@@ -114,7 +117,7 @@ def test_every_argument_is_named_before_its_first_use(script):
 def test_the_body_gives_the_replies_that_the_header_names(script):
     """It returns every declared status, and no other."""
     code = body(script.text)
-    given = set(re.findall(r"(?:return \{|refuse\(|refusal = )'(\w+)'", code))
+    given = set(re.findall(r"(?:return \{|refuse\(|status = )'(\w+)'", code))
     assert given <= set(script.replies)
     assert set(script.replies) <= set(re.findall(r"'(\w+)'", code))
 
@@ -134,11 +137,12 @@ def test_the_header_says_what_is_written_what_it_costs_and_what_it_holds(script)
 def test_keys_are_taken_from_keys_and_never_made(script):
     """A key built by a script would not be declared by the caller, and could be in another slot of a cluster."""
     code = body(script.text)
-    names = {*script.keys, *script.repeated_keys, *script.last_keys}
+    declared = COMMIT_WITH_PARTS if script in COMMITS else script
+    names = {*declared.keys, *declared.repeated_keys, *declared.last_keys}
     for command, key in CALL.findall(code):
         assert command not in FORBIDDEN
         if command not in KEYLESS:
-            assert key.startswith("KEYS[") or key in names, f"{command} {key}"
+            assert key.startswith("KEYS[") or key.rpartition(".")[2] in names, f"{command} {key}"
     assert "remit" not in code
     assert not re.search(r"['\"][^'\"]*:[^'\"]*['\"]", code), "a name with a colon is a key that is being built"
 
@@ -160,6 +164,7 @@ def test_one_module_calls_a_script(script):
         "store",
         "audit",
         "authorize",
+        "commit",
         "approvals",
         "webhooks",
         "explain",
@@ -274,12 +279,85 @@ def test_a_scripts_parts_are_the_files_of_its_folder(tmp_path, parts, place, fou
     ("script", "parts"), [(COMMIT_WITH_PARTS, [*COMMIT_PARTS]), (COMMIT_ASKING, ["parts", "approvals"])]
 )
 def test_every_line_of_a_script_with_parts_stands_in_one_file(script, parts):
-    """The script's own lines and each part's code; nothing is repeated."""
+    """The script's own lines and each part's code, in a scope of its own; nothing else is repeated."""
     plain = [line for line in body(COMMIT_DECISION.text).splitlines() if line.strip()]
     whole = [line for line in body(script.text).splitlines() if line.strip()]
-    sections = [section for name in parts for section in COMMIT_PARTS[name].sections.values()]
-    of_parts = [line for each in sections for line in each.splitlines()]
-    of_parts = [line for line in (re.sub(r"--.*", "", each) for each in of_parts) if line.strip()]
+    of_parts = []
+    for place, section in (each for name in parts for each in COMMIT_PARTS[name].sections.items()):
+        of_parts += [line for line in body(section).splitlines() if line.strip()]
+        of_parts += [] if place in {"names", "state"} else ["do ", "end"]
     assert sorted(whole) == sorted(plain + of_parts)
     left = iter(whole)
     assert all(line in left for line in plain)
+
+
+def statements(code):
+    """The lines of code, with those that a statement continues on joined to its first."""
+    return re.sub(r"([,=(])\n\s*", r"\1 ", code).splitlines()
+
+
+NAMED = re.compile(r"\s*(local function \w+\([\w, ]*\) return|(local )?\w+(, \w+)* =) ")
+
+
+@pytest.mark.parametrize("script", COMMITS, ids=lambda script: script.name)
+def test_a_commit_names_whatever_it_takes_from_a_position(script):
+    """Also if the position is computed: `ARGV[11 + 6 * i]` in the middle of a body tells a reader even less."""
+    taking = [line for line in statements(body(script.text)) if re.search(r"\b(KEYS|ARGV)\b", line)]
+    assert [line for line in taking if not NAMED.match(line)] == []
+
+
+def words(code):
+    """The names that the code uses, without strings and the names of fields."""
+    return set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", re.sub(r"'[^']*'", "''", body(code))))
+
+
+def declared(code):
+    """The names that the code declares."""
+    found = re.findall(r"\b(?:local|local function|for) (\w+(?:, \w+)*)", body(code))
+    return {name for names in found for name in names.split(", ")}
+
+
+PRIVATE = {name: declared(part.sections.get("names", "")) for name, part in COMMIT_PARTS.items() if name != "parts"}
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_part_reads_no_name_of_another_part(name):
+    """What a part has to tell to others is in `state`; what else it knows is its own business."""
+    own = "".join(COMMIT_PARTS[name].sections.values())
+    others = set().union(*(names for other, names in PRIVATE.items() if other != name))
+    assert not others & PRIVATE[name]
+    assert words(own) & others - declared(own) == set()
+
+
+OUTCOME = {"result", "policy", "rule", "reason", "full", "retry_us", "extras", "custom"}
+
+
+@pytest.mark.parametrize("name", COMMIT_PARTS)
+def test_a_part_changes_only_its_own_names_and_the_state(name):
+    """And reads the outcome only there: the script's own names may be those of an earlier moment."""
+    own = "".join(COMMIT_PARTS[name].sections.values()).replace("reply[", "state.reply[")
+    changed = re.findall(
+        r"^ *(?:if .* then )?([\w.]+(?:\[.*?\])?(?:, [\w.]+)*) = ", "\n".join(statements(body(own))), re.MULTILINE
+    )
+    changed = {each for names in changed for each in re.findall(r"(?<![.\w])[a-z]\w*", re.sub(r"\[.*?\]", "", names))}
+    may_change = (
+        declared(own) | {"state"} | ({"last_key", "last_arg", "custom", "shared_version"} if name == "parts" else set())
+    )
+    assert changed <= may_change
+    assert words(re.sub(r"\w+ = ", "", own)) & OUTCOME - declared(own) == set()
+
+
+def test_the_header_says_what_the_state_is_made_of():
+    """Every field that the script or a part uses."""
+    known = set(re.findall(r"\w+", section(COMMIT_DECISION.text, "STATE")))
+    assert set(re.findall(r"\bstate\.(\w+)", body(COMMIT_WITH_PARTS.text))) <= known
+
+
+def test_the_reply_of_a_commit_is_read_by_name():
+    """What each has, in the header's order; then what parts may add."""
+    fields, count = CommitReply.__struct_fields__, len(COMMIT_DECISION.elements)
+    assert COMMIT_WITH_PARTS.elements == COMMIT_DECISION.elements == fields[:count]
+    assert sorted(COMMIT_WITH_PARTS.adds) == sorted(fields[count:])
+    assert len(CommitReply.__struct_defaults__) == len(fields) - count
+    added = re.findall(r"reply\[#reply \+ 2\] = '(\w+)'", body(COMMIT_WITH_PARTS.text))
+    assert sorted(added) == sorted(COMMIT_WITH_PARTS.adds)

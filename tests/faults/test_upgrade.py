@@ -54,7 +54,7 @@ def make_release(folder: Path) -> Path:
         "\n    redis.call('LPUSH', KEYS",
         f"\n    redis.call('HSET', KEYS[8 + i], '{MORE}', ARGV[{words + 1}])\\g<0>",
     )
-    edit(folder / "lua/commit_decision.lua", "\nreturn {'committed'", f"\ncall('HSET', commits, '{MORE}', '1')\\g<0>")
+    edit(folder / "lua/commit_decision.lua", "\nreturn reply", f"\ncall('HSET', commits, '{MORE}', '1')\\g<0>")
     return folder
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from app.authorize.commit import CommitDecision
-from app.authorize.quota_part import CROWDED
+from app.authorize.commit.quotas import CROWDED
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.ids import Ids

@@ -6,8 +6,7 @@ import json
 import pytest
 from commit_scene import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, quota
 
-from app.authorize.commit import CommitDecision
-from app.authorize.commit_answers import Stale
+from app.authorize.commit import CommitDecision, Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
 from app.model.decisions import Decision, Idempotency, Plan
@@ -206,21 +205,21 @@ class Echo:
 
     def __init__(self, runner, change, change_record=None) -> None:
         self._runner, self._change, self._change_record = runner, change, change_record
-        self.distrusted = 0
+        self.was_reset = 0
 
     def prepare(self, *what):
         call = self._runner.prepare(*what)
 
-        async def changed(*varying):
-            return self._change(await call(*varying))
+        async def changed(*per_call):
+            return self._change(await call(*per_call))
 
         return changed
 
     async def call(self, *args):
         return self._change_record(await self._runner.call(*args))
 
-    async def distrust(self) -> None:
-        self.distrusted += 1
+    async def reset_connections(self) -> None:
+        self.was_reset += 1
 
 
 @pytest.mark.parametrize(
@@ -242,7 +241,7 @@ async def test_a_reply_to_another_decision_is_not_an_answer(scene, change):
     with pytest.raises(StoreUnavailable):
         await scene.commit()
 
-    assert echo.distrusted == 1
+    assert echo.was_reset == 1
 
 
 @pytest.mark.parametrize(
@@ -265,7 +264,7 @@ async def test_a_first_answer_to_another_request_is_not_repeated(scene, change):
     with pytest.raises(StoreUnavailable):
         await scene.commit(idempotency=Idempotency("a" * 64, "b" * 64))
 
-    assert echo.distrusted == 1
+    assert echo.was_reset == 1
     assert [entry["id"] for entry in await scene.entries()] == [first.id]
 
 

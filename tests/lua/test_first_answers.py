@@ -5,8 +5,7 @@ import asyncio
 import pytest
 from commit_scene import ALLOWED, DENIED, SECOND, START, quota
 
-from app.authorize.commit import CommitDecision
-from app.authorize.commit_answers import Stale
+from app.authorize.commit import CommitDecision, CommitQuestion, Stale
 from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
@@ -27,9 +26,8 @@ async def commit(scene, plan, idempotency=ASKED, *, at=START, tokens=None):
     """Close the plan for a request that carries this idempotency key."""
     request = AuthorizeRequest(scene.agent.id, "file.read", "authorize", {}, b"{}", idempotency)
     decision_id = scene.ids.new(0)
-    return await scene.committing(
-        scene.caller, request, tokens or Tokens(scene.agent.version), plan, decision_id, at, now_us=at
-    )
+    tokens = tokens or Tokens(scene.agent.version)
+    return await scene.committing(CommitQuestion(scene.caller, request, tokens, plan, decision_id, at, now_us=at))
 
 
 async def test_a_retry_gets_the_first_answer_and_takes_nothing(scene):

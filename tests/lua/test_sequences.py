@@ -3,7 +3,7 @@
 import pytest
 from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 
-from app.authorize.commit import CommitDecision
+from app.authorize.commit import CommitDecision, CommitQuestion
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import (
     AuthorizeRequest,
@@ -159,7 +159,7 @@ async def test_a_repeated_answer_ignores_the_marks_of_its_call(scene):
     request = AuthorizeRequest(scene.agent.id, "t", "authorize", {}, b"{}", Idempotency("aa", "bb"))
     tokens, ids = Tokens(scene.agent.version), [scene.ids.new(0) for _ in range(2)]
     answers = [
-        await scene.committing(scene.caller, request, tokens, plan, decision_id, START, now_us=START)
+        await scene.committing(CommitQuestion(scene.caller, request, tokens, plan, decision_id, START, now_us=START))
         for decision_id in ids
     ]
     assert [(each.id, each.outcome, each.repeated) for each in answers] == [

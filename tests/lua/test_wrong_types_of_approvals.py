@@ -6,8 +6,7 @@ from wrong_type_client import WrongTypeClient
 
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
-from app.authorize.approval_step import ApprovalStep
-from app.authorize.commit_answers import Overtaken
+from app.authorize.commit import ApprovalStep, CommitQuestion, Overtaken
 from app.errors import StoreUnavailable
 from app.lanes.lane import monotonic_us
 from app.model.actors import COMMAND_LINE
@@ -65,7 +64,7 @@ class Waiting:
         plan, tokens = Plan(ALLOWED if step == "use" else ESCALATED), Tokens(scene.agent.version)
         decision_id = approval_id if step == "ask" else scene.ids.new(0)
         return await scene.committing(
-            scene.caller, request, tokens, plan, decision_id, monotonic_us(), approval=approval
+            CommitQuestion(scene.caller, request, tokens, plan, decision_id, monotonic_us(), approval=approval)
         )
 
     async def approve(self):
@@ -87,7 +86,7 @@ async def ask(waiting):
 
 
 async def attach(waiting):
-    await waiting.commit("attach", waiting.held, "1" * 64, held_id=waiting.held, held_version="1")
+    await waiting.commit("attach", waiting.held, "1" * 64, current_id=waiting.held, current_version="1")
 
 
 async def approve(waiting):
@@ -95,7 +94,7 @@ async def approve(waiting):
 
 
 async def use(waiting):
-    await waiting.commit("use", waiting.held, "1" * 64, held_id=waiting.held, held_version="2")
+    await waiting.commit("use", waiting.held, "1" * 64, current_id=waiting.held, current_version="2")
 
 
 async def delete_policy(waiting):

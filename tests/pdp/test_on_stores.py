@@ -15,7 +15,7 @@ from test_differential import POLICIES, STARTS, edit_one, steps
 
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import with_message
-from app.authorize.commit import CommitDecision
+from app.authorize.commit import CommitDecision, CommitQuestion
 from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
@@ -98,9 +98,11 @@ class Workspace:
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
         plan = decide(compiled, request, now_us)
         decision_id = self.made.new(now_us // 1000)
-        held = CachedAgent(governed.agent, compiled, governed.tokens, 0, lambda _entry, _more: None)
+        cached = CachedAgent(governed.agent, compiled, governed.tokens, 0, lambda _entry, _more: None)
         decision = await self.commit(
-            self.caller, request, governed.tokens, plan, decision_id, now_us, held=held, now_us=now_us
+            CommitQuestion(
+                self.caller, request, governed.tokens, plan, decision_id, now_us, cached=cached, now_us=now_us
+            )
         )
         assert isinstance(decision, Decision)
         self.told = DecisionView.of(with_message(decision, compiled))

@@ -14,10 +14,10 @@ class Client:
     def __init__(self):
         self.told = []
 
-    def hold(self):
+    def pause(self):
         self.told.append("hold")
 
-    def follow(self):
+    def resume_on_new_master(self):
         self.told.append("follow")
 
 

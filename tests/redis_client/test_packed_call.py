@@ -5,8 +5,8 @@ from commit_scene import ALLOWED, DENIED, POLICY, quota
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import CachedAgent
-from app.authorize.commit import CommitDecision
-from app.authorize.prepared_calls import PreparedCalls
+from app.authorize.commit import CommitDecision, CommitQuestion
+from app.authorize.packed_commits import PackedCommits
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import Caller, Scope
@@ -37,24 +37,24 @@ class Wire:
 
 async def test_a_packed_call_has_the_same_bytes_as_one_packed_at_once():
     """With numbers, strings and bytes, in any mixture."""
-    for varying in ((), ("",), (1, "é", b"\xff", *map(str, range(20)))):
-        for settled in ((), ("last", 7)):
+    for per_call in ((), ("",), (1, "é", b"\xff", *map(str, range(20)))):
+        for fixed in ((), ("last", 7)):
             wire = Wire()
-            call = PackedCall(wire.send, CHECK_KEY, ["k1", "k2"], len(varying), settled)
+            call = PackedCall(wire.send, CHECK_KEY, ["k1", "k2"], len(per_call), fixed)
 
-            assert await call(*varying) == "reply"
+            assert await call(*per_call) == "reply"
 
-            assert wire.sent == [pack(["EVALSHA", CHECK_KEY.sha, 2, "k1", "k2", *varying, *settled])]
+            assert wire.sent == [pack(["EVALSHA", CHECK_KEY.sha, 2, "k1", "k2", *per_call, *fixed])]
 
 
 async def test_a_call_that_the_store_does_not_know_is_sent_in_full():
     """With the same arguments, preceded by the script itself."""
     wire = Wire(unknown=1)
-    call = PackedCall(wire.send, CHECK_KEY, ["k"], 1, ["settled"])
+    call = PackedCall(wire.send, CHECK_KEY, ["k"], 1, ["fixed"])
 
     assert await call("now") == "reply"
 
-    assert wire.sent[1] == pack(["EVAL", CHECK_KEY.text, 1, "k", "now", "settled"])
+    assert wire.sent[1] == pack(["EVAL", CHECK_KEY.text, 1, "k", "now", "fixed"])
 
 
 class Runner:
@@ -63,13 +63,13 @@ class Runner:
     def __init__(self):
         self.prepared, self.called = 0, []
 
-    def prepare(self, script, keys, varying, settled):
+    def prepare(self, script, keys, per_call, fixed):
         self.prepared += 1
 
         async def call(*given):
-            assert len(given) == varying
-            self.called.append((keys, named(script, keys, [*given, *settled])))
-            return ["committed", given[script.args.index("decision_id")], "1000", 0, 0, 0, ""]
+            assert len(given) == per_call
+            self.called.append((keys, named(script, keys, [*given, *fixed])))
+            return ["committed", given[script.args.index("decision_id")], "1000", 0, 0, 0]
 
         return call
 
@@ -90,12 +90,12 @@ class Committing:
     def __init__(self, *plans):
         self.runner, self.grown = Runner(), []
         self._commit = CommitDecision(self.runner, StoreClock(), 1_000)
-        self.held = CachedAgent(
+        self.cached = CachedAgent(
             AGENT, Compiled(*(plans or [PLAN])), Tokens("v"), 0, lambda _, more: self.grown.append(more)
         )
 
     async def __call__(self, plan=PLAN, caller=CALLER, request=ASKED):
-        await self._commit(caller, request, self.held.tokens, plan, "id", 0, 0, self.held, now_us=1)
+        await self._commit(CommitQuestion(caller, request, self.cached.tokens, plan, "id", 0, 0, self.cached, now_us=1))
         return self.runner.called[-1]
 
 
@@ -168,7 +168,7 @@ async def test_the_cache_of_packed_calls_is_bounded():
     """In bytes per tool; the oldest are evicted, and the agent cache is told of every byte."""
     plan = Plan(Outcome(Result.ALLOWED, POLICY, RuleRef(0, "x" * 5_000), "yes", DecisionCode.ALLOWED))
     commit = Committing(plan)
-    commit.held.calls = PreparedCalls(max_bytes=20_000)
+    commit.cached.commits = PackedCommits(max_bytes=20_000)
     for tool in "abcd":
         await commit(plan, request=replace(ASKED, tool_name=tool))
     await commit(plan, request=replace(ASKED, tool_name="d"))
@@ -177,4 +177,4 @@ async def test_the_cache_of_packed_calls_is_bounded():
     await commit(plan, request=replace(ASKED, tool_name="a"))
 
     assert commit.runner.prepared == 5
-    assert sum(commit.grown) == commit.held.calls.bytes_held <= 20_000
+    assert sum(commit.grown) == commit.cached.commits.size <= 20_000

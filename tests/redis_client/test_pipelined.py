@@ -111,7 +111,7 @@ async def test_a_client_that_lost_trust_in_its_connection_opens_a_new_one(serve,
     server = await serve(echo)
     link = await connect(server.url)
 
-    await link.distrust()
+    await link.reset_connections()
 
     assert await answer_of(link, "ECHO", "a") == "a"
     assert server.accepted == 2

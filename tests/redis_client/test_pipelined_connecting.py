@@ -145,7 +145,7 @@ async def test_a_server_that_hangs_up_at_once_is_retried_with_growing_pauses(ser
         await asyncio.sleep(0)
 
     server = await serve(answer, handshake=False)
-    link = await connect(server.url, scripts=[CHECK_KEY], pause=pause)
+    link = await connect(server.url, scripts=[CHECK_KEY], sleep=pause)
     await enough.wait()
     await link.close()
 
@@ -170,7 +170,7 @@ async def test_no_bug_stops_the_reconnecting(serve, connect, monkeypatch):
         return await right()
 
     monkeypatch.setattr(link, "_connect", sometimes_wrong)
-    await link.distrust()
+    await link.reset_connections()
 
     assert await answer_of(link, "ECHO", "back") == "back"
     assert not failures
@@ -189,7 +189,7 @@ async def test_the_url_logs_in_and_selects_the_database(serve, connect, login, w
     """Before anything else is sent, and again on every new connection."""
     server = await serve(echo)
     link = await connect(server.url.replace("//", f"//{login}") + "/3", scripts=[CHECK_KEY])
-    await link.distrust()
+    await link.reset_connections()
     await answer_of(link, "ECHO", "a")
 
     for number in (0, 1):

@@ -3,7 +3,7 @@
 import pytest
 from commit_scene import Scene
 
-from app.authorize.commit_answers import Stale
+from app.authorize.commit import Stale
 from app.errors import LimitReached
 from app.model.decisions import Decision, Tokens
 from app.model.ids import Ids

@@ -3,7 +3,7 @@
 import pytest
 from commit_scene import Scene, quota
 
-from app.authorize.commit_answers import Stale
+from app.authorize.commit import Stale
 from app.errors import Invalid, LimitReached
 from app.model.agents import group_digest
 from app.model.decisions import Decision, Tokens

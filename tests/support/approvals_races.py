@@ -50,9 +50,9 @@ class Gated:
     def prepare(self, *given):
         call = self._client.prepare(*given)
 
-        async def commit(*varying):
+        async def commit(*per_call):
             await self.step()
-            return await call(*varying)
+            return await call(*per_call)
 
         return commit
 

@@ -57,12 +57,12 @@ class Clocked:
             args = [self._clock.now_ms * 1000, *args[1:]]
         return await self._client.run(script, keys, args, **options)
 
-    def prepare(self, script, keys, varying, settled):
+    def prepare(self, script, keys, per_call, fixed):
         at = COMMIT_DECISION.args.index("waited_us")
 
         def call(*given):
             given = (*given[:at], f"{given[at]} {self._clock.now_ms * 1000}", *given[at + 1 :])
-            return self._client.prepare(script, keys, varying, settled)(*given)
+            return self._client.prepare(script, keys, per_call, fixed)(*given)
 
         return call
 

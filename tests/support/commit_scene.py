@@ -2,8 +2,7 @@
 
 import itertools
 
-from app.authorize.commit import CommitDecision
-from app.authorize.commit_answers import Stale
+from app.authorize.commit import CommitDecision, CommitQuestion, Stale
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import ApiKey, Caller, Scope
@@ -88,14 +87,16 @@ class Scene:
         request = AuthorizeRequest(self.agent.id, "file.read", "authorize", {}, parameters, idempotency)
         arrived = arrived_us if arrived_us is not None else at or self.clock.now_us()
         return await self.committing(
-            self.caller,
-            request,
-            tokens or Tokens(version or self.agent.version),
-            plan or Plan(outcome, quotas),
-            decision_id or self.ids.new(0),
-            arrived,
-            waited_us,
-            now_us=at,
+            CommitQuestion(
+                self.caller,
+                request,
+                tokens or Tokens(version or self.agent.version),
+                plan or Plan(outcome, quotas),
+                decision_id or self.ids.new(0),
+                arrived,
+                waited_us,
+                now_us=at,
+            )
         )
 
     async def entries(self) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ import msgspec
 from pdp_and_mirror import REDACTOR
 
 from app.audit.entry_format import line_of
-from app.authorize.commit import CommitDecision
+from app.authorize.commit import CommitDecision, CommitQuestion
 from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
@@ -90,7 +90,9 @@ class Logged:
         compiled = compile_agent(governed.agent, governed.policies, REDACTOR.is_secret, governed.shared_marks)
         plan = decide(compiled, request, at_us, self.caller.key_id)
         decision_id = self.made.new(at_us // 1000)
-        answer = await self.commit(self.caller, request, governed.tokens, plan, decision_id, at_us, now_us=at_us)
+        answer = await self.commit(
+            CommitQuestion(self.caller, request, governed.tokens, plan, decision_id, at_us, now_us=at_us)
+        )
         assert isinstance(answer, Decision)
         self.results.append(answer.outcome.result.value)
         return answer.outcome.result.value

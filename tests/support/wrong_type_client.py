@@ -26,9 +26,9 @@ class WrongTypeClient:
             self.before = await self.scene.everything()
         return await self._client.run(script, keys, args)
 
-    def prepare(self, script, keys, _varying, settled):
-        async def call(*varying):
-            return await self.run(script, keys, [*varying, *settled])
+    def prepare(self, script, keys, _per_call, fixed):
+        async def call(*per_call):
+            return await self.run(script, keys, [*per_call, *fixed])
 
         return call
 

@@ -9,7 +9,7 @@ from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Res
 from app.model.logged_codes import code_from
 from app.model.times import rfc3339
 from app.redis_client.packed_call import ScriptRunner
-from app.redis_client.replies import as_record, number_of, reading
+from app.redis_client.replies import as_record, decoding_record, number_of
 from app.store.keyspace import keyspace_of
 
 
@@ -23,12 +23,12 @@ async def first_decision(runner: ScriptRunner, caller: Caller, idempotency: Idem
     is_record = isinstance(reply, dict) or (isinstance(reply, list) and len(reply) % 2 == 0)
     record = as_record(reply) if is_record else {}
     if record.get("body_digest") not in {idempotency.body_digest, *idempotency.former_digests}:
-        await runner.distrust()
+        await runner.reset_connections()
         raise StoreUnavailable("The store answered another decision than the one that was asked for")
-    with reading("The first answer to this Idempotency-Key"):
+    with decoding_record("The first answer to this Idempotency-Key"):
         decision = _decision_of(record)
     if "approvalId" in record:
-        with reading("The approval that the first answer to this Idempotency-Key names"):
+        with decoding_record("The approval that the first answer to this Idempotency-Key names"):
             named = await _named(runner, caller, record["approvalId"], decision.outcome.result)
         return replace(decision, approval=named)
     return decision

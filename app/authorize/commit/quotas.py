@@ -1,12 +1,12 @@
-"""The commit's part for limits and sessions: its keys and arguments, and the meaning of the reply."""
+"""The commit's parts for limits, sessions and denial breakers: their keys and arguments, and what their reply means."""
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from app.authorize.breaker_part import add_breakers, denials_of
-from app.authorize.commit_arguments import CommitArguments
-from app.authorize.shadow_part import Versions, add_shadow
+from app.authorize.commit.arguments import CommitArguments
+from app.authorize.commit.reply import CommitReply
+from app.authorize.commit.shadow import add_shadow
 from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, SessionRoom
 from app.model.marks import TOO_MANY_SESSIONS
 from app.model.policies import SHADOW_BUCKET
@@ -16,88 +16,83 @@ from app.store.keyspace import Keyspace
 CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
 """The script's reason if a rule has too many buckets in use."""
 
+_ACTIVE, _SUSPENDED = '{"status":"active","version":%.0f}', '{"status":"suspended","version":%.0f}'
+"""The agent before and after a denial trips a breaker, in the form of `snapshots.snapshots`, with a placeholder for the
+version.
+"""
 
-def add_quotas(
-    words: CommitArguments, keyspace: Keyspace, agent_id: str, plan: Plan, decision_id: str, versions: Versions
-) -> None:
+
+def add_quotas(arguments: CommitArguments, plan: Plan, decision_id: str) -> None:
     """Add the plan's quotas, marks and breakers, with the parts that they need."""
+    keyspace, agent_id = arguments.keyspace, arguments.agent_id
     limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
     quotas: tuple[Check | SessionRoom, ...] = plan.quotas
     if plan.shadow is not None:
-        quotas += add_shadow(words, keyspace, plan, plan.shadow, versions)
+        quotas += add_shadow(arguments, plan, plan.shadow)
     for number, quota in enumerate(quotas, 1):
         if isinstance(quota, SessionRoom):
-            words.keys.append(keyspace.live_sessions(agent_id, quota.mark))
-            words.settled += (0, 0, "", "", "", "")
+            arguments.keys.append(keyspace.live_sessions(agent_id, quota.mark))
+            arguments.fixed += (0, 0, "", "", "", "")
             continue
         if isinstance(quota, DenialCount):
-            words.keys.append(counted_in(keyspace, agent_id, quota))
+            arguments.keys.append(counted_in(keyspace, agent_id, quota))
             newest_spared = quota.max_denials - 1
         elif isinstance(quota, HistoryCheck):
             checks.append((number, quota))
-            words.keys.append(_history_key(keyspace, agent_id, quota))
+            arguments.keys.append(_history_key(keyspace, agent_id, quota))
             newest_spared = 0
         else:
             limits.append((number, quota))
-            words.keys.append(counted_in(keyspace, agent_id, quota))
+            arguments.keys.append(counted_in(keyspace, agent_id, quota))
             newest_spared = quota.max_calls - 1 if quota.amount is None else quota.max_calls
-        words.settled += (newest_spared, quota.window_us, *outcome_args(quota.when_full, versions))
+        arguments.fixed += (newest_spared, quota.window_us, *arguments.outcome(quota.when_full))
     if limits:
-        _add_limits(words, keyspace, agent_id, limits, decision_id)
+        _add_limits(arguments, limits, decision_id)
     if checks:
-        words.add_part("sequences", (), ("".join(f"{number} {_asks(check)};" for number, check in checks),))
+        arguments.add_part("sequences", (), ("".join(f"{number} {_asks(check)};" for number, check in checks),))
     if plan.marks:
         sessions = (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
         live = (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
         leaves = (f"{'~' if mark.soft else ''}{mark.name} {mark.shared_us} {mark.own_us}" for mark in plan.marks)
-        words.add_part("marks", (*sessions, *live), (" ".join((plan.session, *leaves)),))
+        arguments.add_part("marks", (*sessions, *live), (" ".join((plan.session, *leaves)),))
     if plan.breakers:
-        add_breakers(words, keyspace, agent_id, plan)
+        denials = (counted_in(keyspace, agent_id, breaker) for breaker in plan.breakers)
+        lines = "".join(_breaker_lines(breaker, plan) for breaker in plan.breakers)
+        arguments.add_part("breakers", (keyspace.changes, *denials), (_ACTIVE, _SUSPENDED, lines))
 
 
-def _add_limits(
-    words: CommitArguments, keyspace: Keyspace, agent_id: str, limits: Sequence[tuple[int, Quota]], decision_id: str
-) -> None:
+def _add_limits(arguments: CommitArguments, limits: Sequence[tuple[int, Quota]], decision_id: str) -> None:
     """Add the parts for budgets, for rules with several buckets, and for refundable quotas."""
+    keyspace = arguments.keyspace
     live, takes, refundable = list[str](), "", ""
     for number, quota in limits:
         if quota.bucket:
-            live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id))
+            live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, arguments.agent_id))
         if quota.bucket or quota.amount is not None:
             takes += f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket};"
         if quota.refundable:
             aside = "~" if quota.fingerprint.endswith(SHADOW_BUCKET) else ""
             refundable += f"{number} {aside}{'-' if quota.amount is None else quota.amount} "
     if takes:
-        words.add_part("limits", live, (takes,))
+        arguments.add_part("limits", live, (takes,))
     if refundable:
-        words.add_part("refunds", (keyspace.taken(decision_id),), (refundable,))
+        arguments.add_part("refunds", (keyspace.taken(decision_id),), (refundable,))
 
 
-def final_outcome(plan: Plan, full: int) -> Outcome:
-    """The outcome that the script has logged, given the quota that it found full."""
-    if full == 0:
-        return plan.outcome
-    if full > len(plan.quotas):
+def final_outcome(plan: Plan, reply: CommitReply) -> Outcome:
+    """The outcome that the script has logged, given what it found full."""
+    if reply.crowded == "sessions":
         return TOO_MANY_SESSIONS
-    outcome = plan.quotas[abs(full) - 1].when_full
-    return outcome if full > 0 else replace(outcome, reason=CROWDED)
-
-
-def outcome_args(outcome: Outcome, versions: Versions) -> tuple[str, str, str, str]:
-    """Result, policy, rule and reason as the script reads them. versions: the policy versions that are known, by id."""
-    policy = outcome.policy_id or ""
-    if outcome.rule is None:
-        return outcome.result, policy, "", outcome.reason
-    if policy in versions:
-        policy = f"{policy} {versions[policy]}"
-    return outcome.result, policy, f"{outcome.rule.index} {outcome.rule.type}", outcome.reason
+    if not reply.full:
+        return plan.outcome
+    outcome = plan.quotas[reply.full - 1].when_full
+    return replace(outcome, reason=CROWDED) if reply.crowded else outcome
 
 
 def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> str:
     """The key under which a limit counts the agent's calls, or a breaker its denials."""
     if isinstance(quota, DenialCount):
-        return denials_of(keyspace, agent_id, quota)
+        return keyspace.denials(agent_id, quota.since, quota.policy_id, quota.fingerprint)
     if quota.bucket:
         return keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket)
     return keyspace.quota(quota.policy_id, quota.fingerprint)
@@ -111,3 +106,10 @@ def _asks(check: HistoryCheck) -> str:
 def _history_key(keyspace: Keyspace, agent_id: str, check: HistoryCheck) -> str:
     """The key of the session's marks, or of those that this agent has left in it."""
     return keyspace.session(check.session) if check.forbids else keyspace.agent_session(agent_id, check.session)
+
+
+def _breaker_lines(breaker: DenialCount, plan: Plan) -> str:
+    acts: str | int = "suspend"
+    if not breaker.suspends:
+        acts = plan.quotas.index(breaker) + 1 if breaker in plan.quotas else 0
+    return f"{breaker.max_denials} {breaker.window_us} {acts} {breaker.policy_id}\n{breaker.when_full.reason}\n"

@@ -8,7 +8,7 @@ from app.redis_client.packed_call import ScriptCall
 _Name = tuple[str, str, str, int]
 
 
-class _Kept(Struct, frozen=True):
+class _Packed(Struct, frozen=True):
     """A packed commit of a plan, without the reason, which varies.
 
     It keeps the plan alive, so that no other object can take over the id() of one of its parts.
@@ -19,7 +19,7 @@ class _Kept(Struct, frozen=True):
     size: int
 
 
-class PreparedCalls:
+class PackedCommits:
     """Packed commits by tool, API key and deciding rule; the oldest are evicted when there are too many.
 
     They live as long as the agent's cache entry: any change to the agent drops them.
@@ -27,26 +27,27 @@ class PreparedCalls:
 
     def __init__(self, max_bytes: int = 256 * 1024) -> None:
         self._max_bytes = max_bytes
-        self._kept: dict[_Name, _Kept] = {}
-        self.bytes_held = 0
+        self._packed: dict[_Name, _Packed] = {}
+        self.size = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._packed)
 
     def get(self, tool: str, key_id: str, plan: Plan) -> ScriptCall | None:
         """The packed commit of this plan, whatever its reason."""
         outcome = plan.outcome
-        kept = self._kept.get((tool, key_id, outcome.result, id(outcome.rule)))
+        packed = self._packed.get((tool, key_id, outcome.result, id(outcome.rule)))
         if (
-            kept is None
-            or kept.plan.outcome.policy_id != outcome.policy_id
-            or kept.plan.quotas is not plan.quotas
-            or kept.plan.holds_from_us != plan.holds_from_us
-            or kept.plan.shadow is not plan.shadow
+            packed is None
+            or packed.plan.outcome.policy_id != outcome.policy_id
+            or packed.plan.quotas is not plan.quotas
+            or packed.plan.holds_from_us != plan.holds_from_us
+            or packed.plan.shadow is not plan.shadow
+            or packed.plan.breakers is not plan.breakers
             or plan.marks
         ):
             return None
-        return kept.call
+        return packed.call
 
     def keep(self, tool: str, key_id: str, plan: Plan, call: ScriptCall, size: int) -> int:
         """Keep this call for this plan, in place of an earlier one for the same tool, key and rule.
@@ -54,15 +55,15 @@ class PreparedCalls:
         Returns the number of bytes by which this has grown, which is negative if larger calls were evicted.
         """
         # The entry keeps the rule alive, so that no other object can have its id().
-        before, name = self.bytes_held, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
+        before, name = self.size, (tool, key_id, plan.outcome.result, id(plan.outcome.rule))
         self._drop(name)
-        self._kept[name] = _Kept(plan, call, size)
-        self.bytes_held += size
-        while self.bytes_held > self._max_bytes:
-            self._drop(next(iter(self._kept)))
-        return self.bytes_held - before
+        self._packed[name] = _Packed(plan, call, size)
+        self.size += size
+        while self.size > self._max_bytes:
+            self._drop(next(iter(self._packed)))
+        return self.size - before
 
     def _drop(self, name: _Name) -> None:
-        kept = self._kept.pop(name, None)
-        if kept is not None:
-            self.bytes_held -= kept.size
+        packed = self._packed.pop(name, None)
+        if packed is not None:
+            self.size -= packed.size

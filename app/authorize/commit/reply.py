@@ -1,6 +1,9 @@
-"""What the commit can answer in place of a decision."""
+"""What the commit's script replies, and what that means: a decision, or why there is none."""
+
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.errors import (
     ApiKeyExpired,
@@ -11,6 +14,39 @@ from app.errors import (
     Unauthorized,
 )
 from app.model.decisions import Decision
+from app.redis_client.replies import is_reply
+from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS
+
+_ELEMENTS = len(COMMIT_DECISION.elements)
+
+
+class CommitReply(Struct, frozen=True):
+    """The elements of the script's reply, in the order of its header, and what its parts may add to them."""
+
+    status: str
+    decision_id: str
+    time_us: int
+    latency_us: int
+    full: int
+    retry_us: int
+    full_quotas: str = ""
+    crowded: str = ""
+    approval: str = ""
+    ends_ms: str = ""
+    tripped: int = 0
+    shadow: int = 0
+    would: str = ""
+
+    @classmethod
+    def of(cls, reply: Any, decision_id: str) -> "CommitReply | None":
+        """The reply; None if no commit can have given it, or not the commit of this decision."""
+        if not is_reply(COMMIT_WITH_PARTS, reply) or reply[1] != decision_id:
+            return None
+        status, _, time_text, latency_us, full, retry_us = reply[:_ELEMENTS]
+        plain = cls(status, decision_id, int(time_text), latency_us, full, retry_us)
+        if len(reply) == _ELEMENTS:
+            return plain
+        return replace(plain, **dict(zip(reply[_ELEMENTS::2], reply[_ELEMENTS + 1 :: 2], strict=True)))
 
 
 class Stale(Struct, frozen=True):
@@ -41,25 +77,25 @@ class Overtaken(Struct, frozen=True):
     ended: bool = False
 
 
-Answer = Decision | Stale | Escalates | Overtaken
+CommitAnswer = Decision | Stale | Escalates | Overtaken
 
 
-def require_stale(answer: Answer) -> Stale:
+def require_stale(answer: CommitAnswer) -> Stale:
     """The answer. Without approvals it must be a decision or Stale; raises StoreUnavailable otherwise."""
     if isinstance(answer, Stale):
         return answer
     raise StoreUnavailable("The store answered a question about approvals that was not asked")
 
 
-def without_decision(status: str, time_us: int, full: str) -> Stale | Escalates | Overtaken:
+def without_decision(reply: CommitReply) -> Stale | Escalates | Overtaken:
     """Why the script has written nothing. If the caller is to get an error, raises it."""
-    match status:
+    match reply.status:
         case "stale" | "moved":
-            return Stale(time_us, version_moved=status == "stale")
+            return Stale(reply.time_us, version_moved=reply.status == "stale")
         case "escalates":
-            return Escalates(tuple(map(int, full.split())))
+            return Escalates(tuple(map(int, reply.full_quotas.split())))
         case "overtaken" | "ended":
-            return Overtaken(time_us, ended=status == "ended")
+            return Overtaken(reply.time_us, ended=reply.status == "ended")
         case "conflict":
             raise IdempotencyConflict("This Idempotency-Key was used before with another body; take a new one")
         case "outdated":

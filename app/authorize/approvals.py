@@ -1,0 +1,76 @@
+"""A call as people are asked about it: what they see of it, and the approval that it has already."""
+
+import re
+from collections.abc import Collection
+
+import msgspec
+from msgspec import Struct
+
+from app.authorize.commit import CommitQuestion
+from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.decisions import AuthorizeRequest
+from app.model.escalations import Escalation
+from app.pdp import CompiledAgent
+from app.redaction.credentials import REDACTED
+from app.redaction.recording import recorded
+from app.redaction.redactor import Redactor
+from app.redaction.signer import Signer
+from app.redis_client.replies import decoding_record, number_of
+
+WHOLE_BYTES = 16 * 1024
+"""Parameters of up to this many bytes of JSON are shown whole."""
+_BODY_BYTES = 8 * WHOLE_BYTES
+"""A call with a larger body has more parameters than can be shown whole, however they are escaped."""
+_shortened = re.compile(rb'"(sha256|hmac)":').search
+
+
+class ApprovalRequest(Struct, frozen=True):
+    """A call as people are asked about it.
+
+    question: the commit of the call, without a step. now_ms: the store's time, estimated; 0 = unknown.
+    bound: the part of its context that the approval binds. digest: the MAC of everything bound.
+    parameters: as people see them.
+    """
+
+    question: CommitQuestion
+    agent: CompiledAgent
+    now_ms: int
+    bound: tuple[str, ...]
+    digest: str
+    parameters: bytes
+
+
+class CurrentApproval(Struct, frozen=True):
+    """The approval that a call is known to have, and its record; empty if none is known."""
+
+    id: str
+    record: dict[str, str]
+
+    def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
+        """Whether it was requested for all these rules, and all policies that asked still govern the agent."""
+        rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
+        return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
+
+    def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
+        """Whether it has this status and its time has not passed."""
+        ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
+        if self.record.get("status") != status:
+            return False
+        with decoding_record(f"The record of approval {self.id}"):
+            return now_ms < number_of(self.record[ends])
+
+
+def may_be_whole(request: AuthorizeRequest) -> bool:
+    """Whether the log may have shortened parameters that people can still see whole."""
+    return len(request.body) <= _BODY_BYTES and _shortened(request.recorded_parameters) is not None
+
+
+def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer) -> bytes:
+    """The parameters, whole up to 16 KiB and as in the log beyond; secrets are redacted."""
+    shown = recorded(request.parameters, redactor, signer, WHOLE_BYTES)
+    return shown if len(shown) <= WHOLE_BYTES else request.recorded_parameters
+
+
+def hides(shown: bytes) -> bool:
+    """Whether people see less of the call than its approval binds."""
+    return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None
