@@ -10,6 +10,9 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from app.admin.agents import AgentAdmin
+from app.admin.api_keys import KeyAdmin
+from app.admin.webhooks import WebhookAdmin
 from app.approvals.approvals import Approvals
 from app.approvals.following import ApprovalFollower
 from app.approvals.reaper import ApprovalReaper
@@ -71,10 +74,19 @@ KEY_WATCH_SECONDS = 0.75
 """Streams end within a second of their key."""
 
 
+class Admin(Struct, frozen=True, kw_only=True):
+    """What administrators do, from wherever they do it."""
+
+    agents: AgentAdmin
+    keys: KeyAdmin
+    webhooks: WebhookAdmin
+
+
 class Services(Struct, frozen=True, kw_only=True):
     """The parts of one replica, connected to its store."""
 
     settings: Settings
+    admin: Admin
     client: Client
     readiness: Readiness
     workspaces: Workspaces
@@ -185,8 +197,17 @@ def _services(
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
+    reaper = ApprovalReaper(client, ids, settings.audit_backlog_max)
+    webhooks = Webhooks(client, ids, Secrets(signer), settings.webhooks_max)
+    delivery = Delivery(settings, Secrets(signer))
     return Services(
         settings=settings,
+        admin=Admin(
+            agents=AgentAdmin(agents, reaper),
+            keys=KeyAdmin(api_keys, agents, reaper),
+            webhooks=WebhookAdmin(webhooks, delivery),
+        ),
+        approval_reaper=reaper,
         client=client,
         readiness=Readiness(lane, client, (runner, prompt)),
         workspaces=Workspaces(client, ids, api_keys),
@@ -214,9 +235,8 @@ def _services(
         approvals=Approvals(client, ids, settings.audit_backlog_max),
         outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
         approval_follower=follower,
-        webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
-        delivery=Delivery(settings, Secrets(signer)),
-        approval_reaper=ApprovalReaper(client, ids, settings.audit_backlog_max),
+        webhooks=webhooks,
+        delivery=delivery,
         metrics=metrics,
         pool=pool,
         call_pool=call_pool,

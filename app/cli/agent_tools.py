@@ -8,7 +8,7 @@ from msgspec import UnsetType
 from app.cli.find import find_agent
 from app.cli.options import JSON, NAME, WORKSPACE
 from app.cli.output import print_record, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 
 if TYPE_CHECKING:
     from app.model.tool_access import AgentTools, ToolAccess
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 def list_tools(workspace: str, agent: str, tool: str | None, as_json: bool) -> None:
     """Print the result an agent's calls of each known tool would get, before their parameters are known."""
 
-    async def read(services: "Services") -> "AgentTools":
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> "AgentTools":
         found = await find_agent(services, workspace_id, agent)
         return (await services.tool_listings.list_tools(workspace_id, found.id, tool=tool)).whole
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         print_json(found)
         return

@@ -1,16 +1,16 @@
 """`remit agents …`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import UNSET
 
+from app.admin.requests import AgentChanges, NewAgent
 from app.cli.agent_tools import list_tools
 from app.cli.find import find_agent
 from app.cli.groups import CommandGroup
 from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias, asks_first
 from app.cli.output import counted, print_record, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import checked, in_workspace, print_json
 from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus
 from app.model.times import rfc3339
@@ -36,12 +36,11 @@ def agents() -> None:
 def list_agents(workspace: str, alias: str | None, name: str | None, status: str | None, as_json: bool) -> None:
     """Print a workspace's agents, oldest first."""
 
-    async def read(services: "Services") -> list[Agent]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> list[Agent]:
         wanted = None if status is None else AgentStatus(status)
         return [each async for each in services.agents.each(workspace_id, alias=alias, name=name, status=wanted)]
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         _print_json(found)
         return
@@ -60,13 +59,12 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
     """Print one agent and its policies, in evaluation order."""
     from app.model.policies import Owner
 
-    async def read(services: "Services") -> tuple[Agent, list[str]]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> tuple[Agent, list[str]]:
         found = await find_agent(services, workspace_id, agent)
         policies = await services.policies.list_page(workspace_id, Owner(found.id))
         return found, [each.name if each.enabled else f"{each.name} (disabled)" for each in policies]
 
-    found, policies = with_services(read)
+    found, policies = in_workspace(workspace, read)
     if as_json:
         _print_json(found)
         return
@@ -94,12 +92,13 @@ def create_agent(
     as_json: bool, by: ChangedBy,
 ) -> None:  # fmt: skip
     """Create an active agent. Until it has a policy, all its calls are denied."""
+    given = {"name": name, "description": description or None, "groups": _once(groups), "alias": alias}
+    new = checked(NewAgent, given)
 
-    async def create(services: "Services") -> Agent:
-        workspace_id = await services.workspaces.find(workspace)
-        return await services.agents.create(workspace_id, name, _text(description), _once(groups), alias=alias, by=by)
+    async def create(services: "Services", workspace_id: str) -> Agent:
+        return await services.admin.agents.create(workspace_id, new, by)
 
-    made = with_services(create)
+    made = in_workspace(workspace, create)
     if as_json:
         _print_json(made)
     else:
@@ -133,35 +132,28 @@ def update_agent(
 
     The groups given replace all of the agent's groups.
     """
-    if (name, alias, description, status, groups, no_groups) == (None, None, None, None, (), False):
-        raise click.UsageError("Say what to change: --name, --alias, --description, --group, --no-groups or --status")
     if groups and no_groups:
         raise click.UsageError("Give --group or --no-groups, not both")
 
-    async def update(services: "Services") -> Agent:
-        workspace_id = await services.workspaces.find(workspace)
-        return await services.agents.update(
-            workspace_id,
-            (await find_agent(services, workspace_id, agent)).id,
-            name=UNSET if name is None else name,
-            alias=UNSET if alias is None else _text(alias),
-            description=UNSET if description is None else _text(description),
-            groups=_once(groups) if groups or no_groups else UNSET,
-            status=UNSET if status is None else AgentStatus(status),
-            by=by,
-        )
-
-    _print_changed(with_services(update), as_json=as_json)
+    given: dict[str, Any] = {"name": name, "alias": alias, "description": description, "status": status}
+    changes = {field: value or None for field, value in given.items() if value is not None}
+    if groups or no_groups:
+        changes["groups"] = _once(groups)
+    if not changes:
+        raise click.UsageError("Say what to change: --name, --alias, --description, --group, --no-groups or --status")
+    _change(workspace, agent, checked(AgentChanges, changes), by, as_json=as_json)
 
 
-def _set_status(workspace: str, agent: str, status: AgentStatus, by: ChangedBy, *, as_json: bool) -> None:
-    async def update(services: "Services") -> Agent:
-        workspace_id = await services.workspaces.find(workspace)
-        return await services.agents.update(
-            workspace_id, (await find_agent(services, workspace_id, agent)).id, status=status, by=by
-        )
+def _change(workspace: str, agent: str, changes: "AgentChanges", by: ChangedBy, *, as_json: bool) -> None:
+    async def update(services: "Services", workspace_id: str) -> Agent:
+        found = await find_agent(services, workspace_id, agent)
+        return await services.admin.agents.update(workspace_id, found.id, changes, by)
 
-    _print_changed(with_services(update), as_json=as_json)
+    changed = in_workspace(workspace, update)
+    if as_json:
+        _print_json(changed)
+    else:
+        click.echo(f"agent {changed.id} is {changed.status}")
 
 
 @agents.command("suspend")
@@ -171,7 +163,7 @@ def _set_status(workspace: str, agent: str, status: AgentStatus, by: ChangedBy, 
 @REASON
 def suspend_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Deny every call of an agent from now on, until `remit agents activate`."""
-    _set_status(workspace, agent, AgentStatus.SUSPENDED, by, as_json=as_json)
+    _change(workspace, agent, AgentChanges(status=AgentStatus.SUSPENDED), by, as_json=as_json)
 
 
 @agents.command("activate")
@@ -181,7 +173,7 @@ def suspend_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> N
 @REASON
 def activate_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Activate a suspended agent: its policies decide again."""
-    _set_status(workspace, agent, AgentStatus.ACTIVE, by, as_json=as_json)
+    _change(workspace, agent, AgentChanges(status=AgentStatus.ACTIVE), by, as_json=as_json)
 
 
 @agents.command("revoke")
@@ -192,7 +184,7 @@ def activate_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> 
 @REASON
 def revoke_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
     """Deny every call of an agent for good."""
-    _set_status(workspace, agent, AgentStatus.REVOKED, by, as_json=as_json)
+    _change(workspace, agent, AgentChanges(status=AgentStatus.REVOKED), by, as_json=as_json)
 
 
 @agents.command("delete")
@@ -205,25 +197,17 @@ def delete_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> No
     """Delete an agent with its policies and quotas; its audit entries stay."""
     from app.model.policies import Owner
 
-    async def delete(services: "Services") -> tuple[str, int]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def delete(services: "Services", workspace_id: str) -> tuple[str, int]:
         found = await find_agent(services, workspace_id, agent)
         policies = await services.policies.list_page(workspace_id, Owner(found.id))
-        await services.agents.delete(workspace_id, found.id, by=by)
+        await services.admin.agents.delete(workspace_id, found.id, by)
         return found.id, len(policies)
 
-    agent_id, policies = with_services(delete)
+    agent_id, policies = in_workspace(workspace, delete)
     if as_json:
         print_json({"deleted": agent_id, "policies": policies})
         return
     click.echo(f"deleted {agent_id} with {counted(policies, 'policy', 'policies')}")
-
-
-def _print_changed(agent: Agent, *, as_json: bool) -> None:
-    if as_json:
-        _print_json(agent)
-    else:
-        click.echo(f"agent {agent.id} is {agent.status}")
 
 
 def _once(groups: tuple[str, ...]) -> list[str]:
@@ -234,10 +218,6 @@ def _status(agent: Agent) -> str:
     if agent.tripped is None:
         return agent.status.value
     return f"suspended by the denial breaker of policy {agent.tripped.policy_id} (decision {agent.tripped.decision_id})"
-
-
-def _text(given: str | None) -> str | None:
-    return given or None
 
 
 def _print_json(found: Agent | list[Agent]) -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from app.admin.requests import NewKey
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
 from app.cli.output import print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import checked, in_workspace, print_json
 from app.model.actors import ChangedBy
 from app.model.api_keys import ApiKey, Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
@@ -70,27 +71,19 @@ def create_key(
 ) -> None:
     """Create a key and print it, once."""
     expires_ms = _time_ms(expires_at)
-    granted = tuple(Scope(scope) for scope in dict.fromkeys(scopes))
-    if agents and not can_be_bound(granted):
+    if agents and not can_be_bound([*map(Scope, scopes)]):
         raise click.UsageError("--agent goes with --scope authorize; keys with read or admin ask for every agent")
-    if session_from and not can_be_bound(granted):
+    if session_from and not can_be_bound([*map(Scope, scopes)]):
         raise click.UsageError("--session-from goes with --scope authorize; keys with read or admin ask in any session")
 
-    async def create(services: "Services") -> tuple[ApiKey, str]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def create(services: "Services", workspace_id: str) -> tuple[ApiKey, str]:
         await _require_future(services, expires_ms)
         bound = [(await find_agent(services, workspace_id, agent)).id for agent in agents]
-        return await services.api_keys.create(
-            workspace_id,
-            name,
-            granted,
-            expires_ms,
-            agents=tuple(dict.fromkeys(bound)),
-            session_from=SessionFrom(session_from) if session_from else None,
-            by=by,
-        )
+        given = {"name": name, "scopes": scopes, "agents": bound or None, "sessionFrom": session_from}
+        new = checked(NewKey, given | {"expiresAt": expires_at})
+        return await services.admin.keys.create(workspace_id, new, by)
 
-    made, raw_key = with_services(create)
+    made, raw_key = in_workspace(workspace, create)
     if raw:
         click.echo(raw_key)
     elif as_json:
@@ -125,13 +118,12 @@ def rotate_key(
     """
     expires_ms = _time_ms(expires_at)
 
-    async def rotate(services: "Services") -> tuple[ApiKey, str, ApiKey]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def rotate(services: "Services", workspace_id: str) -> tuple[ApiKey, str, ApiKey]:
         found = await find_key(services, workspace_id, key)
         await _require_future(services, expires_ms)
-        return await services.api_keys.rotate(workspace_id, found.id, overlap, expires_ms, by=by)
+        return await services.admin.keys.rotate(workspace_id, found.id, overlap, expires_ms, by)
 
-    made, raw_key, old = with_services(rotate)
+    made, raw_key, old = in_workspace(workspace, rotate)
     until = rfc3339(old.expires_ms or 0)
     if raw:
         click.echo(raw_key)
@@ -148,10 +140,10 @@ def rotate_key(
 def list_keys(workspace: str, as_json: bool) -> None:
     """List a workspace's keys; raw keys are stored nowhere."""
 
-    async def read(services: "Services") -> list[ApiKey]:
-        return await services.api_keys.list_page(await services.workspaces.find(workspace))
+    async def read(services: "Services", workspace_id: str) -> list[ApiKey]:
+        return await services.api_keys.list_page(workspace_id)
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         print_json([ApiKeyView.of(each) for each in found])
         return
@@ -179,13 +171,12 @@ def list_keys(workspace: str, as_json: bool) -> None:
 def revoke_key(workspace: str, key: str, force: bool, as_json: bool, by: ChangedBy) -> None:
     """Revoke a key; every later request with it is answered 401."""
 
-    async def revoke(services: "Services") -> ApiKey:
-        workspace_id = await services.workspaces.find(workspace)
+    async def revoke(services: "Services", workspace_id: str) -> ApiKey:
         found = await find_key(services, workspace_id, key)
-        await services.api_keys.revoke(workspace_id, found.id, force=force, by=by)
+        await services.admin.keys.revoke(workspace_id, found.id, by, force=force)
         return found
 
-    revoked = with_services(revoke)
+    revoked = in_workspace(workspace, revoke)
     if as_json:
         print_json({"deleted": revoked.id})
         return

@@ -8,7 +8,7 @@ import msgspec
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, WORKSPACE
 from app.cli.output import counted, print_record, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 from app.model.actors import ChangedBy
 from app.model.text import with_hidden_shown
 from app.views.catalog import CatalogToolView, ChangedCatalogView
@@ -41,12 +41,11 @@ def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, by:
     except (Invalid, PayloadTooLarge) as error:
         raise click.ClickException(f"{file.name}: {error}") from None
 
-    async def put(services: "Services") -> ChangedCatalogView:
-        workspace_id = await services.workspaces.find(workspace)
+    async def put(services: "Services", workspace_id: str) -> ChangedCatalogView:
         state, change = await services.catalog.put(workspace_id, entries, prune=prune, by=by)
         return ChangedCatalogView.of(state, change)
 
-    done = with_services(put)
+    done = in_workspace(workspace, put)
     if as_json:
         print_json(done)
         return
@@ -62,15 +61,15 @@ def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, by:
 def list_tools(workspace: str, as_json: bool) -> None:
     """List every known tool by name; tools known only from the log are marked `seen`."""
 
-    async def read(services: "Services") -> list[CatalogToolView]:
-        listing = await services.catalog.listing(await services.workspaces.find(workspace))
+    async def read(services: "Services", workspace_id: str) -> list[CatalogToolView]:
+        listing = await services.catalog.listing(workspace_id)
         tools = listing.catalog.tools
         return [
             CatalogToolView.of(tools[name]) if name in tools else CatalogToolView(name=name, catalogued=False)
             for name in listing.names
         ]
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         print_json(found)
         return
@@ -85,10 +84,10 @@ def list_tools(workspace: str, as_json: bool) -> None:
 def show_tool(workspace: str, tool: str, as_json: bool) -> None:
     """Print one tool of the catalogue."""
 
-    async def read(services: "Services") -> CatalogToolView:
-        return CatalogToolView.of(await services.catalog.get(await services.workspaces.find(workspace), tool))
+    async def read(services: "Services", workspace_id: str) -> CatalogToolView:
+        return CatalogToolView.of(await services.catalog.get(workspace_id, tool))
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         print_json(found)
         return
@@ -106,10 +105,10 @@ def show_tool(workspace: str, tool: str, as_json: bool) -> None:
 def delete_tool(workspace: str, tool: str, as_json: bool, by: ChangedBy) -> None:
     """Remove a tool from the catalogue; policies and log are unchanged."""
 
-    async def delete(services: "Services") -> None:
-        await services.catalog.delete_tool(await services.workspaces.find(workspace), tool, by=by)
+    async def delete(services: "Services", workspace_id: str) -> None:
+        await services.catalog.delete_tool(workspace_id, tool, by=by)
 
-    with_services(delete)
+    in_workspace(workspace, delete)
     if as_json:
         print_json({"deleted": tool})
     else:

@@ -42,6 +42,26 @@ def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
         return asyncio.run(run(url))
 
 
+def in_workspace(workspace: str, act: Callable[["Services", str], Awaitable[T]]) -> T:
+    """The same, with the id of the workspace as well."""
+
+    async def run(services: "Services") -> T:
+        return await act(services, await services.workspaces.find(workspace))
+
+    return with_services(run)
+
+
+def checked(kind: type[T], given: dict[str, Any]) -> T:
+    """The struct of these values, within the limits of a request. Raises UsageError."""
+    from app.validation_messages import explain
+
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        detail = explain(error, kind, given)
+        raise click.UsageError(f"{detail.path.removeprefix('$.')}: {detail.message}") from None
+
+
 def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())

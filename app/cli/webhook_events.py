@@ -6,7 +6,7 @@ import click
 
 from app.cli.options import JSON, WORKSPACE, Uuid
 from app.cli.output import counted, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -23,11 +23,11 @@ def list_events(workspace: str, webhook: str, as_json: bool) -> None:
     """List the events that could not be delivered, waiting and parked."""
     from app.webhooks.attempts import UnsentView
 
-    async def read(services: "Services") -> list[UnsentView]:
-        unsent = await services.webhooks.unsent(await services.workspaces.find(workspace), webhook)
+    async def read(services: "Services", workspace_id: str) -> list[UnsentView]:
+        unsent = await services.webhooks.unsent(workspace_id, webhook)
         return [UnsentView.of(each) for each in unsent]
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         print_json(found)
         return
@@ -46,10 +46,10 @@ def list_events(workspace: str, webhook: str, as_json: bool) -> None:
 def retry_events(workspace: str, webhook: str, event: str | None, as_json: bool) -> None:
     """Retry parked events now, and for another day."""
 
-    async def retry(services: "Services") -> int:
-        return await services.webhooks.retry(await services.workspaces.find(workspace), webhook, event)
+    async def retry(services: "Services", workspace_id: str) -> int:
+        return await services.webhooks.retry(workspace_id, webhook, event)
 
-    count = with_services(retry)
+    count = in_workspace(workspace, retry)
     if as_json:
         print_json({"events": count})
     else:

@@ -1,21 +1,23 @@
 """`remit webhooks …`: where a workspace's events are sent."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import UNSET
 
+from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, WORKSPACE, Duration
 from app.cli.output import Share, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import checked, in_workspace, print_json
 from app.cli.webhook_events import WEBHOOK, list_events, retry_events
+from app.errors import Invalid
 from app.model.actors import COMMAND_LINE
-from app.model.webhooks import DeniedFilter, WebhookEvent, WebhookFormat
+from app.model.webhooks import WebhookEvent, WebhookFormat
 from app.views.webhooks import WebhookView
 
 if TYPE_CHECKING:
-    from app.model.webhooks import Webhook
     from app.replica import Services
 
 _EVENT = click.Choice([each.value for each in WebhookEvent])
@@ -51,26 +53,14 @@ def create_webhook(
     as_json: bool,
 ) -> None:
     """Create a webhook and print its secret, once. It receives events from now on."""
-    from app.model.text import FieldError
-    from app.model.webhooks import require_secret
+    given = {"url": url, "events": events, "format": kind, "denied": _denied(denied_by, denied_sample)}
+    new = checked(NewWebhook, given | ({} if secret is None else {"secret": secret}))
 
-    denied = _denied(denied_by, denied_sample)
-    if secret is not None:
-        try:
-            require_secret(secret)
-        except FieldError as error:
-            raise click.BadParameter(error.message, param_hint="--secret") from None
+    async def create(services: "Services", workspace_id: str) -> WebhookView:
+        with _hinted("URL"):
+            return await services.admin.webhooks.create(workspace_id, new, COMMAND_LINE)
 
-    async def create(services: "Services") -> tuple[WebhookView, str]:
-        _require_destination(services, url, "URL")
-        workspace_id = await services.workspaces.find(workspace)
-        wanted = [WebhookEvent(each) for each in events]
-        made = await services.webhooks.create(
-            workspace_id, url, wanted, format=WebhookFormat(kind), denied=denied, secret=secret, by=COMMAND_LINE
-        )
-        return await _with_secret(services, workspace_id, *made)
-
-    _print_secret(with_services(create), as_json=as_json)
+    _print_secret(in_workspace(workspace, create), as_json=as_json)
 
 
 @webhooks.command("update")
@@ -101,26 +91,22 @@ def update_webhook(
     as_json: bool,
 ) -> None:
     """Change a webhook; fields not given stay."""
-    wanted: dict[str, Any] = {"url": url, "enabled": enabled, "format": kind and WebhookFormat(kind)}
-    wanted["events"] = [WebhookEvent(each) for each in events] or None
-    wanted["denied"] = _denied(denied_by, denied_sample)
-    given = {name: value for name, value in wanted.items() if value is not None}
-    if every_denial:
-        if "denied" in given:
-            raise click.UsageError("--every-denial takes neither --denied-by nor --denied-sample")
-        given["denied"] = None
+    options: dict[str, Any] = {"url": url, "enabled": enabled, "format": kind, "events": events or None}
+    given = {name: value for name, value in options.items() if value is not None}
+    denied = _denied(denied_by, denied_sample)
+    if every_denial and denied is not None:
+        raise click.UsageError("--every-denial takes neither --denied-by nor --denied-sample")
+    if every_denial or denied is not None:
+        given["denied"] = denied
     if not given:
         raise click.UsageError("Nothing to change; `remit webhooks update --help` lists what can be")
+    changes = checked(WebhookChanges, given)
 
-    async def update(services: "Services") -> WebhookView:
-        if url is not None:
-            _require_destination(services, url, "--url")
-        workspace_id = await services.workspaces.find(workspace)
-        changed = await services.webhooks.update(workspace_id, webhook, by=COMMAND_LINE, **given)
-        [state] = await services.webhooks.states(workspace_id, [changed.id])
-        return WebhookView.of(changed, state)
+    async def update(services: "Services", workspace_id: str) -> WebhookView:
+        with _hinted("--url"):
+            return await services.admin.webhooks.update(workspace_id, webhook, changes, COMMAND_LINE)
 
-    changed = with_services(update)
+    changed = in_workspace(workspace, update)
     if as_json:
         print_json(changed)
     else:
@@ -132,14 +118,7 @@ def update_webhook(
 @JSON
 def list_webhooks(workspace: str, as_json: bool) -> None:
     """List the webhooks, and how far each one's events have been sent."""
-
-    async def read(services: "Services") -> list[WebhookView]:
-        workspace_id = await services.workspaces.find(workspace)
-        found = await services.webhooks.list_all(workspace_id)
-        states = await services.webhooks.states(workspace_id, [each.id for each in found])
-        return [WebhookView.of(each, state) for each, state in zip(found, states, strict=True)]
-
-    found = with_services(read)
+    found = in_workspace(workspace, lambda services, workspace_id: services.admin.webhooks.list_all(workspace_id))
     if as_json:
         print_json(found)
         return
@@ -158,10 +137,10 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
 def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
     """Send one event now and print the outcome; exit code 1 if it was not delivered."""
 
-    async def test(services: "Services") -> Any:
-        return await services.webhooks.test(await services.workspaces.find(workspace), webhook, services.delivery)
+    async def test(services: "Services", workspace_id: str) -> Any:
+        return await services.webhooks.test(workspace_id, webhook, services.delivery)
 
-    attempt = with_services(test)
+    attempt = in_workspace(workspace, test)
     if as_json:
         print_json(attempt)
     elif attempt.delivered:
@@ -179,14 +158,12 @@ def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
 @JSON
 def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> None:
     """Create a new secret and print it, once; the previous ones also sign for the overlap."""
+    new = checked(NewSecret, {"overlapSeconds": overlap // 1000})
 
-    async def rotate(services: "Services") -> tuple[WebhookView, str]:
-        workspace_id = await services.workspaces.find(workspace)
-        return await _with_secret(
-            services, workspace_id, *await services.webhooks.rotate(workspace_id, webhook, overlap, by=COMMAND_LINE)
-        )
+    async def rotate(services: "Services", workspace_id: str) -> WebhookView:
+        return await services.admin.webhooks.rotate(workspace_id, webhook, new, COMMAND_LINE)
 
-    _print_secret(with_services(rotate), as_json=as_json)
+    _print_secret(in_workspace(workspace, rotate), as_json=as_json)
 
 
 @webhooks.command("delete")
@@ -196,47 +173,36 @@ def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> 
 def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
     """Delete a webhook and its waiting events."""
 
-    async def delete(services: "Services") -> None:
-        await services.webhooks.delete(await services.workspaces.find(workspace), webhook, by=COMMAND_LINE)
+    async def delete(services: "Services", workspace_id: str) -> None:
+        await services.webhooks.delete(workspace_id, webhook, by=COMMAND_LINE)
 
-    with_services(delete)
+    in_workspace(workspace, delete)
     if as_json:
         print_json({"deleted": webhook})
     else:
         click.echo(f"deleted {webhook}")
 
 
-def _denied(rule_types: tuple[str, ...], sample: float | None) -> DeniedFilter | None:
+def _denied(rule_types: tuple[str, ...], sample: float | None) -> dict[str, Any] | None:
     """Which denials it receives; None = no option was given."""
-    if not rule_types and sample is None:
-        return None
-    return DeniedFilter(rule_types=list(rule_types) or UNSET, sample=sample or 1.0)
+    given = {"ruleTypes": rule_types, "sample": sample}
+    return {name: value for name, value in given.items() if value} or None
 
 
-def _require_destination(services: "Services", url: str, hint: str) -> None:
-    """Raise click's error unless events may be sent to the URL."""
-    from app.webhooks.destinations import Refused
-
+@contextmanager
+def _hinted(hint: str) -> Iterator[None]:
+    """Raise click's error in place of Invalid, if events must not be sent to the URL."""
     try:
-        services.delivery.check(url)
-    except Refused as refused:
-        raise click.BadParameter(str(refused), param_hint=hint) from None
+        yield
+    except Invalid as refused:
+        raise click.BadParameter(refused.details[0].message, param_hint=hint) from None
 
 
-async def _with_secret(
-    services: "Services", workspace_id: str, webhook: "Webhook", secret: str
-) -> tuple[WebhookView, str]:
-    """Print the webhook and its new secret."""
-    [state] = await services.webhooks.states(workspace_id, [webhook.id])
-    return WebhookView.of(webhook, state, secret), secret
-
-
-def _print_secret(made: tuple[WebhookView, str], *, as_json: bool) -> None:
-    webhook, secret = made
+def _print_secret(webhook: WebhookView, *, as_json: bool) -> None:
     if as_json:
         print_json(webhook)
     else:
-        click.echo(f"id     {webhook.id}\nsecret {secret} (shown only once)")
+        click.echo(f"id     {webhook.id}\nsecret {webhook.secret} (shown only once)")
 
 
 webhooks.add_command(list_events)

@@ -5,8 +5,8 @@ from typing import Any
 from litestar import Response
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, UnsetType
 
+from app.admin.requests import AgentChanges, NewAgent
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, LimitReached, VersionConflict
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
@@ -16,11 +16,10 @@ from app.http.openapi.described_headers import ETAG
 from app.http.openapi.examples.agents import AGENT_VIEW, CREATE_AGENT, UPDATE_AGENT
 from app.http.references import agent_in_path
 from app.model.actors import ChangedBy
-from app.model.agents import Agent, AgentStatus, Alias, Groups, require_alias, require_groups
+from app.model.agents import Agent, AgentStatus, Alias
 from app.model.api_keys import Caller, Scope
-from app.model.fields import AgentDescription, DisplayName
 from app.model.query_fields import Limit, Offset, QueryFields
-from app.model.text import Name, require_visible
+from app.model.text import Name
 from app.replica import Services
 from app.store.optimistic import Versions
 from app.views.agents import AgentView
@@ -44,32 +43,12 @@ class AgentFilters(QueryFields, frozen=True):
     offset: Offset = 0
 
 
-class CreateAgent(Body, frozen=True):
+class CreateAgent(Body, NewAgent, frozen=True):
     """A new agent. It is active at once."""
 
-    name: DisplayName
-    description: AgentDescription | None = None
-    groups: Groups | UnsetType = UNSET
-    alias: Alias | None = None
 
-    def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups, self.alias)
-
-
-class UpdateAgent(Body, frozen=True):
-    """What to change; fields that are left out stay.
-
-    status: `revoked` is final.
-    """
-
-    name: DisplayName | UnsetType = UNSET
-    description: AgentDescription | None | UnsetType = UNSET
-    status: AgentStatus | UnsetType = UNSET
-    groups: Groups | UnsetType = UNSET
-    alias: Alias | None | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups, self.alias)
+class UpdateAgent(Body, AgentChanges, frozen=True):
+    """What to change; fields that are left out stay."""
 
 
 @endpoint(
@@ -89,15 +68,7 @@ async def create_agent(
     by: NamedDependency[ChangedBy],
 ) -> Response[AgentView]:
     """Create an agent."""
-    agent = await services.agents.create(
-        caller.workspace_id,
-        data.name,
-        data.description,
-        data.groups or (),
-        alias=data.alias,
-        by=by,
-    )
-    return _answer(agent)
+    return _answer(await services.admin.agents.create(caller.workspace_id, data, by))
 
 
 @endpoint("GET", "/v1/agents", **_READ)
@@ -140,20 +111,8 @@ async def update_agent(
     Only the given fields change; `{}` changes nothing. The status `revoked` is final. An alias that is taken from the
     agent names its new agent from the next decision on.
     """
-    agent = await services.agents.update(
-        caller.workspace_id,
-        await agent_in_path(services, caller, agent_id),
-        name=data.name,
-        description=data.description,
-        status=data.status,
-        groups=data.groups,
-        alias=data.alias,
-        if_match=if_match,
-        by=by,
-    )
-    if agent.status is not AgentStatus.ACTIVE:
-        await services.approval_reaper.end_soon(caller.workspace_id, agent.id)
-    return _answer(agent)
+    known = await agent_in_path(services, caller, agent_id)
+    return _answer(await services.admin.agents.update(caller.workspace_id, known, data, by, if_match))
 
 
 @endpoint("DELETE", "/v1/agents/{agent_id}", **_WRITE, errors=(AgentNotFound, VersionConflict))
@@ -169,25 +128,8 @@ async def delete_agent(
     Its audit entries stay.
     """
     known = await agent_in_path(services, caller, agent_id)
-    await services.agents.delete(caller.workspace_id, known, if_match=if_match, by=by)
-    await services.approval_reaper.end_soon(caller.workspace_id, known)
+    await services.admin.agents.delete(caller.workspace_id, known, by, if_match)
 
 
 def _answer(agent: Agent) -> Response[AgentView]:
     return Response(AgentView.of(agent), headers=version_header(agent.revision))
-
-
-def _require_visible(
-    name: str | UnsetType,
-    description: str | UnsetType | None,
-    groups: list[str] | UnsetType,
-    alias: str | UnsetType | None,
-) -> None:
-    if name is not UNSET:
-        require_visible("name", name)
-    if description is not UNSET and description is not None:
-        require_visible("description", description, lines=True)
-    if groups is not UNSET:
-        require_groups(groups)
-    if alias is not UNSET and alias is not None:
-        require_alias("alias", alias)

@@ -5,9 +5,9 @@ from typing import Any
 from litestar import Response
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from app.errors import Invalid, LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
+from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
 from app.http.api.webhook_bodies import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
@@ -25,13 +25,11 @@ from app.http.openapi.examples.webhooks import (
 )
 from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
-from app.model.webhooks import Webhook
 from app.replica import Services
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
 from app.webhooks.attempts import UnsentView
 from app.webhooks.delivery import Attempt
-from app.webhooks.destinations import Refused
 
 _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
 
@@ -55,25 +53,13 @@ async def create_webhook(
     It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is only in
     this answer, and later in that of `rotate-secret`.
     """
-    _require_destination(services, data.url)
-    webhook, secret = await services.webhooks.create(
-        caller.workspace_id,
-        data.url,
-        data.events,
-        format=data.format,
-        denied=data.denied,
-        secret=None if data.secret is UNSET else data.secret,
-        by=caller.actor,
-    )
-    return await _answer(services, caller, webhook, secret)
+    return _answer(await services.admin.webhooks.create(caller.workspace_id, data, caller.actor))
 
 
 @endpoint("GET", "/v1/webhooks", **_ADMIN)
 async def list_webhooks(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> list[WebhookView]:
     """List webhooks and their state."""
-    found = await services.webhooks.list_all(caller.workspace_id)
-    states = await services.webhooks.states(caller.workspace_id, [each.id for each in found])
-    return [WebhookView.of(webhook, state) for webhook, state in zip(found, states, strict=True)]
+    return await services.admin.webhooks.list_all(caller.workspace_id)
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound,), headers=ETAG)
@@ -81,7 +67,7 @@ async def get_webhook(
     webhook_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
 ) -> Response[WebhookView]:
     """Read a webhook and its state."""
-    return await _answer(services, caller, await services.webhooks.get(caller.workspace_id, _known(webhook_id)))
+    return _answer(await services.admin.webhooks.get(caller.workspace_id, _known(webhook_id)))
 
 
 @endpoint(
@@ -103,20 +89,8 @@ async def update_webhook(
 
     Only the given fields change; `{}` changes nothing.
     """
-    if data.url is not UNSET:
-        _require_destination(services, data.url)
-    webhook = await services.webhooks.update(
-        caller.workspace_id,
-        _known(webhook_id),
-        url=data.url,
-        events=data.events,
-        format=data.format,
-        denied=data.denied,
-        enabled=data.enabled,
-        if_match=if_match,
-        by=caller.actor,
-    )
-    return await _answer(services, caller, webhook)
+    known = _known(webhook_id)
+    return _answer(await services.admin.webhooks.update(caller.workspace_id, known, data, caller.actor, if_match))
 
 
 @endpoint("DELETE", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict))
@@ -153,15 +127,8 @@ async def rotate_webhook_secret(
 
     During the overlap, each event carries a signature by the old secret and by the new one.
     """
-    webhook, secret = await services.webhooks.rotate(
-        caller.workspace_id,
-        _known(webhook_id),
-        data.overlap_seconds * 1000,
-        None if data.secret is UNSET else data.secret,
-        if_match=if_match,
-        by=caller.actor,
-    )
-    return await _answer(services, caller, webhook, secret)
+    known = _known(webhook_id)
+    return _answer(await services.admin.webhooks.rotate(caller.workspace_id, known, data, caller.actor, if_match))
 
 
 @endpoint(
@@ -208,20 +175,10 @@ async def retry_events(
     return Retried(await services.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
 
 
-async def _answer(
-    services: Services, caller: Caller, webhook: Webhook, secret: str | UnsetType = UNSET
-) -> Response[WebhookView]:
-    [state] = await services.webhooks.states(caller.workspace_id, [webhook.id])
-    return Response(WebhookView.of(webhook, state, secret), headers=version_header(webhook.version))
+def _answer(webhook: WebhookView) -> Response[WebhookView]:
+    return Response(webhook, headers=version_header(webhook.version))
 
 
 def _known(webhook_id: str) -> str:
     """The id in its canonical form. Raises WebhookNotFound if it is not an id."""
     return id_in_path(webhook_id, WebhookNotFound("No webhook has this id"))
-
-
-def _require_destination(services: Services, url: str) -> None:
-    try:
-        services.delivery.check(url)
-    except Refused as refused:
-        raise Invalid.at("$.url", str(refused)) from None
