@@ -12,6 +12,8 @@ from msgspec import Struct, field
 
 from app.admin.agents import AgentAdmin
 from app.admin.api_keys import KeyAdmin
+from app.admin.policies import PolicyAdmin
+from app.admin.policy_lint import PolicyLint
 from app.admin.webhooks import WebhookAdmin
 from app.approvals.approvals import Approvals
 from app.approvals.following import ApprovalFollower
@@ -79,6 +81,8 @@ class Admin(Struct, frozen=True, kw_only=True):
 
     agents: AgentAdmin
     keys: KeyAdmin
+    policies: PolicyAdmin
+    lint: PolicyLint
     webhooks: WebhookAdmin
 
 
@@ -197,6 +201,9 @@ def _services(
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
+    sets = PolicySets(client, ids, limits, pool)
+    versions = PolicyVersions(client, policies, limits.policy_versions, pool)
+    lint = PolicyLint(agents, sets, catalog, pool)
     reaper = ApprovalReaper(client, ids, settings.audit_backlog_max)
     webhooks = Webhooks(client, ids, Secrets(signer), settings.webhooks_max)
     delivery = Delivery(settings, Secrets(signer))
@@ -205,6 +212,8 @@ def _services(
         admin=Admin(
             agents=AgentAdmin(agents, reaper),
             keys=KeyAdmin(api_keys, agents, reaper),
+            policies=PolicyAdmin(policies, sets, versions, lint, reaper),
+            lint=lint,
             webhooks=WebhookAdmin(webhooks, delivery),
         ),
         approval_reaper=reaper,
@@ -216,9 +225,9 @@ def _services(
         request_rates=shared.request_rates,
         auth_failures=shared.auth_failures,
         agents=agents,
-        policy_sets=PolicySets(client, ids, limits, pool),
+        policy_sets=sets,
         policies=policies,
-        policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
+        policy_versions=versions,
         divergences=Divergences(client, pool),
         catalog=catalog,
         tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),

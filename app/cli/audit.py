@@ -13,7 +13,7 @@ from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, WORKSPACE, Option, Shadow, Time, Uuid, filters
 from app.cli.output import WholeNumber, counted
-from app.cli.session import print_json, progress_bar, with_services
+from app.cli.session import in_workspace, print_json, progress_bar
 from app.cli.verify import verify_log
 from app.errors import AgentNotFound
 from app.model.audit import AuditEntry, AuditFilters, AuditPage, AuditQuery, Backlog, Format, decode_entry
@@ -64,15 +64,14 @@ def query_entries(
     """Print entries, newest first. If there are more than --limit, standard error says how to get them."""
     wanted = replace(query, limit=limit, offset=offset, before=before)
 
-    async def read(services: "Services") -> tuple[AuditPage, dict[str, str]]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> tuple[AuditPage, dict[str, str]]:
         page = await services.audit.query(workspace_id, await _settled(services, workspace_id, wanted))
         names: dict[str, str] = {}
         if not as_json:
             await _name_agents(services, workspace_id, page.entries, names)
         return page, names
 
-    page, names = with_services(read)
+    page, names = in_workspace(workspace, read)
     if as_json:
         from app.views.audit_log import with_code
 
@@ -142,8 +141,7 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
         for entry in entries:
             click.echo(sentence(entry, names))
 
-    async def read(services: "Services") -> None:
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> None:
         wanted = await _settled(services, workspace_id, query)
         # Entries appended between the two reads are in the second, which begins where the log ended before.
         newest = (await services.audit.backlog(workspace_id)).last_sequence
@@ -156,7 +154,7 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
                     await show(services, workspace_id, stretch.body.splitlines())
 
     with suppress(KeyboardInterrupt):
-        with_services(read)
+        in_workspace(workspace, read)
 
 
 @audit.command("status")
@@ -165,10 +163,10 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
 def show_status(workspace: str, as_json: bool) -> None:
     """Print how far sealing is behind, and what the log holds."""
 
-    async def read(services: "Services") -> Backlog:
-        return await services.audit.backlog(await services.workspaces.find(workspace))
+    async def read(services: "Services", workspace_id: str) -> Backlog:
+        return await services.audit.backlog(workspace_id)
 
-    backlog = with_services(read)
+    backlog = in_workspace(workspace, read)
     if as_json:
         print_json(backlog)
         return
@@ -200,14 +198,13 @@ def show_status(workspace: str, as_json: bool) -> None:
 def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
     """Export every matching entry, oldest first. The last record marks the end; a file appears only when complete."""
 
-    async def write(services: "Services") -> None:
-        workspace_id = await services.workspaces.find(workspace)
+    async def write(services: "Services", workspace_id: str) -> None:
         wanted = await _settled(services, workspace_id, query)
         with atomic_output(output) as file, progress_bar("exporting") as progress:
             async for piece in services.audit.export(workspace_id, wanted, Format(kind), progress):
                 file.write(piece)
 
-    with_services(write)
+    in_workspace(workspace, write)
 
 
 @audit.command("archive")
@@ -221,12 +218,11 @@ def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
     segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set.
     """
 
-    async def write(services: "Services") -> tuple[str, int]:
-        workspace_id = await services.workspaces.find(workspace)
+    async def write(services: "Services", workspace_id: str) -> tuple[str, int]:
         with progress_bar("archiving") as progress:
             return workspace_id, await services.audit.archive(folder, workspace_id, progress)
 
-    workspace_id, added = with_services(write)
+    workspace_id, added = in_workspace(workspace, write)
     if as_json:
         print_json({"folder": str(folder / workspace_id), "segmentsAdded": added})
     else:

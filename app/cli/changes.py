@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.cli.find import find_key
 from app.cli.options import JSON, WORKSPACE, Option, Time, Uuid, filters
 from app.cli.output import WholeNumber, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 from app.model.actors import UNRECORDED
 from app.model.changes import Change, ChangeFilters, ChangePage, ChangeQuery, is_change_id
 from app.model.ids import canonical_uuid
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 def changes(workspace: str, query: ChangeQuery, limit: int, before: str | None, as_json: bool) -> None:
     """Print who changed which agent, policy, key or webhook, when and why, newest first."""
 
-    async def read(services: "Services") -> ChangePage:
+    async def read(services: "Services", workspace_id: str) -> ChangePage:
         if before is not None and not is_change_id(before):
             raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
-        workspace_id, actor = await services.workspaces.find(workspace), query.actor_id
+        actor = query.actor_id
         actor_id = actor if actor in (None, *UNRECORDED) else canonical_uuid(actor or "")
         if actor is not None and actor_id is None:
             actor_id = (await find_key(services, workspace_id, actor)).id
         asked = replace(query, actor_id=actor_id, limit=limit, older_than=before)
         return await services.changes.query(workspace_id, asked)
 
-    page = with_services(read)
+    page = in_workspace(workspace, read)
     if as_json:
         print_json(page.changes)
     else:

@@ -9,7 +9,7 @@ from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl
 from app.cli.authorize import COLOURS, named_value, post_json
 from app.cli.options import JSON, WORKSPACE, Time, Uuid
 from app.cli.output import print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
     """
     import msgspec
 
-    async def read(services: "Services") -> "PastExplanation":
-        return await services.past_decisions.explain(await services.workspaces.find(workspace), entry)
+    async def read(services: "Services", workspace_id: str) -> "PastExplanation":
+        return await services.past_decisions.explain(workspace_id, entry)
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         print_json(found)
         return

@@ -11,7 +11,7 @@ from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
 from app.cli.output import counted, print_record, print_table
 from app.cli.policy_versions import list_versions, roll_back, show_divergence
 from app.cli.replay import replay_draft
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 from app.model.actors import ChangedBy
 from app.model.times import rfc3339
 
@@ -55,13 +55,12 @@ def list_policies(workspace: str, agent: str | None, group: str | None, as_json:
     """List a workspace's policies."""
     from app.model.policies import owner_or_none
 
-    async def read(services: "Services") -> "tuple[list[Policy], dict[str, str]]":
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> "tuple[list[Policy], dict[str, str]]":
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
         names = {each.id: each.alias or each.name async for each in services.agents.each(workspace_id)}
         return [each async for each in services.policies.each(workspace_id, owner_or_none(agent_id, group))], names
 
-    found, names = with_services(read)
+    found, names = in_workspace(workspace, read)
     if as_json:
         _print_json(found)
         return
@@ -90,12 +89,12 @@ def list_policies(workspace: str, agent: str | None, group: str | None, as_json:
 def show_policy(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print one policy, one rule per line."""
 
-    async def read(services: "Services") -> "Policy":
-        return await find_policy(services, await services.workspaces.find(workspace), policy, agent, group)
+    async def read(services: "Services", workspace_id: str) -> "Policy":
+        return await find_policy(services, workspace_id, policy, agent, group)
 
     from app.model.policies import DEFAULTS, values_of
 
-    found = with_services(read)
+    found = in_workspace(workspace, read)
     if as_json:
         _print_json(found)
         return
@@ -128,13 +127,12 @@ def delete_policy(
 ) -> None:
     """Delete a policy and its quotas."""
 
-    async def delete(services: "Services") -> str:
-        workspace_id = await services.workspaces.find(workspace)
+    async def delete(services: "Services", workspace_id: str) -> str:
         found = await find_policy(services, workspace_id, policy, agent, group)
-        await services.policies.delete(workspace_id, found.id, by=by)
+        await services.admin.policies.delete(workspace_id, found.id, by)
         return found.id
 
-    deleted = with_services(delete)
+    deleted = in_workspace(workspace, delete)
     if as_json:
         print_json({"deleted": deleted})
     else:

@@ -7,13 +7,12 @@ import click
 from app.cli.find import find_agent, find_policy
 from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE
 from app.cli.output import WholeNumber
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
-    from app.lint import PolicyWarning
-    from app.model.policies import Policy
     from app.replica import Services
+    from app.views.policies import WrittenPolicyView
 
 
 _LOWEST, _HIGHEST = 0, 1_000
@@ -46,29 +45,26 @@ def create_policy(
     from msgspec.structs import replace
 
     from app.cli.policy_bodies import read_file, require_owned
-    from app.cli.policy_lint import accepted_warnings
+    from app.cli.policy_lint import accepting
     from app.model.new_policy_checks import NewPolicy
-    from app.model.policies import Owner, PolicyMode, new_policy
+    from app.model.policies import Owner, PolicyMode
 
     if agent is not None and group is not None:
         raise click.UsageError("Give AGENT or --group, not both")
     given = read_file(file, NewPolicy)
     given = given if mode is None else replace(given, mode=PolicyMode(mode))
 
-    async def create(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
-        workspace_id = await services.workspaces.find(workspace)
+    async def create(services: "Services", workspace_id: str) -> "WrittenPolicyView":
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
         owner = Owner(agent_id, group)
         require_owned(file.name, given, owner)
-        warnings = await accepted_warnings(services, workspace_id, new_policy(owner, given), strict=strict)
-        return await services.policies.create(workspace_id, owner, given, by=by), warnings
+        return await services.admin.policies.create(workspace_id, owner, given, by, accepting(strict=strict))
 
-    made, warnings = with_services(create)
-    if as_json:
-        _print_written(made, warnings)
+    made = in_workspace(workspace, create)
+    if quiet and not as_json:
+        click.echo(made.id)
     else:
-        click.echo(made.id if quiet else f"policy {made.id}")
-        _print_warnings(warnings, quiet=quiet)
+        print_written(made, f"policy {made.id}", as_json=as_json)
 
 
 @click.command("update")
@@ -98,36 +94,29 @@ def update_policy(
     from msgspec.structs import replace
 
     from app.cli.policy_bodies import read_file
-    from app.cli.policy_lint import accepted_warnings
+    from app.cli.policy_lint import accepting
     from app.model.new_policy_checks import NewPolicyChanges
-    from app.model.policies import PolicyMode, with_changes
+    from app.model.policies import PolicyMode
 
     options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
     given = NewPolicyChanges() if file is None else read_file(file, NewPolicyChanges)
     given = replace(given, **{field: value for field, value in options.items() if value is not None})
 
-    async def update(services: "Services") -> "tuple[Policy, list[PolicyWarning]]":
-        workspace_id = await services.workspaces.find(workspace)
-        held = await find_policy(services, workspace_id, policy, agent, group)
-        warnings = await accepted_warnings(services, workspace_id, with_changes(held, given), strict=strict)
-        return await services.policies.update(workspace_id, held.id, given, by=by), warnings
+    async def update(services: "Services", workspace_id: str) -> "WrittenPolicyView":
+        found = await find_policy(services, workspace_id, policy, agent, group)
+        return await services.admin.policies.update(workspace_id, found.id, given, by, accepting(strict=strict))
 
-    changed, warnings = with_services(update)
-    if as_json:
-        _print_written(changed, warnings)
-    else:
-        click.echo(f"policy {changed.id} is at version {changed.version}")
-        _print_warnings(warnings)
+    changed = in_workspace(workspace, update)
+    print_written(changed, f"policy {changed.id} is at version {changed.version}", as_json=as_json)
 
 
-def _print_warnings(warnings: "list[PolicyWarning]", *, quiet: bool = False) -> None:
+def print_written(policy: "WrittenPolicyView", sentence: str, *, as_json: bool) -> None:
+    """Print the policy, or the sentence and, to stderr, the warnings."""
     from app.cli.policy_lint import warning_lines
 
-    for line in () if quiet else warning_lines(warnings):
+    if as_json:
+        print_json(policy)
+        return
+    click.echo(sentence)
+    for line in warning_lines(policy.warnings or ()):
         click.echo(line, err=True)
-
-
-def _print_written(policy: "Policy", warnings: "list[PolicyWarning]") -> None:
-    from app.views.policies import WrittenPolicyView
-
-    print_json(WrittenPolicyView.written(policy, warnings))

@@ -1,6 +1,6 @@
 """`remit policy lint`, and the warnings of commands that write: rules that are valid but probably not meant."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ from app.cli.policy_apply import URL, read_files
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
+    from app.admin.policy_lint import Accept
     from app.cli.policy_sets import Sets
     from app.lint import PolicyWarning
-    from app.model.policies import Owner, Policy
-    from app.replica import Services
+    from app.model.policies import Owner
 
 
 class StoredWarning(Struct, frozen=True, rename="camel"):
@@ -61,21 +61,16 @@ def lint(
         raise click.exceptions.Exit(NOT_SO)
 
 
-async def accepted_warnings(
-    services: "Services", workspace_id: str, draft: "Policy", *, strict: bool
-) -> "list[PolicyWarning]":
-    """The warnings about the policy as it would be stored.
+def accepting(*, strict: bool) -> "Accept":
+    """What accepts every warning or, if strict, prints them and ends the command."""
 
-    With `strict`, any warning is printed and ends the command: raises Exit.
-    """
-    from app.workspace_lint import warnings_about
+    def refuse(warnings: "Sequence[PolicyWarning]") -> None:
+        if strict and warnings:
+            for line in (*warning_lines(warnings), "Nothing was written"):
+                click.echo(line, err=True)
+            raise click.exceptions.Exit(NOT_SO)
 
-    [warnings] = await warnings_about(services, workspace_id, [draft], draft.owner)
-    if strict and warnings:
-        for line in (*warning_lines(warnings), "Nothing was written"):
-            click.echo(line, err=True)
-        raise click.exceptions.Exit(NOT_SO)
-    return warnings
+    return refuse
 
 
 def warning_lines(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:

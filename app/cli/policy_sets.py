@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from app.admin.requests import NewAgent
 from app.model.actors import ChangedBy
 from app.model.policies import Owner
-from app.model.policy_sets import AppliedSet, PolicyEntry, PolicySet
+from app.model.policy_sets import PolicyEntry, PolicySet
 
 if TYPE_CHECKING:
     from app.lint import PolicyWarning
@@ -38,9 +39,7 @@ class Sets(Protocol):
 
     async def get(self, owner: Owner) -> PolicySet: ...
 
-    async def put(
-        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
-    ) -> AppliedSet:
+    async def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy) -> None:
         """Make the entries current, if the version is still this one."""
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
@@ -70,20 +69,17 @@ class StoreSets:
         return found.id, found.name
 
     async def create_agent(self, agent: "FileAgent", by: ChangedBy) -> str:
-        agents = self._services.agents
-        made = await agents.create(
-            self._workspace_id, agent.name, agent.description, agent.groups, alias=agent.alias, by=by
-        )
-        return made.id
+        new = NewAgent(name=agent.name, description=agent.description, groups=list(agent.groups), alias=agent.alias)
+        return (await self._services.admin.agents.create(self._workspace_id, new, by)).id
 
     async def get(self, owner: Owner) -> PolicySet:
         return await self._services.policy_sets.get(self._workspace_id, owner)
 
-    async def put(
-        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
-    ) -> AppliedSet:
-        sets, tags = self._services.policy_sets, frozenset({version})
-        return await sets.put(self._workspace_id, owner, entries, prune=prune, if_match=tags, by=by)
+    async def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy) -> None:
+        tags = frozenset({version})
+        await self._services.admin.policies.put(
+            self._workspace_id, owner, entries, by, lambda _: None, prune=prune, if_match=tags
+        )
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         from app.cli.replay import report_of
@@ -101,9 +97,7 @@ class StoreSets:
         return await report_of(self._services, task)
 
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
-        from app.workspace_lint import warnings_about
-
-        return await warnings_about(self._services, self._workspace_id, policies, owner)
+        return await self._services.admin.lint.about(self._workspace_id, owner, policies)
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
         return [(each.id, file_agent(each)) async for each in self._services.agents.each(self._workspace_id)]
@@ -125,12 +119,9 @@ def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T
             message = "REMIT_API_KEY is not set; `remit keys create --name deploy --scope policies` creates one"
             raise click.UsageError(message)
         return asyncio.run(_on(act, RemoteSets(Remote.from_env(url))))
-    from app.cli.session import with_services
+    from app.cli.session import in_workspace
 
-    async def run(services: "Services") -> T:
-        return await act(StoreSets(services, await services.workspaces.find(workspace)))
-
-    return with_services(run)
+    return in_workspace(workspace, lambda services, workspace_id: act(StoreSets(services, workspace_id)))
 
 
 async def _on(act: Callable[[Sets], Awaitable[T]], sets: Sets) -> T:

@@ -7,13 +7,13 @@ import click
 from app.cli.find import find_policy
 from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
 from app.cli.output import WholeNumber, counted, print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import in_workspace, print_json
 from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
-    from app.model.policies import Policy
     from app.model.snapshots import PolicyVersion
     from app.replica import Services
+    from app.views.policies import WrittenPolicyView
 
 
 @click.command("versions")
@@ -24,12 +24,11 @@ def list_versions(workspace: str, policy: str, as_json: bool) -> None:
     """Print a policy's versions, newest first: who changed it, when, what and why."""
     from app.views.policy_versions import PolicyVersionView
 
-    async def read(services: "Services") -> "list[PolicyVersion]":
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> "list[PolicyVersion]":
         found = await find_policy(services, workspace_id, policy)
         return [each async for each in services.policy_versions.each(workspace_id, found.id)]
 
-    versions = [PolicyVersionView.of(each) for each in with_services(read)]
+    versions = [PolicyVersionView.of(each) for each in in_workspace(workspace, read)]
     if as_json:
         print_json(versions)
         return
@@ -54,19 +53,16 @@ def list_versions(workspace: str, policy: str, as_json: bool) -> None:
 @JSON
 def roll_back(workspace: str, policy: str, version: int, by: ChangedBy, as_json: bool) -> None:
     """Make a former version of a policy current again, as a new version."""
+    from app.cli.policy_edits import print_written
+    from app.cli.policy_lint import accepting
 
-    async def change(services: "Services") -> "Policy":
-        workspace_id = await services.workspaces.find(workspace)
+    async def change(services: "Services", workspace_id: str) -> "WrittenPolicyView":
         found = await find_policy(services, workspace_id, policy)
-        return await services.policy_versions.roll_back(workspace_id, found.id, version, by=by)
+        return await services.admin.policies.roll_back(workspace_id, found.id, version, by, accepting(strict=False))
 
-    changed = with_services(change)
-    if as_json:
-        from app.views.policies import PolicyView
-
-        print_json(PolicyView.of(changed))
-    else:
-        click.echo(f"policy {changed.id} is at version {changed.version}, as it was at {version}")
+    changed = in_workspace(workspace, change)
+    sentence = f"policy {changed.id} is at version {changed.version}, as it was at {version}"
+    print_written(changed, sentence, as_json=as_json)
 
 
 if TYPE_CHECKING:
@@ -84,12 +80,11 @@ def show_divergence(workspace: str, policy: str, agent: str | None, group: str |
     """Print how often a shadow policy would have changed a result, since its last change."""
     from app.views.policy_versions import DivergenceView
 
-    async def read(services: "Services") -> "PolicyDivergence":
-        workspace_id = await services.workspaces.find(workspace)
+    async def read(services: "Services", workspace_id: str) -> "PolicyDivergence":
         found = await find_policy(services, workspace_id, policy, agent, group)
         return await services.divergences.get(workspace_id, found.id)
 
-    found = DivergenceView.of(with_services(read))
+    found = DivergenceView.of(in_workspace(workspace, read))
     if as_json:
         print_json(found)
         return

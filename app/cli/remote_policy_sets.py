@@ -14,7 +14,7 @@ from app.errors import AgentNotFound, Invalid
 from app.model.actors import ChangedBy
 from app.model.ids import canonical_uuid
 from app.model.policies import Owner
-from app.model.policy_sets import AppliedSet, PolicyChange, PolicyEntry, PolicySet, entry_of
+from app.model.policy_sets import PolicyEntry, PolicySet, entry_of
 from app.model.times import parse_time_ms, rfc3339
 
 if TYPE_CHECKING:
@@ -49,15 +49,10 @@ class RemoteSets:
     async def get(self, owner: Owner) -> PolicySet:
         return _set_of(self._remote.call("GET", _path(owner)))
 
-    async def put(
-        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy
-    ) -> AppliedSet:
+    async def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy) -> None:
         query = "?prune=true" if prune else ""
         body = {"policies": _bodies(entries), "version": version}
-        answer = self._remote.call("PUT", f"{_path(owner)}{query}", body, reason=by.reason)
-        by_id = {each.id: each for each in _set_of(answer).policies}
-        changes = [PolicyChange(None, by_id[each]) for each in answer["created"]]
-        return AppliedSet(_set_of(answer), changes)
+        self._remote.call("PUT", f"{_path(owner)}{query}", body, reason=by.reason)
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         from app.cli.replay import BROKEN_OFF, reported

@@ -9,7 +9,7 @@ import msgspec
 
 from app.cli.find import find_agent
 from app.cli.options import JSON, WORKSPACE, Time
-from app.cli.session import print_json, progress_bar, with_services
+from app.cli.session import in_workspace, print_json, progress_bar
 
 if TYPE_CHECKING:
     from app.model.policy_sets import Entries
@@ -56,10 +56,10 @@ def replay_draft(
             raise click.UsageError("FILE names the owner of its policies; leave out --agent and --group")
         agent, group = owner or (agent, group)
 
-    async def run(services: "Services") -> "ReplayReport":
-        return await _replayed(services, workspace, agent, group, from_, to, draft)
+    async def run(services: "Services", workspace_id: str) -> "ReplayReport":
+        return await _replayed(services, workspace_id, agent, group, from_, to, draft)
 
-    report = with_services(run)
+    report = in_workspace(workspace, run)
     if as_json:
         print_json(report)
     else:
@@ -69,12 +69,11 @@ def replay_draft(
 
 
 async def _replayed(
-    services: "Services", workspace: str, agent: str | None, group: str | None, from_ms: int | None, to_ms: int | None,
-    draft: "Entries | None",
+    services: "Services", workspace_id: str, agent: str | None, group: str | None, from_ms: int | None,
+    to_ms: int | None, draft: "Entries | None",
 ) -> "ReplayReport":  # fmt: skip
     from app.model.replays import ReplayTask
 
-    workspace_id = await services.workspaces.find(workspace)
     to_ms = await services.audit.now_ms() if to_ms is None else to_ms
     task = ReplayTask(
         workspace_id=workspace_id,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from app.cli.atomic_output import atomic_output
 from app.cli.options import JSON, WORKSPACE, Duration
-from app.cli.session import print_json, progress_bar, with_services
+from app.cli.session import in_workspace, print_json, progress_bar
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint, Finding, Verification
 
@@ -66,11 +66,10 @@ def verify_log(
 
     import asyncio
 
-    async def verify(services: "Services") -> Verification:
+    async def verify(services: "Services", workspace_id: str) -> Verification:
         from app.audit.archive import Archive, ArchiveAltered
         from app.webhooks.records import note_finding
 
-        workspace_id = await services.workspaces.find(workspace)
         try:
             start = since if folder is None else Archive(folder, workspace_id).verify()
         except ArchiveAltered as altered:
@@ -94,7 +93,7 @@ def verify_log(
             await asyncio.sleep((watch or 0) / 1000)
 
     with suppress(KeyboardInterrupt):
-        if with_services(verify).finding is not None:
+        if in_workspace(workspace, verify).finding is not None:
             raise SystemExit(1)
 
 

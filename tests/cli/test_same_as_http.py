@@ -22,12 +22,12 @@ tenant = tenant_on("asking_replica")
 
 
 @pytest.fixture
-def remit(tenant, console):
+def remit(tenant, run_remit):
     """Runs `remit` in the workspace of a tenant."""
 
     def run(*words):
         env = clean_env() | {"REMIT_REDIS_URL": tenant.store_url, "REMIT_SECRET": SECRET}
-        return console([*words, "-w", tenant.id], env)
+        return run_remit([*words, "-w", tenant.id], env)
 
     return run
 
@@ -61,6 +61,23 @@ def test_a_command_ends_the_approvals_whose_basis_it_removes(words, tenant, remi
 
     assert (done.returncode, done.stderr) == (0, "")
     assert tenant.admin.get(f"/v1/approvals/{asked}").json()["status"] == "cancelled"
+
+
+def test_a_rollback_warns_of_what_is_hardly_meant(tenant, remit):
+    """On standard error, and in JSON as the request does."""
+    agent_id = tenant.new_agent()["id"]
+    limited = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
+    policy = tenant.new_policy(agent_id, limited)
+    tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": [ALLOW]})
+    back = tenant.admin.post(f"/v1/policies/{policy['id']}/rollback", json={"version": 1}).json()
+
+    done = remit("policies", "rollback", policy["id"], "1")
+    told = json.loads(remit("policies", "rollback", policy["id"], "1", "--json").stdout)
+
+    assert [f"Warning: {each['path']}: {each['code']}: {each['message']}" for each in back["warnings"]] == (
+        done.stderr.splitlines()
+    )
+    assert told["warnings"] == back["warnings"]
 
 
 GROUPS = [word for number in range(17) for word in ("--group", f"g{number}")]

@@ -6,6 +6,7 @@ from litestar import Response
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
+from app.admin.policy_lint import accepting
 from app.errors import AgentNotFound, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.http.bodies import Body, camel_aliases
 from app.http.endpoint import endpoint
@@ -14,25 +15,19 @@ from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
 from app.http.openapi.examples.policies import CREATE_POLICY, UPDATE_POLICY, WRITTEN_POLICY_VIEW
 from app.http.openapi.examples.subjects import POLICY_VIEW
-from app.http.policy_warnings import OwnedWrite, WriteQuery, accepted_warnings
 from app.http.references import PolicyOwner, policy_in_path, require_references, with_agent_id
-from app.lint import PolicyWarning
 from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.new_policy_checks import require_writable_fields
 from app.model.policies import (
     Owner,
-    Policy,
     PolicyChanges,
     PolicyFields,
     PolicyKind,
-    is_empty,
-    new_policy,
     owner_or_none,
     require_kind,
     require_owner,
-    with_changes,
 )
 from app.model.policy_keys import PolicyKey
 from app.model.query_fields import AgentFilter, Limit, Offset, QueryFields
@@ -60,6 +55,24 @@ class PolicyFilters(QueryFields, frozen=True):
     key: PolicyKey | None = None
     limit: Limit | None = None
     offset: Offset = 0
+
+
+class WriteQuery(QueryFields, frozen=True):
+    """How policies are written.
+
+    strict: A warning is an error (400), and nothing is written.
+    """
+
+    strict: bool = False
+
+
+class OwnedWrite(PolicyOwner, frozen=True):
+    """The same for a policy that a path names.
+
+    strict: A warning is an error (400), and nothing is written.
+    """
+
+    strict: bool = False
 
 
 class CreatePolicy(Body, PolicyFields, frozen=True, kw_only=True):
@@ -114,10 +127,8 @@ async def create_policy(
     """
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
-    owner = Owner(agent_id, data.group)
-    warnings = await accepted_warnings(services, caller, new_policy(owner, data), strict=params.strict)
-    policy = await services.policies.create(caller.workspace_id, owner, data, by=by)
-    return answer_written(policy, warnings)
+    owner, accept = Owner(agent_id, data.group), accepting(strict=params.strict)
+    return answer_written(await services.admin.policies.create(caller.workspace_id, owner, data, by, accept))
 
 
 @endpoint("GET", "/v1/policies", **_READ, example=POLICY_VIEW, errors=(AgentNotFound,))
@@ -169,12 +180,9 @@ async def update_policy(
     changed.
     """
     known = await policy_in_path(services, caller, params, policy_id)
-    held = await services.policies.get(caller.workspace_id, known)
-    warnings = []
-    if not is_empty(data):
-        warnings = await accepted_warnings(services, caller, with_changes(held, data), strict=params.strict)
-    policy = await services.policies.update(caller.workspace_id, known, data, if_match=if_match, by=by)
-    return answer_written(policy, warnings)
+    accept = accepting(strict=params.strict)
+    written = await services.admin.policies.update(caller.workspace_id, known, data, by, accept, if_match)
+    return answer_written(written)
 
 
 @endpoint("DELETE", "/v1/policies/{policy_id}", **_WRITE, errors=(AgentNotFound, PolicyNotFound, VersionConflict))
@@ -188,10 +196,9 @@ async def delete_policy(
 ) -> None:
     """Delete a policy."""
     known = await policy_in_path(services, caller, params, policy_id)
-    await services.policies.delete(caller.workspace_id, known, if_match=if_match, by=by)
-    await services.approval_reaper.end_soon(caller.workspace_id)
+    await services.admin.policies.delete(caller.workspace_id, known, by, if_match)
 
 
-def answer_written(policy: Policy, warnings: list[PolicyWarning]) -> Response[WrittenPolicyView]:
+def answer_written(policy: WrittenPolicyView) -> Response[WrittenPolicyView]:
     """The policy with its version as ETag, and the warnings about it."""
-    return Response(WrittenPolicyView.written(policy, warnings), headers=version_header(policy.version))
+    return Response(policy, headers=version_header(policy.version))

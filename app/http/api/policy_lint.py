@@ -6,21 +6,21 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody
 from msgspec import Struct
 
+from app.admin.policy_lint import accepting
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
+from app.http.api.policies import WriteQuery
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.policies import LINT_POLICIES, POLICY_WARNINGS
-from app.http.policy_warnings import WriteQuery, require_none, with_set_paths
 from app.http.references import require_references
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.policies import Owner
-from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries, settle
+from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries
 from app.model.text import FieldError
 from app.replica import Services
 from app.validation_messages import refusing_fields
-from app.workspace_lint import warnings_about
 
 
 class LintPolicies(Body, frozen=True):
@@ -79,15 +79,11 @@ async def lint_policies(
     owner = Owner(agent_id, data.group)
     with refusing_fields():
         require_entries(data.policies, owner)
-    held = await services.policy_sets.get(caller.workspace_id, owner)
     try:
-        changes = settle(held.policies, data.policies, owner, prune=False)
+        warnings = await services.admin.lint.about_set(caller.workspace_id, owner, data.policies, prune=False)
     except UnknownPolicy as error:
         raise PolicyNotFound(f"{error.field} {error.message}") from None
     except KeyTaken as error:
         raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
-    written = [change.policy for change in changes[: len(data.policies)]]
-    warnings = with_set_paths(await warnings_about(services, caller.workspace_id, written, owner))
-    if params.strict:
-        require_none(warnings)
+    accepting(strict=params.strict)(warnings)
     return PolicyWarnings(warnings)

@@ -1,6 +1,5 @@
 """/v1/agents/{id}/policies, /v1/groups/{group}/policies, /v1/workspace/policies: all policies of one owner at once."""
 
-from functools import partial
 from typing import Any, ClassVar
 
 from litestar import Request, Response
@@ -8,6 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
+from app.admin.policy_lint import accepting
 from app.errors import AgentNotFound, Invalid, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.http.authentication import provide_changed_by
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
@@ -15,19 +15,16 @@ from app.http.endpoint import endpoint
 from app.http.headers import Tags, provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
 from app.http.openapi.examples.policies import APPLIED_SET_VIEW, POLICY_SET_VIEW, PUT_POLICIES
-from app.http.policy_warnings import require_none, with_set_paths
 from app.http.references import agent_in_path, name_in_path
-from app.lint import PolicyWarning
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.policies import WORKSPACE, Owner
-from app.model.policy_sets import Entries, require_entries, settle
+from app.model.policy_sets import Entries, require_entries
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
 from app.replica import Services
 from app.validation_messages import refusing_fields
 from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
-from app.workspace_lint import warnings_about
 
 _GROUP_CHARACTERS = 64
 _GET: dict[str, Any] = {
@@ -182,36 +179,16 @@ async def _applied(
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
     data.require_owner(named, owner)
-    warnings = await _warnings(services, caller, data, owner, prune=params.prune)
-    if params.strict:
-        require_none(warnings)
-    done = await services.policy_sets.put(
+    done = await services.admin.policies.put(
         caller.workspace_id,
         owner,
         data.policies,
+        provide_changed_by(request),
+        accepting(strict=params.strict),
         prune=params.prune,
         if_match=_wanted_versions(request, data.version),
-        by=provide_changed_by(request),
     )
-    if any(change.kind == "deleted" for change in done.changes):
-        await services.approval_reaper.end_soon(caller.workspace_id)
-    return Response(AppliedSetView.applied(done, owner, warnings), headers=version_header(done.applied.version))
-
-
-async def _warnings(
-    services: Services, caller: Caller, data: PutPolicies, owner: Owner, *, prune: bool
-) -> list[PolicyWarning]:
-    """The warnings about the entries and the policies that stay; none for a set that the script will refuse."""
-    held = await services.policy_sets.get(caller.workspace_id, owner)
-    try:
-        settled = partial(settle, held.policies, data.policies, owner, prune=prune)
-        changes = await services.pool.run(caller.workspace_id, settled)
-    except FieldError:
-        return []
-    gone = [change.policy for change in changes if change.kind == "deleted"]
-    written = [change.policy for change in changes[: len(data.policies)]]
-    found = await warnings_about(services, caller.workspace_id, written, owner, gone)
-    return with_set_paths(found)
+    return Response(done, headers=version_header(done.version))
 
 
 def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:

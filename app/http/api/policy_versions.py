@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
+from app.admin.policy_lint import accepting
 from app.errors import (
     AgentNotFound,
     LimitReached,
@@ -16,13 +17,12 @@ from app.errors import (
     VersionConflict,
     VersionNotKept,
 )
-from app.http.api.policies import answer_written
+from app.http.api.policies import OwnedWrite, answer_written
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
 from app.http.openapi.examples.policies import DIVERGENCE_VIEW, POLICY_VERSION_VIEW, ROLL_BACK
-from app.http.policy_warnings import OwnedWrite, accepted_warnings
 from app.http.references import PolicyOwner, policy_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -105,12 +105,9 @@ async def roll_back(
     `back to version …`. Rate limits whose tools and window are the same keep their counted calls.
     """
     known = await policy_in_path(services, caller, params, policy_id)
-    draft = await services.policy_versions.get(caller.workspace_id, known, data.version)
-    warnings = await accepted_warnings(services, caller, draft, strict=params.strict)
-    policy = await services.policy_versions.roll_back(
-        caller.workspace_id, known, data.version, if_match=if_match, by=by
-    )
-    return answer_written(policy, warnings)
+    accept = accepting(strict=params.strict)
+    written = await services.admin.policies.roll_back(caller.workspace_id, known, data.version, by, accept, if_match)
+    return answer_written(written)
 
 
 @endpoint("GET", "/v1/policies/{policy_id}/divergence", **_READ, example=DIVERGENCE_VIEW, errors=(PolicyNotFound,))

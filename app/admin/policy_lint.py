@@ -1,0 +1,91 @@
+"""Warnings about policies, stored or about to be, judged together with everything that governs the same agents."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from app.errors import Detail, Invalid
+from app.fairness.thread_pool import FairThreadPool
+from app.lint import KnownTools, PolicyWarning, lint_written
+from app.model.policies import WORKSPACE, Owner, Policy
+from app.model.policy_sets import Entries, settle
+from app.store.agents import Agents
+from app.store.catalog import Catalog, Listing
+from app.store.policy_sets import PolicySets
+
+Accept = Callable[[Sequence[PolicyWarning]], None]
+"""Called with all warnings before anything is written; it raises if they are not accepted."""
+
+_SHOWN = 20
+"""The most details in one error."""
+
+
+class PolicyLint:
+    """Warns about policies."""
+
+    def __init__(self, agents: Agents, sets: PolicySets, catalog: Catalog, pool: FairThreadPool) -> None:
+        self._agents = agents
+        self._sets = sets
+        self._catalog = catalog
+        self._pool = pool
+
+    async def about(
+        self, workspace_id: str, owner: Owner, written: Sequence[Policy], gone: Sequence[Policy] = ()
+    ) -> list[list[PolicyWarning]]:
+        """The warnings about each of the owner's policies.
+
+        The stored versions of these policies, and policies deleted in the same step, do not count. Raises
+        AgentNotFound, Overloaded.
+        """
+        written = [replace(policy, id=policy.id or f"new {index}") for index, policy in enumerate(written)]
+        ids = {policy.id for policy in (*written, *gone)}
+        beside = [policy for policy in await self._governing(workspace_id, owner) if policy.id not in ids]
+        tools = known_tools(await self._catalog.listing(workspace_id))
+        return await self._pool.run(workspace_id, lint_written, written, beside, tools)
+
+    async def about_set(self, workspace_id: str, owner: Owner, entries: Entries, *, prune: bool) -> list[PolicyWarning]:
+        """The warnings about a set to be put, with paths that start at the set.
+
+        Raises AgentNotFound, UnknownPolicy, KeyTaken.
+        """
+        stored = (await self._sets.get(workspace_id, owner)).policies
+        changes = await self._pool.run(workspace_id, partial(settle, stored, entries, owner, prune=prune))
+        gone = [change.policy for change in changes if change.kind == "deleted"]
+        written = [change.policy for change in changes[: len(entries)]]
+        return [
+            replace(warning, path=f"$.policies[{index}]{warning.path.removeprefix('$')}")
+            for index, warnings in enumerate(await self.about(workspace_id, owner, written, gone))
+            for warning in warnings
+        ]
+
+    async def _governing(self, workspace_id: str, owner: Owner) -> Sequence[Policy]:
+        if owner.agent_id is not None:
+            return (await self._agents.load(workspace_id, owner.agent_id)).policies
+        everywhere = (await self._sets.get(workspace_id)).policies
+        if owner == WORKSPACE:
+            return everywhere
+        return [*(await self._sets.get(workspace_id, owner)).policies, *everywhere]
+
+
+def accepting(*, strict: bool) -> Accept:
+    """What accepts every warning or, if strict, none."""
+    return refuse_warnings if strict else lambda _: None
+
+
+def refuse_warnings(warnings: Sequence[PolicyWarning]) -> None:
+    """Raise Invalid with a detail for each warning, if there are any."""
+    if warnings:
+        more = "" if len(warnings) == 1 else f" ({len(warnings)} warnings in all)"
+        details = [Detail(each.path, f"{each.code}: {each.message}") for each in warnings[:_SHOWN]]
+        raise Invalid(f"{details[0].path}: {details[0].message}{more}", details)
+
+
+def known_tools(listing: Listing) -> KnownTools:
+    """The tools that lint may compare patterns and parameters with; none if there is no catalogue.
+
+    At first, a log alone knows few tools. Where there is a catalogue, tools seen only in the log also count as known.
+    """
+    tools = listing.catalog.tools
+    schemas = {name: bytes(tool.input_schema) for name, tool in tools.items() if bytes(tool.input_schema) != b"null"}
+    return KnownTools(listing.names if tools and listing.has_all_seen else (), schemas)
