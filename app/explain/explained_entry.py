@@ -11,8 +11,8 @@ from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.explanations import Part, PastExplanation, PolicyPart, RulePart
 from app.model.policies import Policy
 from app.pdp import compile_agent
-from app.pdp.compiled_rules import CompiledRule
 from app.pdp.explained import explained_agent, policy_parts
+from app.pdp.rules.rule_type import CompiledRule
 from app.pdp.trace import COUNTS_DENIALS, NOT_COVERED, Place, Trace, trace
 from app.replay.calls import (
     LoggedCall,

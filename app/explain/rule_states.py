@@ -8,6 +8,7 @@ from app.model.decisions import DenialCount, HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
 from app.model.quotas import MICRO
 from app.model.rules import Sequenced
+from app.model.sequences import CallSequence
 from app.pdp.explained import Place, RuleState
 from app.pdp.trace import RuleTrace, Trace
 from app.redis_client.client import Client, Value
@@ -43,8 +44,9 @@ async def read_rule_states(
     quota_us, levels = await read_levels(client, keyspace, quotas, now_us, agent_id)
     found: dict[Place, RuleState] = {}
     for place, rule in rules.items():
-        if isinstance(rule.rule.rule, Sequenced):
-            found[place] = await _session_state(client, keyspace, agent_id, rule, quota_us)
+        if isinstance(sequenced := rule.rule.rule, Sequenced):
+            sequence = sequenced.sequence
+            found[place] = await _session_state(client, keyspace, agent_id, rule, sequence, quota_us)
         for check in rule.checks:
             if isinstance(check, DenialCount):
                 found[place] = _denial_state(check, levels[check])
@@ -97,12 +99,11 @@ def _denial_state(breaker: DenialCount, held: Level) -> RuleState:
 
 
 async def _session_state(
-    client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, quota_us: int
+    client: Client, keyspace: Keyspace, agent_id: str, traced: RuleTrace, sequence: CallSequence, quota_us: int
 ) -> RuleState:
     """The session's marks that a sequence rule looks up, and why the rule fails, if it does."""
     marks: list[SeenMark] = []
     failed = None
-    sequence = traced.rule.rule.sequence  # type: ignore[union-attr]
     for check in traced.checks:
         if not isinstance(check, HistoryCheck):
             continue

@@ -13,16 +13,15 @@ from app.explain.rule_states import Level, level_shown, read_levels
 from app.fairness.thread_pool import FairThreadPool
 from app.model.decisions import Quota, Result, Tokens
 from app.model.explanations import ExplainedAgent
-from app.model.rules import Effect
-from app.model.times import rfc3339
+from app.model.rule import Effect
+from app.model.times import MINUTE_US, rfc3339
 from app.model.tool_access import AgentTools, ToolAccess, ToolCondition, ToolStatus
 from app.pdp import CompiledAgent
 from app.pdp.compiled import NOTHING_MATCHES
 from app.pdp.constraints import IsSecret
 from app.pdp.explained import explained_agent
-from app.pdp.rule_reach import FAIL, PASS, Reach
-from app.pdp.time_windows import MINUTE_US
-from app.pdp.tool_rules import Likeness, Possible, ToolRules
+from app.pdp.rules.rule_type import FAIL, PASS
+from app.pdp.tool_outcomes import Likeness, Possible, Reach, ToolRules
 from app.redis_client.client import Client
 from app.store.catalog import Catalog
 from app.store.keyspace import keyspace_of

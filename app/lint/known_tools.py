@@ -8,9 +8,8 @@ import msgspec
 from msgspec import UNSET
 
 from app.lint.warnings import Code, PolicyWarning
-from app.model.counting import limit_of
 from app.model.quotas import Budget
-from app.model.rules import PolicyRule, constraints_of
+from app.model.rules import PolicyRule
 from app.pdp.call_schemas import segments_of
 
 _SHOWN = 5
@@ -75,10 +74,10 @@ def parameter_warnings(place: str, rule: PolicyRule, known: KnownTools) -> Itera
 
 def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
     """Every parameter name that the rule reads and needs, with its place."""
-    for where, of, name, constraint in constraints_of(rule):
+    for where, of, name, constraint in rule.constraints():
         if of == "parameters" and constraint.absent is not True:
             yield f"{where}.{of}.{name}" if where else f"{of}.{name}", name
-    limit = limit_of(rule)
+    limit = rule.limit
     if isinstance(limit, Budget):
         yield "budget.parameter", limit.parameter
     if limit is not None and limit.per is not UNSET:

@@ -7,7 +7,7 @@ from itertools import product
 from msgspec import UNSET
 
 from app.model.time_windows import TimeWindow
-from app.pdp.time_windows import compile_time_window
+from app.pdp.rules.time_based import compile_time_window
 
 
 def _parts(pattern: str) -> tuple[str, bool]:

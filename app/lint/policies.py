@@ -4,31 +4,19 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from msgspec import UNSET
-
 from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.overlaps import first_not_within, tools_meet, windows_meet
 from app.lint.rules import breaker_warnings, constraint_warnings
 from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy, PolicyKind
-from app.model.rules import (
-    ApprovalRequired,
-    DenialCounted,
-    PolicyRule,
-    Rule,
-    Sequenced,
-    TimeBased,
-    ToolAllowlist,
-    ToolDenylist,
-)
+from app.model.rule import Rule
+from app.model.rules import DenialCounted, PolicyRule, Sequenced, TimeBased, ToolAllowlist
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
 MAX_COMPARISONS = 4_000_000
 """Comparisons that take a thread about two seconds at worst."""
 _WINDOW_COST = 20_000
-_NAMES_TOOLS = ("tool_allowlist", "parameter_constraint", "parameter_schema")
-"""Rules that define which calls are right. The others limit how often, when or in which order."""
 
 
 def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN) -> list[list[PolicyWarning]]:
@@ -90,11 +78,11 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools
 
 def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
     """A grant that only restricts allows every call within the restriction."""
-    passing = [(index, rule) for index, rule in enumerate(policy.rules) if not _only_fails(rule)]
-    if passing and not any(_kind_of(rule) in _NAMES_TOOLS for _, rule in passing):
+    passing = [(index, rule) for index, rule in enumerate(policy.rules) if not rule.only_fails]
+    if passing and not any(rule.names_right_calls for _, rule in passing):
         index, rule = passing[0]
         message = (
-            f"this policy grants by restriction: a {_kind_of(rule)} rule that passes allows every tool it covers "
+            f"this policy grants by restriction: a {rule.tag()} rule that passes allows every tool it covers "
             f'({", ".join(rule.tools[:3])}). Make the policy a guardrail ("kind": "guardrail"), or say in an allowlist '
             "or a parameter_constraint which calls are right"
         )
@@ -107,15 +95,15 @@ def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
 
 def _against_lower_tiers(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
     """Where this policy allows, lower ones are not evaluated, so none of them denies or asks a person."""
-    allowed = [pattern for rule in policy.rules if not _only_fails(rule) for pattern in rule.tools]
-    guarded = [pattern for rule in policy.rules if _only_fails(rule) and _always(rule) for pattern in rule.tools]
+    allowed = [pattern for rule in policy.rules if not rule.only_fails for pattern in rule.tools]
+    guarded = [pattern for rule in policy.rules if rule.only_fails and rule.is_always for pattern in rule.tools]
     for lower in enabled:
         if lower.kind is not PolicyKind.GRANT or lower.priority >= policy.priority:
             continue
         for rule in lower.rules:
             silenced = [pattern for pattern in rule.tools if tools_meet([pattern], allowed)]
-            if _only_fails(rule) and first_not_within(silenced, guarded) is not None:
-                what = "denial" if isinstance(rule, ToolDenylist) else "approval"
+            if rule.only_fails and first_not_within(silenced, guarded) is not None:
+                what = "approval" if rule.escalates else "denial"
                 message = (
                     f'where this policy allows, the {what} of "{first_not_within(silenced, guarded)}" in the policy '
                     f'"{lower.name}" (priority {lower.priority}) is never asked for. Put that rule into a guardrail'
@@ -161,7 +149,7 @@ def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Itera
     if isinstance(rule, ToolAllowlist | DenialCounted):
         return
     for _, allowlist in _of(policy, ToolAllowlist):
-        if _always(allowlist) and not tools_meet(rule.tools, allowlist.tools):
+        if allowlist.is_always and not tools_meet(rule.tools, allowlist.tools):
             message = "the policy's own allowlist refuses every tool that this rule covers, so it never decides"
             yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
             return
@@ -169,7 +157,7 @@ def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Itera
 
 def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
     """A tool that must come first must not be covered by the very rule that requires it."""
-    required = rule.sequence.required if isinstance(rule, Sequenced) and _always(rule) else []
+    required = rule.sequence.required if isinstance(rule, Sequenced) and rule.is_always else []
     if required and first_not_within(required, rule.tools) is None:
         message = (
             "what must come before is covered by the rule itself, so no session is ever allowed it, and none of "
@@ -194,18 +182,7 @@ def _of(policy: Policy, kind: type[_Rule]) -> list[tuple[int, _Rule]]:
     return [(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, kind)]
 
 
-def _kind_of(rule: PolicyRule) -> str:
-    return str(rule.__struct_config__.tag)
-
-
-def _only_fails(rule: PolicyRule) -> bool:
-    return isinstance(rule, ToolDenylist | ApprovalRequired)
-
-
-def _always(rule: PolicyRule) -> bool:
-    """Whether the rule applies to every call of its tools."""
-    return getattr(rule, "when", UNSET) is UNSET and getattr(rule, "unless", UNSET) is UNSET
-
-
 def _decides_always(policy: Policy) -> bool:
-    return any(_always(rule) and (isinstance(rule, ToolAllowlist) or EVERY_TOOL in rule.tools) for rule in policy.rules)
+    return any(
+        rule.is_always and (isinstance(rule, ToolAllowlist) or EVERY_TOOL in rule.tools) for rule in policy.rules
+    )

@@ -10,7 +10,7 @@ from app.lint.warnings import Code, PolicyWarning
 from app.model.constraints import Constraint
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
-from app.model.rules import DenialCounted, PolicyRule, constraints_of
+from app.model.rules import DenialCounted, PolicyRule
 
 _PATH_WORDS = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
 _HOST_WORDS = frozenset({"url", "uri", "host", "hostname", "domain", "endpoint", "link"})
@@ -24,7 +24,7 @@ _LOWER_BOUNDS = ("min", "above", "at_least", "enum", "equals", "path", "host")
 
 def constraint_warnings(place: str, rule: PolicyRule) -> Iterator[PolicyWarning]:
     """The warnings about the constraints of one rule; `place` is the rule's JSON path."""
-    for where, of, name, constraint in constraints_of(rule):
+    for where, of, name, constraint in rule.constraints():
         if not where:  # a `when` only selects calls; it does not admit them
             yield from _about(f"{place}.{of}.{name}", name, constraint)
 

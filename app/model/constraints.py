@@ -123,6 +123,10 @@ class IfMissing(StrEnum):
     APPLY = "apply"
 
 
+EITHER_KIND: dict[str, Any] = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
+"""As JSON Schema, what `require_constraints` requires."""
+
+
 class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Conditions that hold if every named value satisfies its constraint. If one cannot be judged, the rule fails with
     its effect.

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from app.model.approvals import DEFAULT_TERMS, ApprovalTerms
-from app.model.rules import PolicyRule
+from app.model.rule import Rule
 
 _OF_CONTEXT = "context"
 
@@ -24,7 +24,7 @@ class Escalation(Struct, frozen=True):
     policy_id: str
 
 
-def escalation_of(policy_id: str, rule: PolicyRule) -> Escalation:
+def escalation_of(policy_id: str, rule: Rule) -> Escalation:
     """What a rule of a policy asks for when it escalates."""
     digest = hashlib.sha256(policy_id.encode() + msgspec.json.encode(rule, order="sorted")).hexdigest()[:16]
     return Escalation(digest, DEFAULT_TERMS if rule.approval is UNSET else rule.approval, policy_id)

@@ -4,13 +4,11 @@ The only code that reads reasons. The sentences here are those that releases hav
 reworded where it is written is added here, and the old one stays. Tests compare the codes with those decided live.
 """
 
-from typing import get_args
-
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result
-from app.model.rules import PolicyRule
+from app.model.rules import TYPES
 
-_OF_RULE: dict[str, DecisionCode] = {rule.__struct_config__.tag: rule.code for rule in get_args(PolicyRule)}
+_OF_RULE: dict[str, DecisionCode] = {rule.tag(): rule.code for rule in TYPES}
 _APPROVALS_FULL = "Too many approvals wait for people already"
 _WITHOUT_RULE = (
     ("Agent is suspended", DecisionCode.AGENT_SUSPENDED),

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, fields, replace
 
 from app.model.fields import AgentMessage, DisplayName
 from app.model.policy_keys import PolicyKey
-from app.model.rules import DenialCounted, PolicyRule, Rules
+from app.model.rules import PolicyRule, Rules
 from app.model.text import FieldError
 from app.model.written_rules import require_writable
 
@@ -184,11 +184,9 @@ def require_owner(kind: PolicyKind, owner: Owner) -> None:
 def require_kind(kind: PolicyKind, mode: PolicyMode, rules: Iterable[PolicyRule]) -> None:
     """Raise FieldError unless a policy of this kind and mode can have all of these rules."""
     for index, rule in enumerate(rules):
-        if isinstance(rule, DenialCounted) and kind is not PolicyKind.GUARDRAIL:
-            message = 'only a guardrail has a denial_breaker; make it a policy of its own with "kind": "guardrail"'
-            raise FieldError(f"rules[{index}].type", message)
-        if isinstance(rule, DenialCounted) and mode is PolicyMode.SHADOW:
-            message = "a denial_breaker has no shadow mode, since it acts on the agent; a replay says what it would do"
+        not_in_grants = rule.not_in_grants if kind is not PolicyKind.GUARDRAIL else None
+        message = not_in_grants or (rule.not_in_shadow if mode is PolicyMode.SHADOW else None)
+        if message is not None:
             raise FieldError(f"rules[{index}].type", message)
 
 

@@ -53,6 +53,11 @@ class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
         if self.refundable is True and self.max_calls > MAX_REFUNDABLE:
             raise FieldError("maxCalls", f"must be at most {MAX_REFUNDABLE} where calls are refundable")
 
+    @property
+    def set_apart(self) -> str:
+        """What sets its counter apart from others of the same tools and window, as text."""
+        return _per_text(self.per)
+
 
 class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """At most `max` of a parameter, summed over the admitted calls of any span of `window_seconds`.
@@ -78,6 +83,14 @@ class Budget(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     @property
     def max_micros(self) -> int:
         return micros_of(self.max) or 0
+
+    @property
+    def set_apart(self) -> str:
+        return f"\n\nbudget {self.parameter}{_per_text(self.per)}"
+
+
+def _per_text(per: Per | UnsetType) -> str:
+    return "" if isinstance(per, UnsetType) else "\n\nper " + "\n".join(per)
 
 
 def micros_of(value: float) -> int | None:
@@ -134,6 +147,10 @@ class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     max_denials: Annotated[int, Meta(ge=1, le=MAX_DENIALS)]
     window_seconds: Annotated[int, Meta(ge=1, le=MAX_WINDOW_SECONDS)]
     action: BreakerAction
+
+    @property
+    def set_apart(self) -> str:
+        return "\n\ndenials"
 
     @property
     def reached(self) -> str:

@@ -1,19 +1,19 @@
-"""The types of rules: what a policy says about calls.
+"""The types of rules: what a policy says about calls. `pdp/rules/` has what each of them does.
 
 Invalid rules cannot be constructed, so any rule can be evaluated.
+Long because every type is here, with what other layers know about it.
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from app.model.approvals import ApprovalTerms
-from app.model.constraints import Circumstances, Constraint, Constraints, named_constraints, require_constraints
+from app.model.constraints import EITHER_KIND, Constraints, named_constraints, require_constraints
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
-from app.model.sequences import CallSequence, ToolPattern, require_patterns
+from app.model.rule import Effect, PlacedConstraint, Read, Rule
+from app.model.sequences import CallSequence
 from app.model.text import FieldError
 from app.model.time_windows import TimeWindow
 from app.schemas.json_schema import SchemaError, compile_schema
@@ -24,75 +24,25 @@ MANY_PATTERNS = 8
 """More patterns than this are compiled in a thread, so that the loop stays free: the largest take 2 ms each."""
 
 
-def compiles_much(rules: str) -> bool:
-    """Whether decoding these rules, in JSON, could take milliseconds.
-
-    Many patterns do, and any schema may: one of 500 bytes has taken 9 ms, one of 42 KB 160 ms.
-    """
-    return rules.count('"regex"') > MANY_PATTERNS or '"parameter_schema"' in rules
-
-
-class Effect(StrEnum):
-    """What a constraint rule that fails asks for: `deny`, or `escalate` = ask a person."""
-
-    DENY = "deny"
-    ESCALATE = "escalate"
-
-
-class Rule(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename="camel",
-    tag_field="type",
-    forbid_unknown_fields=True,
-):
-    """One typed condition on the tools it covers, for all calls or for those that `when` or `unless` selects.
-
-    tools: Which tools: names, `prefix*`, or `*` for all; case-sensitive.
-    when: The rule applies only to calls in which all of this holds, and skips the others.
-    unless: The rule skips calls in which all of this holds, and applies to the others.
-    approval: What the rule asks of people if it escalates.
-    """
-
-    code: ClassVar[DecisionCode]
-    """Of a decision that the rule denies."""
-
-    tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
-    when: Circumstances | UnsetType = UNSET
-    unless: Circumstances | UnsetType = UNSET
-    approval: ApprovalTerms | UnsetType = UNSET
-
-    def __post_init__(self) -> None:
-        if self.when is not UNSET and self.unless is not UNSET:
-            raise FieldError("unless", "give when or unless, not both; two rules can say both")
-        if self.approval is not UNSET and not self.escalates:
-            message = 'only a rule that asks people has it: approval_required, or one with "effect": "escalate"'
-            raise FieldError("approval", message)
-        require_patterns("tools", self.tools)
-
-    @property
-    def escalates(self) -> bool:
-        """Whether its failure asks for a person."""
-        return getattr(self, "effect", UNSET) is Effect.ESCALATE
-
-
 class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
     """Passes for the tools it covers and fails (deny) for every other."""
 
     code: ClassVar[DecisionCode] = DecisionCode.NOT_ALLOWLISTED
+    names_right_calls: ClassVar[bool] = True
 
 
 class ToolDenylist(Rule, frozen=True, tag="tool_denylist"):
     """Fails (deny) for the tools it covers and abstains for every other."""
 
     code: ClassVar[DecisionCode] = DecisionCode.TOOL_DENIED
+    only_fails: ClassVar[bool] = True
 
 
 class ApprovalRequired(Rule, frozen=True, tag="approval_required"):
     """Fails (escalate) for the tools it covers and abstains for every other."""
 
     code: ClassVar[DecisionCode] = DecisionCode.APPROVAL_REQUIRED
+    only_fails: ClassVar[bool] = True
 
     @property
     def escalates(self) -> bool:
@@ -112,6 +62,8 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     """
 
     code: ClassVar[DecisionCode] = DecisionCode.PARAMETER_INVALID
+    names_right_calls: ClassVar[bool] = True
+    requirements: ClassVar[tuple[dict[str, Any], ...]] = (EITHER_KIND,)
 
     parameters: Constraints | UnsetType = UNSET
     context: Constraints | UnsetType = UNSET
@@ -120,6 +72,11 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_constraints(self.parameters, self.context)
+
+    def constraints(self) -> Iterator[PlacedConstraint]:
+        """Yield each constraint, first the rule's own."""
+        yield from (("", *each) for each in named_constraints(self.parameters, self.context))
+        yield from super().constraints()
 
 
 class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
@@ -131,6 +88,9 @@ class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
     """
 
     code: ClassVar[DecisionCode] = DecisionCode.SCHEMA_INVALID
+    names_right_calls: ClassVar[bool] = True
+    reads_besides: ClassVar[tuple[Read, ...]] = (Read("parameters", ""),)
+    is_slow_to_compile: ClassVar[bool] = True
 
     schema: dict[str, Any]
     effect: Effect | UnsetType = UNSET
@@ -141,6 +101,11 @@ class ParameterSchema(Rule, frozen=True, tag="parameter_schema"):
             compile_schema(self.schema)
         except SchemaError as error:
             raise FieldError(".".join(("schema", *error.path)), error.message) from None
+
+    @property
+    def pattern_count(self) -> int:
+        """A schema counts as eight patterns."""
+        return MANY_PATTERNS + super().pattern_count
 
 
 class RateLimited(Rule, frozen=True, tag="rate_limit"):
@@ -155,6 +120,10 @@ class RateLimited(Rule, frozen=True, tag="rate_limit"):
     rate_limit: RateLimit
     effect: Effect | UnsetType = UNSET
 
+    @property
+    def counter(self) -> RateLimit:
+        return self.rate_limit
+
 
 class Budgeted(Rule, frozen=True, tag="budget"):
     """Passes if the amount fits into what is left of the budget, else fails.
@@ -168,6 +137,10 @@ class Budgeted(Rule, frozen=True, tag="budget"):
     budget: Budget
     effect: Effect | UnsetType = UNSET
 
+    @property
+    def counter(self) -> Budget:
+        return self.budget
+
 
 class Sequenced(Rule, frozen=True, tag="sequence"):
     """Passes if what must come before the call was allowed in the session, and nothing that forbids the call was.
@@ -179,9 +152,14 @@ class Sequenced(Rule, frozen=True, tag="sequence"):
     """
 
     code: ClassVar[DecisionCode] = DecisionCode.SEQUENCE_FORBIDDEN
+    reads_besides: ClassVar[tuple[Read, ...]] = (Read("context", "session"),)
 
     sequence: CallSequence
     effect: Effect | UnsetType = UNSET
+
+    @property
+    def lookback_seconds(self) -> int:
+        return self.sequence.seconds
 
 
 class TimeBased(Rule, frozen=True, tag="time_based"):
@@ -206,6 +184,21 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
     """
 
     code: ClassVar[DecisionCode] = DecisionCode.APPROVAL_REQUIRED
+    is_conditional: ClassVar[bool] = False
+    not_in_grants: ClassVar[str | None] = (
+        'only a guardrail has a denial_breaker; make it a policy of its own with "kind": "guardrail"'
+    )
+    not_in_shadow: ClassVar[str | None] = (
+        "a denial_breaker has no shadow mode, since it acts on the agent; a replay says what it would do"
+    )
+    requirements: ClassVar[tuple[dict[str, Any], ...]] = (
+        {
+            "anyOf": [
+                {"not": {"required": ["approval"]}},
+                {"properties": {"denialBreaker": {"properties": {"action": {"const": BreakerAction.ESCALATE.value}}}}},
+            ]
+        },
+    )
 
     denial_breaker: DenialBreaker
 
@@ -220,6 +213,10 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
         """Whether people are asked while the breaker is full."""
         return self.denial_breaker.action is BreakerAction.ESCALATE
 
+    @property
+    def counter(self) -> DenialBreaker:
+        return self.denial_breaker
+
 
 PolicyRule = (
     ToolAllowlist
@@ -233,14 +230,20 @@ PolicyRule = (
     | TimeBased
     | DenialCounted
 )
-
-
+TYPES: tuple[type[Rule], ...] = get_args(PolicyRule)
 Rules = Annotated[tuple[PolicyRule, ...], Meta(min_length=1, max_length=MAX_RULES)]
+_COUNTING = tuple(f'"{each.tag()}"' for each in TYPES if "counter" in vars(each))
+_SLOW = tuple(f'"{each.tag()}"' for each in TYPES if each.is_slow_to_compile)
 
 
-def constraints_of(rule: Rule) -> Iterator[tuple[str, str, str, Constraint]]:
-    """Yield each constraint of a rule, after its place ("", `when`, `unless`), its kind of value, and its name."""
-    own = rule if isinstance(rule, ParameterConstraint) else UNSET
-    for where, holder in (("", own), ("when", rule.when), ("unless", rule.unless)):
-        if not isinstance(holder, UnsetType):
-            yield from ((where, *each) for each in named_constraints(holder.parameters, holder.context))
+def compiles_much(rules: str) -> bool:
+    """Whether decoding these rules, in JSON, could take milliseconds.
+
+    Many patterns do, and any schema may: one of 500 bytes has taken 9 ms, one of 42 KB 160 ms.
+    """
+    return rules.count('"regex"') > MANY_PATTERNS or any(tag in rules for tag in _SLOW)
+
+
+def may_count(rules: str) -> bool:
+    """Whether any of these rules, in JSON, can count calls; False = certainly none does."""
+    return any(tag in rules for tag in _COUNTING)

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_LENGTH = 40
+MINUTE_US = 60_000_000
 _DATE_LENGTH = 10
 SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _ago = re.compile(r"-([0-9]{1,9})([smhdw])", re.ASCII).fullmatch

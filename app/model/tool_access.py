@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from app.model.decisions import RuleRef
 from app.model.explanations import ExplainedAgent, QuotaLevel
 from app.model.fields import Count, DisplayName, Timestamp, Uuid
-from app.model.rules import Effect
+from app.model.rule import Effect
 from app.model.text import ToolName
 
 

@@ -12,11 +12,8 @@ from msgspec import UNSET
 from app.model.api_keys import KEY_TYPE, without_raw_keys
 from app.model.canonical_constraints import EmailDomainConstraint
 from app.model.constraints import require_name
-from app.model.rules import ParameterSchema, PolicyRule, constraints_of
+from app.model.rules import PolicyRule
 from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
-
-_SCHEMA_PATTERNS = 8
-"""How many patterns a schema counts as."""
 
 
 def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
@@ -28,7 +25,7 @@ def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
         if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{place}.tools[{nth}]", pattern)
-        for where, of, name, constraint in constraints_of(rule):
+        for where, of, name, constraint in rule.constraints():
             field = ".".join(filter(None, (place, where, of, name)))
             require_name(field, name)
             if constraint.email_domain is not UNSET:
@@ -63,9 +60,4 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def pattern_count(rules: Collection[PolicyRule]) -> int:
     """How many patterns of these rules must be compiled."""
-    schemas = sum(isinstance(rule, ParameterSchema) for rule in rules)
-    return schemas * _SCHEMA_PATTERNS + sum(
-        (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)
-        for rule in rules
-        for _, _, _, constraint in constraints_of(rule)
-    )
+    return sum(rule.pattern_count for rule in rules)

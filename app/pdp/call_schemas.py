@@ -1,50 +1,19 @@
 """The parameters with which no rule denies a call, as a JSON Schema."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.canonical.value_paths import EACH, require_path
-from app.model.constraints import Circumstances, Constraint, IfMissing
-from app.model.quotas import MAX_AMOUNT
-from app.model.rules import Budgeted, ParameterConstraint, ParameterSchema, PolicyRule, ToolAllowlist, ToolDenylist
+from app.model.constraints import Circumstances, Constraint
 from app.pdp.constraints import IsSecret
-from app.pdp.value_schemas import ANYTHING, UNKNOWN, JsonSchema, SchemaPart, portable_pattern, value_schema
+from app.pdp.value_schemas import NOTHING_PASSES, UNKNOWN, JsonSchema, SchemaPart, value_schema
 
 _MAX_PARTS = 6
 """The most separators in a name, dots and `[*]` counted separately: each further one doubles the readings in the
 schema.
 """
-
-_MAX_BYTES = 4096
-"""The largest schema of one rule, in bytes of JSON; longer ones are left out."""
-
-_NOTHING = SchemaPart(schema=False, is_exact=True)
-
-
-def rule_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret, applies: bool = False) -> SchemaPart:
-    """The parameters with which a call does not fail the rule.
-
-    covered: whether the rule covers the tool. applies: assume that the rule applies, leaving out `when` and `unless`.
-    What a rule demands of anything else is left out. That does not make the schema less exact, because it only
-    describes the parameters.
-    """
-    part = _own_schema(rule, covered=covered, is_secret=is_secret)
-    if part.schema is not True and len(msgspec.json.encode(part.schema)) > _MAX_BYTES:
-        return UNKNOWN
-    for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
-        if applies or isinstance(circumstances, UnsetType):
-            continue
-        # A value that a `when` reads must be present and of its type, or the rule fails; the schema does not say so.
-        held = _held(circumstances, is_secret)
-        skips_missing = word == "unless" and circumstances.if_missing is IfMissing.SKIP
-        if held is None or part.schema is True or skips_missing:
-            return UNKNOWN
-        return SchemaPart({"if": held, "then" if word == "when" else "else": part.schema}, is_exact=False)
-    return part
 
 
 def together(parts: Iterable[SchemaPart]) -> SchemaPart:
@@ -88,32 +57,6 @@ def _merge(into: dict[str, Any], schema: Mapping[str, Any]) -> bool:
     return True
 
 
-def _own_schema(rule: PolicyRule, *, covered: bool, is_secret: IsSecret) -> SchemaPart:
-    """The rule's schema for calls to which the rule applies."""
-    if not covered:
-        return _NOTHING
-    match rule:
-        case ToolDenylist():
-            return _NOTHING
-        case ToolAllowlist():
-            return ANYTHING
-        case ParameterConstraint():
-            named = {} if isinstance(rule.parameters, UnsetType) else rule.parameters
-            return together(named_schema(name, each, is_secret) for name, each in named.items())
-        case ParameterSchema():
-            written = _portable_schema(rule.schema)
-            return UNKNOWN if written is None else SchemaPart(written, is_exact=True)
-        case Budgeted():
-            if EACH in rule.budget.parameter:
-                return UNKNOWN
-            most = {"type": "number", "minimum": 0, "maximum": min(rule.budget.max, MAX_AMOUNT)}
-            return SchemaPart(_at(segments_of(rule.budget.parameter), most, required=True), is_exact=False)
-        case _:
-            limit = getattr(rule, "rate_limit", None)
-            per = () if limit is None or limit.per is UNSET else limit.per
-            return UNKNOWN if any(name.startswith("parameters.") for name in per) else ANYTHING
-
-
 def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> SchemaPart:
     """The parameters in which every value of the name passes. Constraints on secrets are left out."""
     wanted = UNKNOWN if is_secret(name) else value_schema(constraint)
@@ -126,7 +69,7 @@ def named_schema(name: str, constraint: Constraint, is_secret: IsSecret) -> Sche
         plain = len(segments) == 1 and len(segments[0]) == 1
         return SchemaPart({"properties": {name: False}}, is_exact=True) if plain else UNKNOWN
     if wanted.schema is False and required and len(segments) == 1:
-        return _NOTHING
+        return NOTHING_PASSES
     return SchemaPart(_at(segments, wanted.schema, required=required), wanted.is_exact)
 
 
@@ -139,6 +82,11 @@ def segments_of(name: str) -> list[list[str]]:
     texts = name.split(EACH)
     pieces = [text.removeprefix(".") if place else text for place, text in enumerate(texts)]
     return [piece.split(".") if piece else [] for piece in pieces]
+
+
+def schema_at(name: str, wanted: JsonSchema) -> dict[str, Any]:
+    """An object in which every value that the name can mean exists and fits `wanted`."""
+    return _at(segments_of(name), wanted, required=True)
 
 
 def _at(segments: list[list[str]], wanted: JsonSchema, *, required: bool) -> dict[str, Any]:
@@ -189,59 +137,10 @@ def _ways(parts: list[str]) -> Iterator[dict[str, Any]]:
         yield {"required": [key], "properties": {key: held}}
 
 
-def _held(circumstances: Circumstances, is_secret: IsSecret) -> JsonSchema | None:
+def circumstances_schema(circumstances: Circumstances, is_secret: IsSecret) -> JsonSchema | None:
     """The parameters for which all of it holds, exactly; None if that cannot be expressed or depends on more."""
     if circumstances.context is not UNSET or isinstance(circumstances.parameters, UnsetType):
         return None
     parts = [named_schema(name, each, is_secret) for name, each in circumstances.parameters.items()]
     whole = together(parts)
     return whole.schema if whole.is_exact else None
-
-
-_class = re.compile(r"\\[dws]")
-_MAPS = frozenset({"properties"})
-_LISTS = frozenset({"allOf", "anyOf", "oneOf"})
-_INSIDE = frozenset({"not", "if", "then", "else", "items", "additionalProperties", "contains", "propertyNames"})
-_PLAIN = frozenset(
-    {"type", "enum", "const", "required", "minProperties", "maxProperties", "minItems", "maxItems", "minLength"}
-    | {"maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern", "description"}
-)
-_READ_ALIKE = _MAPS | _LISTS | _INSIDE | _PLAIN
-_READ_IN_MANY_WAYS = frozenset(
-    {"$ref", "patternProperties", "multipleOf", "uniqueItems", "prefixItems", "additionalItems", "minContains"}
-    | {"maxContains", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedItems"}
-    | {"unevaluatedProperties"}
-)
-"""Keywords that a validator of draft 7, or one of 2020-12, ignores or understands differently."""
-
-
-def _portable_schema(schema: Any) -> Any:
-    """The schema in a form that all validators understand in the same way; None if there is none, or it is recursive.
-
-    A keyword that demands nothing here might mean something to a client.
-    """
-    if isinstance(schema, bool):
-        return schema
-    if not isinstance(schema, dict) or schema.keys() & _READ_IN_MANY_WAYS:
-        return None
-    written: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword not in _READ_ALIKE:
-            continue
-        made = _portable_keyword(keyword, value)
-        if made is None:
-            return None
-        written[keyword] = made
-    return written
-
-
-def _portable_keyword(keyword: str, value: Any) -> Any:
-    if keyword == "pattern":  # these classes mean something else there than in RE2
-        return None if _class.search(value) else portable_pattern(value)
-    if keyword in _MAPS:
-        inner = {name: _portable_schema(each) for name, each in value.items()}
-        return None if None in inner.values() else inner
-    if keyword in _LISTS:
-        some = [_portable_schema(each) for each in value]
-        return None if None in some else some
-    return _portable_schema(value) if keyword in _INSIDE else value

@@ -15,12 +15,13 @@ from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covers
-from app.pdp.compiled_rules import CompiledRule, compile_rules
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import ANY_SIZE, quick_size
-from app.pdp.policy_views import CompiledPolicy, PolicyView, Verdicts, policy_views
+from app.pdp.policy_views import CompiledPolicy, PolicyView, policy_views
 from app.pdp.quotas import OpenQuota, open_quotas, plan_of
 from app.pdp.relations import NOTHING
+from app.pdp.rules import compile_rules
+from app.pdp.rules.rule_type import CompiledRule, Verdicts
 from app.pdp.shadow import ShadowPolicies
 
 _MIN_VIEWS, _MAX_VIEWS = 4, 256
@@ -141,8 +142,8 @@ class CompiledAgent:
 
     def breakers_for(self, tool: str) -> tuple[DenialCount, ...]:
         """The breakers that count a denied call of a tool: those of all guardrails, evaluated or not."""
-        rules = (rule for each in self._guardrails for rule in each.rules)
-        return tuple(rule.breaker for rule in rules if rule.breaker is not None and covers(rule.rule.tools, tool))
+        rules = (rule for each in self._guardrails for rule in each.rules if covers(rule.rule.tools, tool))
+        return tuple(breaker for rule in rules if (breaker := rule.demands.breaker) is not None)
 
     def escalation(self, policy_id: str, rule: RuleRef | None) -> Escalation | None:
         """The approval that this rule asks for if it fails; None if it asks for none."""

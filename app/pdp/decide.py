@@ -6,13 +6,13 @@ from msgspec.structs import replace
 
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
+from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent, ToolView
 from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, plan_of, settled_quotas
 from app.pdp.relations import NOTHING
-from app.pdp.sequences import with_marks
+from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
-from app.pdp.time_windows import MINUTE_US
 
 
 class Judged(Protocol):

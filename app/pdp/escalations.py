@@ -7,15 +7,15 @@ from msgspec.structs import replace
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, HistoryCheck, Outcome, Plan, Result
 from app.model.escalations import Escalation
+from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
-from app.pdp.compiled_rules import Condition
 from app.pdp.decide import failure_of
 from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.relations import NOTHING
-from app.pdp.sequences import with_marks
+from app.pdp.rules.rule_type import Condition
+from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
-from app.pdp.time_windows import MINUTE_US
 
 _NEVER_FULL = 1 << 31
 _NEVER_SPENT = 4 * 10**15

@@ -1,6 +1,6 @@
 """Turns the result of `trace` into an explanation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,13 +9,11 @@ from msgspec import UNSET, Struct
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.agents import Agent
-from app.model.counting import limit_of
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.drafts import id_if_stored
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
 from app.model.policies import Policy
-from app.model.quotas import Budget
-from app.model.rules import PolicyRule, constraints_of
+from app.model.rule import Rule
 from app.pdp.trace import PolicyTrace, RuleTrace, Trace
 
 _SHOWN = 8
@@ -105,9 +103,9 @@ class _Seen:
             "context": msgspec.json.decode(call.recorded_context or b"{}"),
         }
 
-    def by(self, rule: PolicyRule) -> list[SeenValue]:
+    def by(self, rule: Rule) -> list[SeenValue]:
         """The values that the rule reads by name."""
-        return [self._value(of, name) for of, name in dict.fromkeys(names_read(rule))]
+        return [self._value(of, name) for of, name in dict.fromkeys((read.of, read.name) for read in rule.reads())]
 
     def _value(self, of: str, name: str) -> SeenValue:
         shown = f"{of}.{name}"
@@ -119,24 +117,6 @@ class _Seen:
             return SeenValue(name=shown)
         kept = [_clipped(value) for value in values[:_SHOWN]]
         return SeenValue(name=shown, value=kept if len(values) > 1 else kept[0])
-
-
-def names_read(rule: PolicyRule) -> Iterator[tuple[str, str]]:
-    """For every value that the rule reads by name: parameters or context, and the name."""
-    for _, of, name, constraint in constraints_of(rule):
-        yield of, name
-        for operand in (constraint.equals, constraint.at_most, constraint.at_least):
-            if operand is not UNSET:
-                yield "context" if operand.of_context else "parameters", operand.name
-    limit = limit_of(rule)
-    if limit is None:
-        return
-    if isinstance(limit, Budget):
-        yield "parameters", limit.parameter
-    for name in limit.per or ():
-        of, dot, rest = name.partition(".")
-        if dot:
-            yield of, rest
 
 
 def _clipped(value: Any) -> Any:

@@ -1,20 +1,15 @@
 """A policy as it concerns one tool: the rules that matter for it, and what they demand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.policies import Policy
-from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
 from app.pdp.clauses import covers
-from app.pdp.compiled_rules import CompiledRule, Condition
-from app.pdp.constraints import Verdict
 from app.pdp.quotas import OpenQuota
-
-Verdicts = Mapping[int, Verdict]
-"""The rules that have a `when` or `unless`, by their identity."""
+from app.pdp.rules.rule_type import CompiledRule, Condition, Verdicts
 
 
 class PolicyView(Struct, frozen=True):
@@ -45,44 +40,18 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
     """The policy as it concerns `tool`; None if every rule abstains."""
     applying = [(rule, verdict) for rule in rules if (verdict := verdicts.get(id(rule), True)) is not False]
     conditions = [
-        condition for rule, verdict in applying if (condition := _condition(rule, policy, tool, verdict)) is not None
+        condition for rule, verdict in applying if (condition := rule.condition_for(tool, verdict)) is not None
     ]
     quotas = tuple(
         quota
         for rule, verdict in applying
-        if rule.quotas and verdict is True and covers(rule.rule.tools, tool)
-        for quota in rule.quotas
+        if rule.demands.quotas and verdict is True and covers(rule.rule.tools, tool)
+        for quota in rule.demands.quotas
     )
     refs = [condition.ref for condition in conditions] + [quota.when_full.rule for quota in quotas]
     present = [ref for ref in refs if ref is not None]
     if not present:
         return None
     first = min(present, key=lambda ref: ref.index)
-    allowed = Outcome(
-        Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows {_quoted(tool)}', DecisionCode.ALLOWED
-    )
+    allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows "{tool}"', DecisionCode.ALLOWED)
     return PolicyView(policy.id, tuple(conditions), quotas, allowed)
-
-
-def _condition(compiled: CompiledRule, policy: Policy, tool: str, verdict: Verdict) -> Condition | None:
-    """What the rule demands of a call of `tool`; None if it abstains, or is a quota that only needs room."""
-    if verdict is not True:
-        return Condition(compiled.ref, compiled.when_failed, DecisionCode.PARAMETER_INVALID, str(verdict))
-    covered = covers(compiled.rule.tools, tool)
-    name = f'policy "{policy.name}"'
-    match compiled.rule:
-        case ToolAllowlist():
-            failure = None if covered else f"{_quoted(tool)} is not on the allowlist of {name}"
-            return Condition(compiled.ref, Result.DENIED, compiled.rule.code, failure)
-        case ToolDenylist():
-            failure = f"{_quoted(tool)} is on the denylist of {name}"
-            return Condition(compiled.ref, Result.DENIED, compiled.rule.code, failure) if covered else None
-        case ApprovalRequired():
-            failure = f"{_quoted(tool)} needs a person's approval under {name}"
-            return Condition(compiled.ref, Result.ESCALATED, compiled.rule.code, failure) if covered else None
-        case _:
-            return compiled.condition if covered else None
-
-
-def _quoted(tool: str) -> str:
-    return f'"{tool}"'

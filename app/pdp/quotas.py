@@ -4,10 +4,19 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Outcome, Plan, Quota, Result
-from app.pdp.sequences import SessionCheck
-from app.pdp.varying_quotas import VaryingQuota
 
-OpenQuota = Quota | VaryingQuota | SessionCheck | DenialCount
+
+class CallQuota(Protocol):
+    """A quota that depends on the call: on its bucket, its amount or its session."""
+
+    @property
+    def when_full(self) -> Outcome: ...
+
+    def of(self, request: AuthorizeRequest, key_id: str) -> Check | None:
+        """The quota for one call; None if that cannot be determined, which fails the rule."""
+
+
+OpenQuota = Quota | DenialCount | CallQuota
 """A question that only the store can answer: whether a limit has room, what a session was allowed, what was denied."""
 
 

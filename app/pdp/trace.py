@@ -15,10 +15,10 @@ from app.model.explanations import Part
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent, ToolView
-from app.pdp.compiled_rules import CompiledRule, Condition
 from app.pdp.decide import decide
 from app.pdp.policy_views import PolicyView
 from app.pdp.quotas import settled_quotas
+from app.pdp.rules.rule_type import CompiledRule, Condition
 
 NOT_COVERED = "does not cover the tool"
 COUNTS_DENIALS = "counts the call if it is denied"
@@ -167,7 +167,8 @@ class _Judge:
         )
 
     def _part(self, policy: Policy, rule: CompiledRule, place: Place) -> tuple[Part, str | None]:
-        if rule.breaker is not None and rule.breaker.suspends and place in self._breakers:
+        breaker = rule.demands.breaker
+        if breaker is not None and breaker.suspends and place in self._breakers:
             return Part.ABSTAINED, COUNTS_DENIALS
         view = self._asked.get(policy.id)
         if view is None:

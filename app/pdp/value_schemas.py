@@ -25,12 +25,14 @@ ANYTHING = SchemaPart(True, is_exact=True)
 UNKNOWN = SchemaPart(True, is_exact=False)
 """Accepts anything: nothing is known of the values that pass."""
 
+NOTHING_PASSES = SchemaPart(schema=False, is_exact=True)
+
 
 def value_schema(constraint: Constraint) -> SchemaPart:
     """What a value must be if it is present. `required` and `absent` concern the object that contains it."""
     types, numbers_are_whole = _types(constraint)
     if not types:
-        return SchemaPart(schema=False, is_exact=True)
+        return NOTHING_PASSES
     parts = list(_keywords(constraint))
     refused = [refusal for refusal, _ in _refused(constraint) if refusal is not None]
     is_exact = all(part.is_exact for part in parts) and all(exact for _, exact in _refused(constraint))

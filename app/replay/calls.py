@@ -1,7 +1,7 @@
 """Logged calls as a replay judges them, and which parts of them the log hides."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -9,13 +9,10 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from app.canonical.value_paths import EACH
-from app.model.constraints import Constraint
-from app.model.counting import limit_of
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.logged_codes import code_from
-from app.model.quotas import Budget
-from app.model.rules import ParameterSchema, PolicyRule, Sequenced, constraints_of
+from app.model.rule import Read, Rule, constraint_reads
 from app.model.times import parse_time_ms
 from app.redaction.credentials import REDACTED
 
@@ -104,56 +101,30 @@ def session_is_hidden(hidden: Collection[Place]) -> bool:
     return ("context", "session") in hidden
 
 
-def reads_hidden(rule: PolicyRule, hidden: Collection[Place]) -> bool:
+def reads_hidden(rule: Rule, hidden: Collection[Place]) -> bool:
     """Whether the rule reads a value that the log hides."""
     return any(
-        of == at and _meets(name, place, only_there=only_there)
-        for of, name, only_there in _read_by(rule)
-        for at, place in hidden
+        read.of == of and _meets(read, place) for read in (*rule.reads(), *rule.reads_besides) for of, place in hidden
     )
 
 
-def circumstances_read_hidden(rule: PolicyRule, hidden: Collection[Place]) -> bool:
+def circumstances_read_hidden(rule: Rule, hidden: Collection[Place]) -> bool:
     """Whether the rule's `when` or `unless` reads a hidden value, so that it is unknown whether the rule applies."""
     return any(
-        of == at and _meets(name, place, only_there=only_there)
-        for of, name, only_there in _named(each for each in constraints_of(rule) if each[0])
-        for at, place in hidden
+        read.of == of and _meets(read, place)
+        for read in constraint_reads(each for each in rule.constraints() if each[0])
+        for of, place in hidden
     )
 
 
-def _meets(name: str, place: str, *, only_there: bool) -> bool:
-    """Whether the value at the place is the named one, a part of it, or contains it.
+def _meets(read: Read, place: str) -> bool:
+    """Whether the value at the place is the one that is read, a part of it, or contains it.
 
-    only_there: the rule only tests whether a value exists, which the log does show.
+    The log does show whether a value exists.
     """
+    name = read.name
     if not name:
         return True
     if place == name or place.startswith((f"{name}.", f"{name}[")):
-        return not only_there
+        return not read.only_there
     return name.startswith((f"{place}.", f"{place}["))
-
-
-def _read_by(rule: PolicyRule) -> Iterator[tuple[str, str, bool]]:
-    """`parameters` or `context`, the value's name, and whether the rule only tests whether it exists."""
-    yield from _named(constraints_of(rule))
-    if isinstance(rule, ParameterSchema):
-        yield "parameters", "", False
-    if isinstance(rule, Sequenced):
-        yield "context", "session", False
-    limit = limit_of(rule)
-    if isinstance(limit, Budget):
-        yield "parameters", limit.parameter, False
-    if limit is not None and limit.per is not UNSET:
-        for each in limit.per:
-            holder, _, name = each.partition(".")
-            if holder in _HOLDERS:
-                yield holder, name, False
-
-
-def _named(constraints: Iterable[tuple[str, str, str, Constraint]]) -> Iterator[tuple[str, str, bool]]:
-    for _, of, name, constraint in constraints:
-        yield of, name, {"required", "absent"}.issuperset(constraint.given)
-        for operand in (constraint.equals, constraint.at_most, constraint.at_least):
-            if operand is not UNSET:
-                yield "context" if operand.of_context else "parameters", operand.name, False

@@ -7,10 +7,10 @@ from msgspec import UNSET
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
 from app.pdp import decide
-from app.pdp.compiled_rules import CompiledRule
 from app.pdp.quotas import open_quotas, settled_quotas
-from app.pdp.sequences import with_marks
-from app.pdp.varying_quotas import VaryingQuota
+from app.pdp.rules.limits import VaryingQuota
+from app.pdp.rules.rule_type import CompiledRule
+from app.pdp.rules.sequence import with_marks
 from app.replay.calls import (
     LoggedCall,
     Place,
@@ -91,7 +91,9 @@ class ReplayedCall:
         if not self._unclear:
             return ()
         rules = self._ruleset.compiled.rules_for(self.request.tool_name) if self._is_shapeless else self._unclear
-        quotas = [quota for _, rule in rules for quota in rule.quotas if isinstance(quota, Quota | VaryingQuota)]
+        quotas = [
+            quota for _, rule in rules for quota in rule.demands.quotas if isinstance(quota, Quota | VaryingQuota)
+        ]
         return [_limit_of(quota if isinstance(quota, Quota) else quota.quota) for quota in quotas]
 
     def _leave_marks(self, *, hides_session: bool) -> None:

@@ -7,10 +7,8 @@ from app.audit.log import AuditLog
 from app.errors import Invalid
 from app.fairness.loop_turns import take_turn
 from app.model.changes import Change, ChangeQuery
-from app.model.counting import limit_of
 from app.model.policies import Policy, owner_or_none
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
-from app.model.rules import DenialCounted, Sequenced
 from app.model.text import FieldError
 from app.model.times import SPAN_MS, parse_time_ms, rfc3339
 from app.pdp.constraints import IsSecret
@@ -126,7 +124,4 @@ def _draft(task: ReplayTask, held: list[Policy]) -> list[Policy]:
 
 
 def _longest_window_ms(policy: Policy) -> int:
-    limits = [limit.window_seconds for rule in policy.rules if (limit := limit_of(rule)) is not None]
-    sequences = [rule.sequence.seconds for rule in policy.rules if isinstance(rule, Sequenced)]
-    breakers = [rule.denial_breaker.window_seconds for rule in policy.rules if isinstance(rule, DenialCounted)]
-    return 1000 * max((*limits, *sequences, *breakers), default=0)
+    return 1000 * max((rule.lookback_seconds for rule in policy.rules), default=0)

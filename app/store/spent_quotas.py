@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import UNSET
 
-from app.model.counting import limit_of
+from app.model.rules import may_count
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SPENT_QUOTAS
 from app.store.keyspace import Keyspace
@@ -38,13 +38,13 @@ def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[st
 
     Buckets per value are left out, as there may be very many; those expire in the store.
     """
-    if "rate_limit" not in record["rules"] and "budget" not in record["rules"]:
+    if not may_count(record["rules"]):
         return
     try:
         rules = policy_of(record).rules
     except msgspec.ValidationError:
         return
-    limits = [limit for rule in rules if (limit := limit_of(rule)) is not None]
+    limits = [limit for rule in rules if (limit := rule.limit) is not None]
     for names in (quota_keys, shadow_quota_keys):
         for key, limit in zip(names(keyspace, record["id"], rules), limits, strict=True):
             if limit.per is UNSET:

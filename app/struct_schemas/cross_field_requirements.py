@@ -2,28 +2,15 @@
 
 from typing import Any
 
-from app.model.constraints import Circumstances, Constraint, Operand
+from app.model.constraints import EITHER_KIND, Circumstances, Constraint, Operand
 from app.model.policies import PolicyKind, PolicyMode
 from app.model.policy_sets import PolicyEntry
-from app.model.quotas import BreakerAction
-from app.model.rules import (
-    ApprovalRequired,
-    Budgeted,
-    DenialCounted,
-    Effect,
-    ParameterConstraint,
-    ParameterSchema,
-    RateLimited,
-    Sequenced,
-    TimeBased,
-    ToolAllowlist,
-    ToolDenylist,
-)
+from app.model.rule import Effect, Rule
+from app.model.rules import TYPES
 from app.model.sequences import CallSequence
 from app.model.time_windows import TimeWindow
 
-_MAY_ESCALATE = (ParameterSchema, RateLimited, Budgeted, Sequenced, TimeBased)
-_NEVER_ESCALATE = (ToolAllowlist, ToolDenylist)
+_RULES = {each.__name__: each for each in TYPES}
 _ONE_OF_TWO = {"not": {"required": ["when", "unless"]}}
 _TERMS = {
     "anyOf": [
@@ -33,12 +20,6 @@ _TERMS = {
 }
 """Only a rule that escalates says what is asked of people."""
 
-_BREAKER_TERMS = {
-    "anyOf": [
-        {"not": {"required": ["approval"]}},
-        {"properties": {"denialBreaker": {"properties": {"action": {"const": BreakerAction.ESCALATE.value}}}}},
-    ]
-}
 _BREAKER = {"required": ["type"], "properties": {"type": {"const": "denial_breaker"}}}
 BREAKERS_IN_GUARDRAILS = {
     "anyOf": [
@@ -59,7 +40,14 @@ WORKSPACE_ENTRIES: dict[str, Any] = {"items": {"allOf": [_IS_GUARDRAIL, _NO_GROU
 guardrails.
 """
 
-_EITHER = {"anyOf": [{"required": ["parameters"]}, {"required": ["context"]}]}
+
+def _of_rule(kind: type[Rule]) -> dict[str, Any]:
+    """What a type of rule requires across its fields."""
+    conditional = (_ONE_OF_TWO,) if kind.is_conditional else ()
+    terms = (_TERMS,) if "effect" in kind.__struct_fields__ else ()
+    return {"allOf": [*kind.requirements, *conditional, *terms]}
+
+
 CROSS_FIELD: dict[str, dict[str, Any]] = {
     Constraint.__name__: {
         "minProperties": 1,
@@ -68,13 +56,10 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
             {"properties": {"absent": {"const": True}}, "maxProperties": 1},
         ],
     },
-    **{each.__name__: {"allOf": [_ONE_OF_TWO]} for each in (ApprovalRequired, *_NEVER_ESCALATE)},
-    **{each.__name__: {"allOf": [_ONE_OF_TWO, _TERMS]} for each in _MAY_ESCALATE},
-    DenialCounted.__name__: {"allOf": [_BREAKER_TERMS]},
+    **{each.__name__: _of_rule(each) for each in TYPES},
     PolicyEntry.__name__: {"allOf": [BREAKERS_IN_GUARDRAILS]},
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
-    Circumstances.__name__: _EITHER,
-    ParameterConstraint.__name__: {"allOf": [_EITHER, _ONE_OF_TWO, _TERMS]},
+    Circumstances.__name__: EITHER_KIND,
     CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},
     TimeWindow.__name__: {"anyOf": [{"required": ["allowedHours"]}, {"required": ["allowedDays"]}]},
 }
@@ -83,7 +68,10 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
 
 def without_terms(name: str, schema: dict[str, Any]) -> None:
     """Remove properties that a rule cannot use, such as `approval` on one that never asks people."""
-    if name in {each.__name__ for each in _NEVER_ESCALATE}:
+    kind = _RULES.get(name)
+    if kind is None:
+        return
+    if "effect" not in kind.__struct_fields__ and kind.escalates is Rule.escalates:
         del schema["properties"]["approval"]
-    if name == DenialCounted.__name__:
+    if not kind.is_conditional:
         del schema["properties"]["when"], schema["properties"]["unless"]

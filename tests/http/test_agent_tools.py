@@ -9,7 +9,7 @@ from tenants import tenant_on
 
 from app.http.api import agent_tools
 from app.main import create_app
-from app.pdp.tool_rules import ToolRules
+from app.pdp.tool_outcomes import ToolRules
 from app.settings import Settings
 
 ALLOW = {"type": "tool_allowlist", "tools": ["*"]}

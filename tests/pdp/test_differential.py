@@ -15,11 +15,11 @@ from profiles import examples
 
 from app.model.constraints import Circumstances, Constraint
 from app.model.time_windows import TimeWindow
+from app.model.times import MINUTE_US as MINUTE
 from app.pdp import decide
 from app.pdp.clauses import covers
 from app.pdp.constraints import compile_circumstances, compile_constraint
-from app.pdp.time_windows import MINUTE_US as MINUTE
-from app.pdp.time_windows import compile_time_window
+from app.pdp.rules.time_based import compile_time_window
 
 PROFILE = settings(
     max_examples=examples(600),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from app.model.counting import quota_fingerprints
 from app.model.policies import Policy, evaluation_order
 from app.model.quotas import RateLimit
-from app.model.rules import Effect, PolicyRule, RateLimited, Rules, ToolAllowlist
+from app.model.rule import Effect
+from app.model.rules import PolicyRule, RateLimited, Rules, ToolAllowlist
 
 
 def limited(*tools, max_calls=5, window_seconds=60, **fields):

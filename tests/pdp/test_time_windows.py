@@ -8,7 +8,7 @@ from zoneinfo import _common as tzif
 import pytest
 
 from app.model.time_windows import TimeWindow
-from app.pdp.time_windows import compile_time_window
+from app.pdp.rules.time_based import compile_time_window
 
 JAN_1973 = 94_694_400
 THURSDAY_1200 = 29_726_520

@@ -16,13 +16,13 @@ from test_differential import NUMBERS, POLICIES, SCALARS, STARTS, TOOLS
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.rules import Rules
+from app.model.times import MINUTE_US
 from app.pdp import compile_agent, decide
-from app.pdp.call_schemas import named_schema, rule_schema
+from app.pdp.call_schemas import named_schema
 from app.pdp.clauses import covers
 from app.pdp.constraints import compile_constraint
-from app.pdp.rule_descriptions import rule_in_words
-from app.pdp.time_windows import MINUTE_US
-from app.pdp.tool_rules import ToolRules
+from app.pdp.rules import rule_in_words, rule_schema
+from app.pdp.tool_outcomes import ToolRules
 from app.pdp.value_schemas import UNKNOWN
 
 PROFILE = settings(max_examples=examples(600), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -1,18 +1,41 @@
 """Time windows: hours and days in a time zone, evaluated for an instant."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from msgspec import UNSET
 
+from app.model.rules import TimeBased
 from app.model.time_windows import TimeWindow
+from app.pdp.constraints import IsSecret
+from app.pdp.rules.rule_type import (
+    EITHER,
+    FAIL,
+    PASS,
+    BeforeCalls,
+    CompiledRule,
+    Demands,
+    PlacedRule,
+    RuleType,
+    TimeCheck,
+)
 
-MINUTE_US = 60_000_000
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
-TimeCheck = Callable[[int], str | None]
-"""Takes minutes since the epoch; None inside the window, else the reason why not."""
+
+class TimeBasedType(RuleType[TimeBased]):
+    def compile(self, placed: PlacedRule[TimeBased]) -> Demands:
+        return Demands(placed.condition(time=compile_time_window(placed.rule.time_window)))
+
+    def words(self, rule: TimeBased, is_secret: IsSecret) -> Iterator[str]:
+        window = rule.time_window
+        yield f"only in {_described(*_hours_and_days(window))} ({_zone_of(window)})"
+
+    def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
+        condition = compiled.demands.condition
+        is_open = condition is not None and condition.failed({}, {}, known.minute) is None
+        return PASS if is_open else FAIL, EITHER
 
 
 def compile_time_window(window: TimeWindow) -> TimeCheck:
@@ -41,11 +64,6 @@ def compile_time_window(window: TimeWindow) -> TimeCheck:
         return reason
 
     return check
-
-
-def described(window: TimeWindow) -> str:
-    """The window in words: `hours 9-11; Mon, Tue (UTC)`."""
-    return f"{_described(*_hours_and_days(window))} ({_zone_of(window)})"
 
 
 def _zone_of(window: TimeWindow) -> str:

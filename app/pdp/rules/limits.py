@@ -1,7 +1,7 @@
-"""Limits whose bucket or amount depends on the call: what this call takes, or why that cannot be determined."""
+"""Rate limits and budgets: how much is taken from which bucket, or why a call cannot be counted."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -10,14 +10,95 @@ from msgspec.structs import replace
 
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import EACH, ValuePath
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Quota
 from app.model.quotas import MAX_AMOUNT, MICRO, Budget, RateLimit, micros_of
+from app.model.rules import Budgeted, RateLimited
+from app.pdp.call_schemas import schema_at
+from app.pdp.constraints import IsSecret
 from app.pdp.relations import NOTHING
+from app.pdp.rules.rule_type import (
+    EITHER,
+    FAIL,
+    PASS,
+    BeforeCalls,
+    CompiledRule,
+    Condition,
+    Demands,
+    PlacedRule,
+    RuleType,
+)
+from app.pdp.value_schemas import ANYTHING, UNKNOWN, SchemaPart
 
 Json = dict[str, Any]
 _Reader = Callable[[AuthorizeRequest, str], Any]
 _MAX_MICROS = MAX_AMOUNT * MICRO
 _encode = msgspec.json.encode
+
+
+class RateLimitType(RuleType[RateLimited]):
+    def compile(self, placed: PlacedRule[RateLimited]) -> Demands:
+        limit = placed.rule.rate_limit
+        full = placed.failure(f"Rate limit reached: {_calls(limit)} in {limit.window_seconds} s")
+        return _demands(placed, limit, limit.max_calls, full)
+
+    def words(self, rule: RateLimited, is_secret: IsSecret) -> Iterator[str]:
+        limit = rule.rate_limit
+        yield f"at most {_calls(limit)} in {limit.window_seconds} s{_per(limit)}"
+
+    def schema(self, rule: RateLimited, is_secret: IsSecret) -> SchemaPart:
+        per = rule.rate_limit.per or ()
+        return UNKNOWN if any(name.startswith("parameters.") for name in per) else ANYTHING
+
+    def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
+        if known.quota is None:
+            return EITHER, EITHER
+        return PASS if known.has_room(known.quota) else FAIL, EITHER
+
+
+class BudgetType(RuleType[Budgeted]):
+    def compile(self, placed: PlacedRule[Budgeted]) -> Demands:
+        budget = placed.rule.budget
+        full = placed.failure(f'Budget spent: {budget.max} of "{budget.parameter}" in {budget.window_seconds} s')
+        return _demands(placed, budget, budget.max_micros, full)
+
+    def words(self, rule: Budgeted, is_secret: IsSecret) -> Iterator[str]:
+        budget = rule.budget
+        yield f'at most {budget.max} of parameter "{budget.parameter}" in {budget.window_seconds} s{_per(budget)}'
+
+    def schema(self, rule: Budgeted, is_secret: IsSecret) -> SchemaPart:
+        if EACH in rule.budget.parameter:
+            return UNKNOWN
+        most = {"type": "number", "minimum": 0, "maximum": min(rule.budget.max, MAX_AMOUNT)}
+        return SchemaPart(schema_at(rule.budget.parameter, most), is_exact=False)
+
+
+def _demands(
+    placed: PlacedRule[RateLimited] | PlacedRule[Budgeted], limit: RateLimit | Budget, most: int, full: Outcome
+) -> Demands:
+    """The quota and, if it depends on the call, that the call states what to count."""
+    window_us, refundable = limit.window_seconds * 1_000_000, limit.refundable is True
+    quota = varying_quota(
+        Quota(placed.policy.id, placed.fingerprint, most, window_us, full, refundable=refundable), limit
+    )
+    if isinstance(quota, Quota):
+        return Demands(quotas=(quota,))
+    code = DecisionCode.PARAMETER_INVALID
+    return Demands(Condition(placed.ref, placed.when_failed, code, checks=(quota.failed,)), (quota,))
+
+
+def shared_quota(compiled: CompiledRule, agent_id: str, tool: str) -> Quota:
+    """The bucket that all of an agent's calls of the tool share, for a limit whose `per` names nothing but those."""
+    [quota] = compiled.demands.quotas
+    return quota.shared(agent_id, tool) if isinstance(quota, VaryingQuota) else quota  # type: ignore[return-value]
+
+
+def _calls(limit: RateLimit) -> str:
+    return "1 call" if limit.max_calls == 1 else f"{limit.max_calls} calls"
+
+
+def _per(limit: RateLimit | Budget) -> str:
+    return "" if limit.per is UNSET else f", for each {' and '.join(limit.per)}"
 
 
 class _Unreadable(ValueError):

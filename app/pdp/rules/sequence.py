@@ -1,17 +1,21 @@
 """Sequence rules: what they require of a session's past, and what a call leaves in its session for them."""
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.decisions import AuthorizeRequest, HistoryCheck, Mark, Outcome, Plan
-from app.model.marks import mark_name
+from app.model.marks import mark_name, shadow_mark
+from app.model.policies import PolicyMode
+from app.model.rules import Sequenced
 from app.model.sequences import MAX_SESSION_LENGTH, CallSequence
 from app.pdp.clauses import clipped
+from app.pdp.constraints import IsSecret
 from app.pdp.relations import NOTHING
+from app.pdp.rules.rule_type import Demands, PlacedRule, RuleType
 
 _NO_SESSION = f"context.session must be a text of 1 to {MAX_SESSION_LENGTH} characters: the rule is about its past"
 _SECOND_US = 1_000_000
@@ -32,29 +36,35 @@ class SessionCheck(Struct, frozen=True):
         return replace(self.check, session=session) if session else None
 
 
-def session_checks(
-    policy_id: str, sequence: CallSequence, when_failed: Outcome, spelled: Callable[[str], str] = str
-) -> tuple[SessionCheck, ...]:
-    """The checks of a rule; each has its own reason for failing. spelled: turns a pattern into its mark's name."""
-    within = "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
-    sides = (
+class SequenceType(RuleType[Sequenced]):
+    def compile(self, placed: PlacedRule[Sequenced]) -> Demands:
+        return Demands(placed.condition(no_session), tuple(_checks(placed)))
+
+    def words(self, rule: Sequenced, is_secret: IsSecret) -> Iterator[str]:
+        sequence, within = rule.sequence, _within(rule.sequence)
+        if sequence.forbidden:
+            yield f"not once the session was allowed {_named(sequence.forbidden)}{within}"
+        if sequence.required:
+            yield f"only once the session was allowed {_named(sequence.required)}{within}"
+
+
+def _checks(placed: PlacedRule[Sequenced]) -> Iterator[SessionCheck]:
+    """Yield a check for each side of the rule, each with a reason for failing."""
+    sequence, within = placed.rule.sequence, _within(placed.rule.sequence)
+    for forbids, patterns, reason in (
         (True, sequence.forbidden, f"The session was allowed a call of {{}}{within}"),
         (False, sequence.required, f"The session was allowed no call of {{}}{within} yet"),
-    )
-    return tuple(
-        SessionCheck(
-            HistoryCheck(
-                policy_id,
-                forbids,
-                tuple(mark_name(spelled(pattern)) for pattern in dict.fromkeys(patterns)),
-                sequence.seconds * _SECOND_US,
-                replace(when_failed, reason=reason.format(_named(patterns))),
-                "",
-            )
-        )
-        for forbids, patterns, reason in sides
-        if patterns
-    )
+    ):
+        if patterns:
+            spelled = map(shadow_mark, patterns) if placed.policy.mode is PolicyMode.SHADOW else patterns
+            marks = tuple(map(mark_name, dict.fromkeys(spelled)))
+            failed = placed.failure(reason.format(_named(patterns)))
+            check = HistoryCheck(placed.policy.id, forbids, marks, sequence.seconds * _SECOND_US, failed, "")
+            yield SessionCheck(check)
+
+
+def _within(sequence: CallSequence) -> str:
+    return "" if sequence.seconds != sequence.within_seconds else f" in the last {sequence.seconds} s"
 
 
 def no_session(_parameters: dict[str, Any], context: dict[str, Any]) -> str | None:

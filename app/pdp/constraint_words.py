@@ -1,0 +1,74 @@
+"""What a constraint requires of a value, in words, for people and models."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from app.model.constraints import Constraint, Operand
+from app.pdp.clauses import clipped, listed
+from app.pdp.constraints import IsSecret
+
+_encode = msgspec.json.encode
+
+
+def named_in_words(of: str, name: str, constraint: Constraint, is_secret: IsSecret) -> str:
+    """The requirement on one named value. What is required of a secret is left out."""
+    subject = f'{"context" if of == "context" else "parameter"} "{name}"'
+    if is_secret(name):
+        return f"{subject} must be what the policy says"
+    asked = list(_constraint(constraint))
+    if constraint.required is False:
+        asked.append("if given")
+    return f"{subject} {', '.join(asked) if asked else 'must be given'}"
+
+
+def _constraint(constraint: Constraint) -> Iterator[str]:
+    """Each field of a constraint that is given, except `required`."""
+    if constraint.absent is True:
+        yield "must not be given"
+    if constraint.type is not UNSET:
+        kinds = constraint.type if isinstance(constraint.type, list) else [constraint.type]
+        yield f"of type {' or '.join(kinds)}"
+    for text, members in (("one of", constraint.enum), ("none of", constraint.not_enum)):
+        if isinstance(members, list):
+            yield f"{text} {listed(members)}"
+    for text, regex in (("matches", constraint.regex), ("does not match", constraint.not_regex)):
+        if isinstance(regex, str):
+            yield f"{text} {clipped(regex)}"
+    yield from _sizes(constraint)
+    yield from _relations(constraint)
+    if constraint.path is not UNSET:
+        yield f"a path under {clipped(', '.join(constraint.path.under))}"
+    for text, meaning in (
+        ("a host of", constraint.host),
+        ("a mail address in", constraint.email_domain),
+        ("an address in", constraint.cidr),
+    ):
+        if not isinstance(meaning, UnsetType):
+            yield f"{text} {clipped(', '.join(meaning.among))}"
+
+
+def _relations(constraint: Constraint) -> Iterator[str]:
+    for text, operand in (
+        ("equal to", constraint.equals),
+        ("at most", constraint.at_most),
+        ("at least", constraint.at_least),
+    ):
+        if isinstance(operand, Operand):
+            yield f'{text} {"context" if operand.of_context else "parameter"} "{operand.name}"'
+
+
+def _sizes(constraint: Constraint) -> Iterator[str]:
+    for text, bound, unit in (
+        ("at least", constraint.min, ""),
+        ("at most", constraint.max, ""),
+        ("above", constraint.above, ""),
+        ("below", constraint.below, ""),
+        ("at least", constraint.min_length, " characters"),
+        ("at most", constraint.max_length, " characters"),
+        ("at least", constraint.min_items, " elements"),
+        ("at most", constraint.max_items, " elements"),
+    ):
+        if bound is not UNSET:
+            yield f"{text} {_encode(bound).decode()}{unit}"

@@ -1,0 +1,116 @@
+"""The types of rules, one module each, and what is the same for all of them."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UnsetType
+
+from app.model.constraints import IfMissing, named_constraints
+from app.model.counting import quota_fingerprints
+from app.model.decisions import Result, RuleRef
+from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
+from app.model.rule import Rule
+from app.model.rules import (
+    TYPES,
+    ApprovalRequired,
+    Budgeted,
+    DenialCounted,
+    ParameterConstraint,
+    ParameterSchema,
+    RateLimited,
+    Sequenced,
+    TimeBased,
+    ToolAllowlist,
+    ToolDenylist,
+)
+from app.pdp.call_schemas import circumstances_schema
+from app.pdp.constraint_words import named_in_words
+from app.pdp.constraints import IsSecret, Judge, compile_circumstances
+from app.pdp.costs import Cost, cost_of
+from app.pdp.rules.denial_breaker import DenialBreakerType
+from app.pdp.rules.limits import BudgetType, RateLimitType
+from app.pdp.rules.parameter_constraint import ParameterConstraintType
+from app.pdp.rules.parameter_schema import ParameterSchemaType
+from app.pdp.rules.rule_type import CompiledRule, PlacedRule, RuleType
+from app.pdp.rules.sequence import SequenceType
+from app.pdp.rules.time_based import TimeBasedType
+from app.pdp.rules.tool_lists import AllowlistType, ApprovalType, DenylistType
+from app.pdp.value_schemas import NOTHING_PASSES, UNKNOWN, SchemaPart
+
+_TYPES: tuple[RuleType[Any], ...] = (
+    AllowlistType(ToolAllowlist),
+    DenylistType(ToolDenylist),
+    ApprovalType(ApprovalRequired),
+    ParameterConstraintType(ParameterConstraint),
+    ParameterSchemaType(ParameterSchema),
+    RateLimitType(RateLimited),
+    BudgetType(Budgeted),
+    SequenceType(Sequenced),
+    TimeBasedType(TimeBased),
+    DenialBreakerType(DenialCounted),
+)
+_TYPE_OF = {each.kind: each for each in _TYPES}
+if _TYPE_OF.keys() != set(TYPES):
+    raise TypeError(f"a type of rule that does nothing: {_TYPE_OF.keys() ^ set(TYPES)}")
+
+_NOT_LISTED = "the tool is not on the policy's allowlist"
+_MAX_BYTES = 4096
+"""The largest schema of one rule, in bytes of JSON; longer ones are left out."""
+
+
+def compile_rules(policy: Policy, is_secret: IsSecret, active_since: int = 0) -> list[CompiledRule]:
+    """The rules of a policy, in its order. active_since: the agent's revision that made it active."""
+    compiled = []
+    for index, (rule, name) in enumerate(zip(policy.rules, quota_fingerprints(policy.rules), strict=True)):
+        ref, result = RuleRef(index, rule.tag()), Result.ESCALATED if rule.escalates else Result.DENIED
+        fingerprint = name or ""
+        if name is not None and policy.mode is PolicyMode.SHADOW:
+            fingerprint += SHADOW_BUCKET
+        rule_type = _TYPE_OF[type(rule)]
+        demands = rule_type.compile(PlacedRule(policy, rule, ref, result, fingerprint, is_secret, active_since))
+        judge, costs = _judge(rule, is_secret)
+        if demands.condition is not None:
+            costs = (*costs, demands.condition.cost)
+        compiled.append(CompiledRule(rule_type, policy, rule, ref, result, demands, judge, costs))
+    return compiled
+
+
+def _judge(rule: Rule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, ...]]:
+    """The function that decides whether a rule applies to a call, and its cost."""
+    for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
+        if not isinstance(circumstances, UnsetType):
+            named = named_constraints(circumstances.parameters, circumstances.context)
+            return compile_circumstances(word, circumstances, is_secret), (cost_of(named),)
+    return None, ()
+
+
+def rule_in_words(rule: Rule, *, covered: bool, is_secret: IsSecret) -> str:
+    """What a call of a tool must satisfy so that the rule does not fail. Requirements on secrets are left out."""
+    said = "; ".join(_TYPE_OF[type(rule)].words(rule, is_secret)) if covered else _NOT_LISTED
+    for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
+        if not isinstance(circumstances, UnsetType):
+            named = named_constraints(circumstances.parameters, circumstances.context)
+            said = f"{said}, {word} {' and '.join(named_in_words(*each, is_secret) for each in named)}"
+    return said
+
+
+def rule_schema(rule: Rule, *, covered: bool, is_secret: IsSecret, applies: bool = False) -> SchemaPart:
+    """The parameters with which a call does not fail the rule.
+
+    covered: whether the rule covers the tool. applies: assume that the rule applies, leaving out `when` and `unless`.
+    What a rule demands of anything else is left out. That does not make the schema less exact, because it only
+    describes the parameters.
+    """
+    part = _TYPE_OF[type(rule)].schema(rule, is_secret) if covered else NOTHING_PASSES
+    if part.schema is not True and len(msgspec.json.encode(part.schema)) > _MAX_BYTES:
+        return UNKNOWN
+    for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
+        if applies or isinstance(circumstances, UnsetType):
+            continue
+        # A value that a `when` reads must be present and of its type, or the rule fails; the schema does not say so.
+        condition = circumstances_schema(circumstances, is_secret)
+        skips_missing = word == "unless" and circumstances.if_missing is IfMissing.SKIP
+        if condition is None or part.schema is True or skips_missing:
+            return UNKNOWN
+        return SchemaPart({"if": condition, "then" if word == "when" else "else": part.schema}, is_exact=False)
+    return part

@@ -1,0 +1,178 @@
+"""What the decision point knows about a type of rule, and the rules it has compiled."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from app.model.decision_codes import DecisionCode
+from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
+from app.model.policies import Policy
+from app.model.rule import Rule
+from app.pdp.clauses import covers
+from app.pdp.constraints import Check, IsSecret, Judge, Verdict
+from app.pdp.costs import Cost
+from app.pdp.quotas import OpenQuota
+from app.pdp.value_schemas import ANYTHING, SchemaPart
+
+PASS, FAIL, ABSTAIN = 1, 2, 4
+"""A possible effect of a rule; effects are combined into sets."""
+EITHER = PASS | FAIL
+HasRoom = Callable[[Quota], bool]
+TimeCheck = Callable[[int], str | None]
+"""Takes minutes since the epoch; None inside the window, else the reason why not."""
+
+R = TypeVar("R", bound=Rule)
+
+
+class Condition(Struct, frozen=True):
+    """What a rule demands of a call, except quotas.
+
+    when_failed, code: the result if it fails, and the code of that if it denies.
+    failure: the reason if it always fails; None if that depends on the call.
+    checks, time: what it depends on; a condition without any always passes.
+    cost: the worst-case cost of evaluating it.
+    """
+
+    ref: RuleRef
+    when_failed: Result
+    code: DecisionCode
+    failure: str | None = None
+    checks: tuple[Check, ...] = ()
+    time: TimeCheck | None = None
+    cost: Cost = Cost()
+
+    def failed(self, parameters: dict[str, Any], context: dict[str, Any], minute: int) -> str | None:
+        """The reason why this call fails the rule, None if it passes."""
+        if self.failure is not None:
+            return self.failure
+        for check in self.checks:
+            reason = check(parameters, context)
+            if reason is not None:
+                return reason
+        return self.time(minute) if self.time is not None else None
+
+
+class PlacedRule(Struct, Generic[R], frozen=True):
+    """A rule of a policy, to be compiled.
+
+    when_failed: the result if it fails. fingerprint: the name of its counter; "" if it counts nothing.
+    active_since: the agent's revision that made it active.
+    """
+
+    policy: Policy
+    rule: R
+    ref: RuleRef
+    when_failed: Result
+    fingerprint: str
+    is_secret: IsSecret
+    active_since: int = 0
+
+    def condition(self, *checks: Check, time: TimeCheck | None = None, cost: Cost | None = None) -> Condition:
+        """What it demands of a call; it fails with the type's code."""
+        return Condition(self.ref, self.when_failed, self.rule.code, None, checks, time, cost or Cost())
+
+    def failure(self, reason: str) -> Outcome:
+        """The outcome if it fails. A rule that escalates asks for a person, whatever its type."""
+        code = self.rule.code if self.when_failed is Result.DENIED else DecisionCode.APPROVAL_REQUIRED
+        return Outcome(self.when_failed, self.policy.id, self.ref, reason, code)
+
+
+class Demands(Struct, frozen=True):
+    """What a rule demands of the calls it covers. breaker: what counts those that are denied."""
+
+    condition: Condition | None = None
+    quotas: tuple[OpenQuota, ...] = ()
+    breaker: DenialCount | None = None
+
+
+class BeforeCalls(Struct, frozen=True):
+    """What is known about calls of one tool before there is one.
+
+    minute: since the epoch. quota: the bucket that they share; None if there is none.
+    parameters: what the rule demands of them, where it applies.
+    """
+
+    minute: int
+    quota: Quota | None
+    has_room: HasRoom
+    parameters: SchemaPart
+
+
+class RuleType(Generic[R]):
+    """One type of rule: what it demands of calls, and what can be said about it before there is a call.
+
+    A type overrides what differs from this. `model/rules.py` has its fields and what other layers know about it.
+    """
+
+    covers_all: bool = False
+    """Whether it matters for every tool, because it demands something of those it does not cover."""
+
+    def __init__(self, kind: type[R]) -> None:
+        self.kind = kind
+
+    def compile(self, placed: PlacedRule[R]) -> Demands:
+        """What it demands of the calls it covers. Stored rules always compile."""
+        raise NotImplementedError
+
+    def condition(self, compiled: "CompiledRule", tool: str, *, covered: bool) -> Condition | None:
+        """What it demands of a call of the tool; None if it abstains, or is a quota that only needs room."""
+        return compiled.demands.condition if covered else None
+
+    def words(self, rule: R, is_secret: IsSecret) -> Iterator[str]:
+        """Yield what a call that it covers must satisfy so that it does not fail, without requirements on secrets."""
+        raise NotImplementedError
+
+    def schema(self, rule: R, is_secret: IsSecret) -> SchemaPart:
+        """The parameters with which a call that it covers does not fail it; what else it demands is left out."""
+        return ANYTHING
+
+    def reach(self, compiled: "CompiledRule", known: BeforeCalls) -> tuple[int, int]:
+        """Its possible effects on calls that it covers: as things are now, and at any time."""
+        return EITHER, EITHER
+
+
+def reach_by_parameters(part: SchemaPart, *, reads_more: bool = False) -> tuple[int, int]:
+    """The possible effects of a rule that demands this of the parameters. reads_more: it reads other values, too."""
+    if part.schema is False:
+        return FAIL, FAIL
+    passes = part.schema is True and part.is_exact and not reads_more
+    return (PASS, PASS) if passes else (EITHER, EITHER)
+
+
+class CompiledRule(Struct, frozen=True):
+    """A rule with what it demands, made once.
+
+    when_failed: the result if it fails. judge: decides whether it applies to a call; None = always.
+    costs: the worst-case costs of all that.
+    """
+
+    type: RuleType[Any]
+    policy: Policy
+    rule: Rule
+    ref: RuleRef
+    when_failed: Result
+    demands: Demands
+    judge: Judge | None = None
+    costs: tuple[Cost, ...] = ()
+
+    def concerns(self, tool: str) -> bool:
+        """Whether it can matter for a call of this tool."""
+        return self.type.covers_all or covers(self.rule.tools, tool)
+
+    def condition_for(self, tool: str, verdict: Verdict) -> Condition | None:
+        """What it demands of a call of the tool; None if it abstains, or is a quota that only needs room.
+
+        verdict: whether it applies to the call; if that cannot be judged, it fails.
+        """
+        if verdict is not True:
+            return Condition(self.ref, self.when_failed, DecisionCode.PARAMETER_INVALID, str(verdict))
+        return self.type.condition(self, tool, covered=covers(self.rule.tools, tool))
+
+    def applies(self, parameters: dict[str, Any], context: dict[str, Any]) -> Verdict:
+        """Whether it applies to this call; the reason for its failure if that cannot be judged."""
+        return self.judge is None or self.judge(parameters, context)
+
+
+Verdicts = Mapping[int, Verdict]
+"""Of rules that have a `when` or `unless`, by their identity."""

@@ -1,0 +1,61 @@
+"""Rules that only the tool decides: allowlists, denylists, and approvals."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from app.model.rule import Rule
+from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
+from app.pdp.constraints import IsSecret
+from app.pdp.rules.rule_type import FAIL, PASS, BeforeCalls, CompiledRule, Condition, Demands, PlacedRule, RuleType
+from app.pdp.value_schemas import NOTHING_PASSES, SchemaPart
+
+R = TypeVar("R", bound=Rule)
+
+
+class _ToolList(RuleType[R]):
+    """said: what it asks, in words. failure: why a call fails it, after the tool and before the policy."""
+
+    said: str
+    failure: str
+
+    def compile(self, placed: PlacedRule[R]) -> Demands:
+        return Demands()
+
+    def condition(self, compiled: CompiledRule, tool: str, *, covered: bool) -> Condition | None:
+        if not covered:
+            return None
+        reason = f'"{tool}" {self.failure} policy "{compiled.policy.name}"'
+        return Condition(compiled.ref, compiled.when_failed, compiled.rule.code, reason)
+
+    def words(self, rule: R, is_secret: IsSecret) -> Iterator[str]:
+        yield self.said
+
+    def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
+        return FAIL, FAIL
+
+
+class AllowlistType(_ToolList[ToolAllowlist]):
+    said = "the tool is on the policy's allowlist"
+    failure = "is not on the allowlist of"
+    covers_all = True
+
+    def condition(self, compiled: CompiledRule, tool: str, *, covered: bool) -> Condition | None:
+        if covered:
+            return Condition(compiled.ref, compiled.when_failed, compiled.rule.code)
+        return super().condition(compiled, tool, covered=True)
+
+    def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
+        return PASS, PASS
+
+
+class DenylistType(_ToolList[ToolDenylist]):
+    said = "the tool is on the policy's denylist"
+    failure = "is on the denylist of"
+
+    def schema(self, rule: ToolDenylist, is_secret: IsSecret) -> SchemaPart:
+        return NOTHING_PASSES
+
+
+class ApprovalType(_ToolList[ApprovalRequired]):
+    said = "a person must approve the call"
+    failure = "needs a person's approval under"
