@@ -49,9 +49,9 @@ _TYPES: tuple[RuleType[Any], ...] = (
     TimeBasedType(TimeBased),
     DenialBreakerType(DenialCounted),
 )
-_TYPE_OF = {each.kind: each for each in _TYPES}
-if _TYPE_OF.keys() != set(TYPES):
-    raise TypeError(f"a type of rule that does nothing: {_TYPE_OF.keys() ^ set(TYPES)}")
+TYPE_OF = {each.kind: each for each in _TYPES}
+if TYPE_OF.keys() != set(TYPES):
+    raise TypeError(f"a type of rule that does nothing: {TYPE_OF.keys() ^ set(TYPES)}")
 
 _NOT_LISTED = "the tool is not on the policy's allowlist"
 _MAX_BYTES = 4096
@@ -66,7 +66,7 @@ def compile_rules(policy: Policy, is_secret: IsSecret, active_since: int = 0) ->
         fingerprint = name or ""
         if name is not None and policy.mode is PolicyMode.SHADOW:
             fingerprint += SHADOW_BUCKET
-        rule_type = _TYPE_OF[type(rule)]
+        rule_type = TYPE_OF[type(rule)]
         demands = rule_type.compile(PlacedRule(policy, rule, ref, result, fingerprint, is_secret, active_since))
         judge, costs = _judge(rule, is_secret)
         if demands.condition is not None:
@@ -86,7 +86,7 @@ def _judge(rule: Rule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, .
 
 def rule_in_words(rule: Rule, *, covered: bool, is_secret: IsSecret) -> str:
     """What a call of a tool must satisfy so that the rule does not fail. Requirements on secrets are left out."""
-    said = "; ".join(_TYPE_OF[type(rule)].words(rule, is_secret)) if covered else _NOT_LISTED
+    said = "; ".join(TYPE_OF[type(rule)].words(rule, is_secret)) if covered else _NOT_LISTED
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
         if not isinstance(circumstances, UnsetType):
             named = named_constraints(circumstances.parameters, circumstances.context)
@@ -101,7 +101,7 @@ def rule_schema(rule: Rule, *, covered: bool, is_secret: IsSecret, applies: bool
     What a rule demands of anything else is left out. That does not make the schema less exact, because it only
     describes the parameters.
     """
-    part = _TYPE_OF[type(rule)].schema(rule, is_secret) if covered else NOTHING_PASSES
+    part = TYPE_OF[type(rule)].schema(rule, is_secret) if covered else NOTHING_PASSES
     if part.schema is not True and len(msgspec.json.encode(part.schema)) > _MAX_BYTES:
         return UNKNOWN
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
