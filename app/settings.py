@@ -1,6 +1,6 @@
 """All configuration: read once from REMIT_* and passed down.
 
-Long because one struct has every setting with its bounds and its message, and docs/operations.md is compared with it.
+Long because one struct has every setting with its bounds and its message; a test compares docs/operations.md with it.
 """
 
 import difflib
@@ -44,7 +44,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether `remit serve` also runs a compactor. Set it to false if `remit compact` runs elsewhere."""
 
     redis_url: str | None = None
-    """The Redis or Valkey that keeps everything. If unset, Remit starts its own store in `REMIT_DATA_DIR`."""
+    """The Redis or Valkey that stores everything. If unset, Remit starts its own store in `REMIT_DATA_DIR`."""
 
     data_dir: Annotated[str, Meta(min_length=1)] = "var"
     """Where the embedded store keeps its files."""
@@ -194,22 +194,22 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def drops_unarchived(self) -> bool:
-        """Whether retention drops segments that no archive has."""
+        """True if retention drops segments that are in no archive."""
         return self.audit_retention_days > 0 and self.audit_drop_unarchived
 
     @property
     def secrets(self) -> list[bytes]:
         """The values in `secret`; the first one signs. Raises ValueError."""
-        given = [each.strip().encode() for each in (self.secret or "").split(",")]
-        if self.secret is not None and min(map(len, given)) < MIN_SECRET_BYTES:
+        secrets = [secret.strip().encode() for secret in (self.secret or "").split(",")]
+        if self.secret is not None and min(map(len, secrets)) < MIN_SECRET_BYTES:
             raise ValueError(f"a secret has fewer than {MIN_SECRET_BYTES} bytes")
-        return given if self.secret is not None else []
+        return secrets if self.secret is not None else []
 
     @property
     def proxies(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
         """The networks in `trusted_proxies`. Raises ValueError."""
-        given = [each.strip() for each in self.trusted_proxies.split(",")]
-        return [ipaddress.ip_network(each) for each in given if each or len(given) > 1]
+        networks = [network.strip() for network in self.trusted_proxies.split(",")]
+        return [ipaddress.ip_network(network) for network in networks if network or len(networks) > 1]
 
     @property
     def webhook_private_networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
@@ -235,16 +235,16 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> "Settings":
         """The settings that `env` gives. Raises SettingsError naming the variable at fault."""
-        given = {name: value for name, value in env.items() if name.startswith(PREFIX) and name not in OF_CLIENTS}
-        known = names()
-        for name in sorted(given.keys() - known.keys()):
-            near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.8)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        variables = {name: value for name, value in env.items() if name.startswith(PREFIX) and name not in OF_CLIENTS}
+        fields = names()
+        for name in sorted(variables.keys() - fields.keys()):
+            near = difflib.get_close_matches(name.upper(), fields, n=1, cutoff=0.8)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(fields)}"
             raise SettingsError(f"{name} is not a setting; {hint}")
         try:
-            settings = msgspec.convert({known[name]: value for name, value in given.items()}, cls, strict=False)
+            settings = msgspec.convert({fields[name]: value for name, value in variables.items()}, cls, strict=False)
         except msgspec.ValidationError as error:
-            raise _wrong_value(error, given) from None
+            raise _wrong_value(error, variables) from None
         if settings.redis_url is not None:
             _require_store_url(settings.redis_url)
         try:
@@ -276,20 +276,20 @@ def names() -> dict[str, str]:
     return {PREFIX + field.name.upper(): field.name for field in msgspec.structs.fields(Settings)}
 
 
-def _wrong_value(error: msgspec.ValidationError, given: Mapping[str, str]) -> SettingsError:
+def _wrong_value(error: msgspec.ValidationError, variables: Mapping[str, str]) -> SettingsError:
     """A sentence with the variable's name and what it must be, and its value unless that is a secret."""
     match = re.search(r" - at `\$\.(\w+)`$", str(error))
     if match is None:
         return SettingsError(str(error))
     field, name = match[1], PREFIX + match[1].upper()
-    shown = "" if field in SECRETS else f", and not {given[name]!r}"
-    return SettingsError(f"{name} must be {_wanted(field)}{shown}")
+    shown = "" if field in SECRETS else f", and not {variables[name]!r}"
+    return SettingsError(f"{name} must be {_requirement(field)}{shown}")
 
 
-def _wanted(field: str) -> str:
-    """What a setting must be, in words, derived from its type."""
+def _requirement(field: str) -> str:
+    """The requirement on a setting in words, derived from its type, such as `true or false`."""
     info = msgspec.inspect.type_info(Settings)
-    kind = next(each.type for each in info.fields if each.name == field)  # type: ignore[attr-defined]
+    kind = next(setting.type for setting in info.fields if setting.name == field)  # type: ignore[attr-defined]
     if isinstance(kind, msgspec.inspect.UnionType):
         kind = kind.types[0]
     match kind:

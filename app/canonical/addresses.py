@@ -12,29 +12,29 @@ _plain = re.compile(r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?").fullmatch
 
 
 def canonical_network(text: str) -> Network:
-    """The network that it names; an address is a network of its own. Raises Ambiguous.
+    """The network that the string names; an address counts as a network of one. Raises Ambiguous.
 
     Refused: octal, hexadecimal and short forms of IPv4, zones, netmasks, bits after the prefix, and IPv6 addresses that
-    stand for an IPv4 address.
+    embed an IPv4 address.
     """
     if not _plain(text):
-        raise Ambiguous("is no IP address or network, such as 10.0.0.1 or 10.0.0.0/8")
+        raise Ambiguous("is not an IP address or network, such as 10.0.0.1 or 10.0.0.0/8")
     try:
         network = ipaddress.ip_network(text)
     except ValueError:
         raise Ambiguous(
-            "is no IP address or network in its usual spelling: 10.0.0.1, or 10.0.0.0/8 without bits behind the 8"
+            "is not an IP address or network in its usual spelling: 10.0.0.1, or 10.0.0.0/8 with no host bits set"
         ) from None
     if isinstance(network, ipaddress.IPv6Network) and ("." in text or stands_for_ipv4(network.network_address)):
-        raise Ambiguous("is an IPv6 address that stands for one of IPv4")
+        raise Ambiguous("is an IPv6 address that embeds one of IPv4")
     return network
 
 
 def within(networks: Iterable[Network]) -> Callable[[Network], bool]:
-    """Whether a network lies wholly in one of these."""
-    held = list(networks)
-    of_ipv4 = [each for each in held if isinstance(each, ipaddress.IPv4Network)]
-    of_ipv6 = [each for each in held if isinstance(each, ipaddress.IPv6Network)]
+    """Return a test that is True for networks that lie wholly in one of these."""
+    outer = list(networks)
+    of_ipv4 = [each for each in outer if isinstance(each, ipaddress.IPv4Network)]
+    of_ipv6 = [each for each in outer if isinstance(each, ipaddress.IPv6Network)]
 
     def is_within(network: Network) -> bool:
         if isinstance(network, ipaddress.IPv4Network):

@@ -25,7 +25,7 @@ def moment_of(text: str) -> Moment:
     """
     match = _form(text) if len(text) <= MAX_LENGTH else None
     if match is None:
-        raise Ambiguous("is no date or time of RFC 3339 such as 2026-11-20 or 2026-11-20T12:34:56Z")
+        raise Ambiguous("is not a date or time of RFC 3339 such as 2026-11-20 or 2026-11-20T12:34:56Z")
     day, time, fraction, zone, sign, hours, minutes = match.groups()
     try:
         if time is None:

@@ -27,10 +27,10 @@ def canonical_email_domain(text: str) -> str:
         raise Ambiguous("ends with a dot")
     name = canonical_domain(domain)
     if not is_mail_domain(name):
-        raise Ambiguous("has no domain name behind its @")
+        raise Ambiguous("has no domain name after its @")
     return name
 
 
 def is_mail_domain(canonical: str) -> bool:
-    """Whether a canonical domain can follow an @ here: it has a dot, and is not an IP address."""
+    """True if a canonical domain can follow an @ here: it has a dot, and is not an IP address."""
     return "." in canonical and not canonical.rpartition(".")[2].isdigit()

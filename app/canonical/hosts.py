@@ -35,7 +35,7 @@ def canonical_host(text: str) -> str:
     Addresses are in the form of `ipaddress`, without brackets. Raises Ambiguous.
     """
     if _unsafe(text):
-        raise Ambiguous("holds a space, a control character or a backslash")
+        raise Ambiguous("contains a space, a control character or a backslash")
     if "://" not in text:
         # Without a scheme, an IPv6 address needs no brackets: it cannot hide a port.
         return _address(text) if text.count(":") > 1 and not text.startswith("[") else _host_and_port(text)
@@ -46,7 +46,7 @@ def canonical_host(text: str) -> str:
     if scheme.lower() not in SCHEMES:
         raise Ambiguous(f"has none of the schemes {', '.join(SCHEMES)}")
     if rest[:1] in ("?", "#") and "@" in rest:
-        raise Ambiguous("has an @ behind the host, which some readers take for the host's beginning")
+        raise Ambiguous("has an @ after the host, which some parsers take for the host's beginning")
     return _host_and_port(authority)
 
 
@@ -55,7 +55,7 @@ def _host_and_port(text: str) -> str:
         raise Ambiguous("names a user before the host")
     match = _with_port(text)
     if match is None or int(match[2] or 0) > _LAST_PORT:
-        raise Ambiguous("is no host with a port")
+        raise Ambiguous("is not a host with a port")
     host = match[1]
     if host.startswith("["):
         return _address(host[1:-1], version=6)
@@ -68,11 +68,11 @@ def canonical_domain(text: str) -> str:
     if not name.isascii():
         name = _in_ascii(name)
     if not name or len(name) > MAX_HOST:
-        raise Ambiguous(f"is no host name of 1 to {MAX_HOST} characters")
+        raise Ambiguous(f"is not a host name of 1 to {MAX_HOST} characters")
     labels = name.split(".")
     for label in labels:
         if len(label) > _MAX_LABEL or not _label(label):
-            raise Ambiguous("is no host name: letters, digits and hyphens between dots")
+            raise Ambiguous("is not a host name: letters, digits and hyphens between dots")
         if label.startswith("xn--"):
             _require_idna(label)
     if _number(labels[-1]):
@@ -81,7 +81,10 @@ def canonical_domain(text: str) -> str:
 
 
 def host_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """A test whether a canonical host is one of these, or below one that begins with `*.`; all of them canonical."""
+    """Return a test that is True for canonical hosts that are one of these, or below one that begins with `*.`.
+
+    patterns: in the form of `canonical_pattern`.
+    """
     exact = frozenset(pattern for pattern in patterns if not pattern.startswith("*."))
     suffixes = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*."))
     return lambda host: host in exact or host.endswith(suffixes)
@@ -101,18 +104,18 @@ def canonical_pattern(text: str) -> str:
 
 
 def _address(text: str, version: int = 6) -> str:
-    """The IP address. Raises Ambiguous if its spelling is unusual, or it has a zone or stands for an IPv4 address."""
+    """The IP address. Raises Ambiguous if its spelling is unusual, or it has a zone or embeds an IPv4 address."""
     try:
         address = ipaddress.IPv4Address(text) if version == 4 else ipaddress.IPv6Address(text)  # noqa: PLR2004
     except ValueError:
         raise Ambiguous("spells an address in a way that is not read alike everywhere") from None
     if isinstance(address, ipaddress.IPv6Address) and (address.scope_id or "." in text or stands_for_ipv4(address)):
-        raise Ambiguous("is an IPv6 address with a zone, or one that stands for an address of IPv4")
+        raise Ambiguous("is an IPv6 address with a zone, or one that embeds an address of IPv4")
     return str(address)
 
 
 def stands_for_ipv4(address: ipaddress.IPv6Address) -> bool:
-    """Whether packets sent to it may reach an IPv4 address: mapped, compatible, NAT64, 6to4 or Teredo."""
+    """True if packets sent to it may reach an IPv4 address: mapped, compatible, NAT64, 6to4 or Teredo."""
     return any(address in network for network in _REACH_IPV4) and address not in _OWN
 
 

@@ -30,23 +30,23 @@ def canonical_path(text: str) -> str:
     its meaning open), and paths that climb above the root.
     """
     _require_plain(text)
-    kept: list[str] = []
+    names: list[str] = []
     for name in text.split("/"):
         if name in ("", "."):
             continue
         if name == "..":
-            if not kept:
+            if not names:
                 raise Ambiguous("climbs above the root with `..`")
-            kept.pop()
+            names.pop()
             continue
         if _only_dots(name) or name[0] == " " or name[-1] == " ":
             raise Ambiguous("has a name made of dots, or with a space at its edge, which some systems drop")
-        kept.append(name)
-    return "/" + "/".join(kept)
+        names.append(name)
+    return "/" + "/".join(names)
 
 
 def under(directories: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a canonical path is, or lies below, one of these canonical directories."""
+    """Return a test that is True for canonical paths that are, or lie below, one of these canonical directories."""
     roots = tuple(directories)
     exact = frozenset(roots)
     prefixes = tuple(root if root == "/" else f"{root}/" for root in roots)
@@ -57,20 +57,20 @@ def _require_plain(text: str) -> None:
     if len(text) > MAX_PATH:
         raise Ambiguous(f"has more than {MAX_PATH} characters")
     if not text.startswith("/"):
-        raise Ambiguous("is no absolute path: it does not begin with a slash")
+        raise Ambiguous("is not an absolute path: it does not begin with a slash")
     if text.startswith("//"):
         raise Ambiguous("begins with two slashes, which may name another machine")
     if "\\" in text:
-        raise Ambiguous("holds a backslash, which some systems take for a slash")
+        raise Ambiguous("contains a backslash, which some systems take for a slash")
     if "%" in text:
-        raise Ambiguous("holds a percent sign, behind which anything can be encoded")
+        raise Ambiguous("contains a percent sign, which could encode anything")
     if text.isascii() and text.isprintable():
         return
     if (hidden := first_hidden(text)) is not None:
-        raise Ambiguous(f"holds the invisible character U+{ord(hidden):04X}")
+        raise Ambiguous(f"contains the invisible character U+{ord(hidden):04X}")
     for character in text:
         if not character.isascii() and (character in _LIKE_SLASHES or _folds(character)):
-            raise Ambiguous(f"holds U+{ord(character):04X}, which can be taken for a slash, a dot or a space")
+            raise Ambiguous(f"contains U+{ord(character):04X}, which can be taken for a slash, a dot or a space")
 
 
 def _folds(character: str) -> bool:

@@ -15,7 +15,7 @@ _form = re.compile(r"[^\[\]*]+(?:(?:\[\*\])+\.[^\[\]*]+)*(?:\[\*\])*").fullmatch
 
 
 def require_path(name: str) -> None:
-    """Raise ValueError unless `ValuePath` reads the name the way it looks; the message says what would be right."""
+    """Raise ValueError unless `ValuePath` reads the name the way it looks; the message says how to write it."""
     if not _form(name):
         raise ValueError(
             "`[`, `]` and `*` stand only in `[*]`, for each element of an array: `recipients[*]`, `payments[*].amount`"
@@ -40,25 +40,25 @@ class ValuePath:
     def __init__(self, name: str) -> None:
         self.name = name
         is_path = EACH in name and _form(name) is not None
-        texts = name.split(EACH) if is_path else [name]
+        pieces = name.split(EACH) if is_path else [name]
         # `a[*].b[*]` becomes `a`, `.b` and an empty segment: each but the last leads to an array.
-        self._segments = [_Segment(text.removeprefix(".") if place else text) for place, text in enumerate(texts)]
+        self._segments = [_Segment(text.removeprefix(".") if index else text) for index, text in enumerate(pieces)]
 
     @property
     def is_plain(self) -> bool:
-        """Whether it can only be a key of the outermost object."""
+        """True if it can only be a key of the outermost object."""
         return len(self._segments) == 1 and self._segments[0].parts == 1
 
     def find(self, holder: dict[str, Any]) -> tuple[list[Any], bool]:
-        """Every value that the name can mean, the exact key first, and whether any reading or element has no value.
+        """(values that the name can mean, the exact key first; True if a reading or an element has no value).
 
         Raises Ambiguous if a reading meets the wrong type.
         """
-        found = list(self._segments[0].values(holder))
-        missing = not found
+        values = list(self._segments[0].values(holder))
+        missing = not values
         for segment in self._segments[1:]:
             inside: list[Any] = []
-            for array in found:
+            for array in values:
                 for element in _elements(array):
                     if not segment.parts:
                         inside.append(element)
@@ -67,8 +67,8 @@ class ValuePath:
                     inside += segment.values(_object(element))
                     missing |= len(inside) == before
                 missing |= array is None
-            found = inside
-        return found, missing
+            values = inside
+        return values, missing
 
 
 class _Segment:

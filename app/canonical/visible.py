@@ -1,4 +1,4 @@
-"""Which characters a person can see."""
+"""Tells characters that a person can see from invisible ones."""
 
 import unicodedata
 
@@ -26,14 +26,14 @@ _BLANK = frozenset(
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character is invisible: control, format, unassigned, private or blank. A space is a visible gap."""
+    """True if a character is invisible: control, format, unassigned, private or blank. A space is a visible gap."""
     # Zs (wide spaces) are visible gaps; Python merely does not call them printable.
     printable = character.isprintable() or unicodedata.category(character) == "Zs"
     return not printable or character in _BLANK
 
 
 def first_hidden(text: str) -> str | None:
-    """The first invisible character."""
+    """The first invisible character, or None."""
     if text.isascii() and text.isprintable():
         return None
     return next(filter(is_hidden, text), None)

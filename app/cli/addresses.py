@@ -1,4 +1,4 @@
-"""Where the service is and with which key it is asked: checked before anything is sent."""
+"""The address of the service and the key for it, checked before anything is sent."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +30,6 @@ class ServiceUrl(click.ParamType[str]):
 
 
 def require_sendable(key: str) -> None:
-    """Raise UsageError if the key cannot be in a header. Whether any other key is valid, the service decides."""
+    """Raise UsageError if the key cannot be in a header. The service decides if any other key is valid."""
     if not (key.isascii() and key.isprintable()):
         raise click.UsageError(f"{KEY} is not an API key: svc_ and 32 hex digits, as `remit keys create --raw` prints")

@@ -81,7 +81,7 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @agents.command("create")
 @WORKSPACE
 @click.argument("name", type=NAME)
-@click.option("--alias", type=AgentAlias(), help="What programs may call it instead of its id.")
+@click.option("--alias", type=AgentAlias(), help="A name that programs may use instead of its id.")
 @DESCRIPTION
 @GROUPS
 @QUIET

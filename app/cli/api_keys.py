@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _made_by() -> str:
-    """The default name of a key: the user who made it, and that it was made here."""
+    """The default name of a key: `<user> with remit`."""
     try:
         return f"{getpass.getuser()} with remit"
     except (KeyError, OSError):

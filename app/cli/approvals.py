@@ -15,7 +15,7 @@ from app.cli.session import print_json
 from app.model.approvals import ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
 
-NOTE = click.option("--note", default="", help="A note for the log and for whoever asked.")
+NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 
 
@@ -111,7 +111,7 @@ def watch(url: str, as_json: bool) -> None:
 
 
 def _print_changes(remote: Remote) -> None:
-    """Print every open request, and then every change of an approval, as lines of JSON."""
+    """Print every open request, then every change of an approval, as JSON lines."""
     for name, approval in remote.events("/v1/approvals/stream"):
         waiting = reversed(remote.call("GET", "/v1/approvals?status=pending")) if name == LISTENING else [approval]
         for each in waiting:
@@ -200,5 +200,5 @@ def _print_call(approval: dict[str, Any]) -> None:
 
 
 def _visible(text: str) -> str:
-    """The text on one line; every invisible or cursor-moving character is shown as its code."""
+    """The string on one line; every invisible or cursor-moving character is shown as its code."""
     return with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))

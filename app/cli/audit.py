@@ -161,7 +161,7 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
 @WORKSPACE
 @JSON
 def show_status(workspace: str, as_json: bool) -> None:
-    """Print how far sealing is behind, and what the log holds."""
+    """Print the extent of the log, and how far sealing lags."""
 
     async def read(services: "Services", workspace_id: str) -> Backlog:
         return await services.audit.backlog(workspace_id)

@@ -15,7 +15,7 @@ _HINTS = {
     "AGENT_NOT_FOUND": "a call gives its agent's id or alias, and not its name: `remit agents list` shows all three",
     "UNAUTHORIZED": f"run: export {KEY}=$(remit keys create --raw)",
 }
-"""What to do about an error of the service, by its code."""
+"""Hints on how to resolve an error of the service, by its code."""
 COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 
 
@@ -24,7 +24,7 @@ COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--action", help='The attempted action; "authorize" if left out.')
-@click.option("--approval", help="Only this approval may let the call through; nobody is asked anew.")
+@click.option("--approval", help="Only this approval may let the call through; no new one is requested.")
 @click.option(
     "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
 )

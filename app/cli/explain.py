@@ -82,7 +82,7 @@ def explain(
 def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
     """Print why a logged decision was made, rule by rule, by the policies of its time. ENTRY is its id.
 
-    What the log does not hold is reported as unknown, never guessed.
+    Values that the log does not contain are reported as unknown, never guessed.
     """
     import msgspec
 
@@ -125,7 +125,7 @@ def print_explanation(told: dict[str, Any]) -> None:
 
 
 def _with_shadow(shadow: dict[str, Any], result: str) -> str:
-    """What the result would be if the shadow policies were enforced."""
+    """The result if the shadow policies were enforced, in words."""
     if shadow["result"] == result:
         return "the same if the shadow policies were enforced"
     rule = shadow["rule"]

@@ -32,7 +32,7 @@ COMMANDS = {
     "workspaces": "app.cli.workspaces:workspaces",
 }
 SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "webhooks", "workspace": "workspaces"}
-"""`remit key create` means `remit keys create`; the help lists one of the two."""
+"""Singular names that also work, such as `remit key create`; the help lists only the plural."""
 
 
 _LONGEST = 2_000
@@ -81,7 +81,7 @@ class CommandLine(LazyGroup):
         except (SettingsError, AppError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read the output has enough, which is no failure
+            if error.errno == errno.EPIPE:  # the reader has closed the pipe, which is not a failure
                 raise
             raise click.ClickException(_failed(error)) from None
 
@@ -92,7 +92,7 @@ def _failed(error: OSError) -> str:
 
 
 def _open_what_is_closed() -> None:
-    """Standard input, output and error exist, if only to read and write nothing."""
+    """Open /dev/null for each closed one of standard input, output and error."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process

@@ -178,7 +178,7 @@ class _Spelled(click.ParamType[Any]):
 
 
 class Option(Struct, frozen=True):
-    """How an option differs from the field of the query that it is made of."""
+    """The differences between an option and the query field it is made from."""
 
     flag: str | None = None
     kind: click.ParamType[Any] | None = None
@@ -188,7 +188,7 @@ class Option(Struct, frozen=True):
 def filters(
     fields: type[QueryFields], builds: type[QueryFields] | None = None, **differing: Option
 ) -> Callable[[F], F]:
-    """An option for each field of a query: with its name, its type and its description, unless `differing` has others.
+    """Options for the fields of a query: with name, type and description of the field, unless `differing` has others.
 
     The command receives them as one argument, `query`: a struct of the type `builds`, or without it a dict for the
     query of a request. A field that is added to the struct is thereby an option.

@@ -50,7 +50,7 @@ def diff_policies(
     workspace: str, url: str | None, prune: bool, form: str, span_ms: int | None, exit_code: bool,
     paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Print what applying these files would change. A folder stands for all policy files in it."""
+    """Print what applying these files would change. A folder means all policy files in it."""
     _preview(read_files(paths), workspace, url, form, span_ms, prune=prune, create=True, exit_code=exit_code)
 
 
@@ -124,7 +124,7 @@ def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
 
 
 async def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
-    """What applying the file would do."""
+    """The effect of applying the file."""
     from app.cli.policy_flips import Plan
     from app.cli.policy_sets import NEW_AGENT
     from app.errors import AppError

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """The effect of applying one file. held: the stored set; None = the agent does not exist."""
+    """The effect of applying one file. held: the stored set, or None if the agent does not exist."""
 
     read: "ReadFile"
     owner: Owner
@@ -28,7 +28,7 @@ class Plan(NamedTuple):
 
 
 async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
-    """For each file that changes anything, by its owner, which results of the latest `span_ms` would flip.
+    """The results of the latest `span_ms` that would flip, by owner, for each file that changes anything.
 
     Each file is replayed separately, together with the other owners' current policies. A new agent has no calls to
     replay.

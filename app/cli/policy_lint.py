@@ -42,7 +42,7 @@ def lint(
     workspace: str, url: str | None, agent: str | None, group: str | None, strict: bool, as_json: bool,
     paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Warn about rules that are valid but probably not meant. A folder stands for all policy files in it.
+    """Warn about rules that are valid but probably not meant. A folder means all policy files in it.
 
     Files are checked without a store: those of each agent and group together with the workspace's, if that file is
     given. Without a file, stored policies are checked, those of --agent or --group or all of --workspace, each together
@@ -62,7 +62,7 @@ def lint(
 
 
 def accepting(*, strict: bool) -> "Accept":
-    """What accepts every warning or, if strict, prints them and ends the command."""
+    """Return a function that accepts every warning or, if strict, prints them and ends the command."""
 
     def refuse(warnings: "Sequence[PolicyWarning]") -> None:
         if strict and warnings:

@@ -1,4 +1,4 @@
-"""Where `remit policy` reads and writes policy sets: the store, or a running service over HTTP."""
+"""Policy sets as `remit policy` reads and writes them: in the store, or in a running service over HTTP."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -43,7 +43,7 @@ class Sets(Protocol):
         """Make the entries current, if the version is still this one."""
 
     async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
-        """Which results of the latest `span_ms` of the log would flip if these were the owner's only policies."""
+        """The results of the latest `span_ms` of the log that would flip if these were the owner's only policies."""
 
     async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
         """The warnings about each of the owner's policies, judged with all others that govern the same agents."""
@@ -108,7 +108,7 @@ class StoreSets:
 
 
 def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T]]) -> T:
-    """The result of `act` with the sets of the service at the URL or, if there is none, of the store."""
+    """Run `act` against the service at `url`, or against the store if no URL is given."""
     if url is not None:
         import asyncio
 

@@ -19,9 +19,9 @@ NOT_SO = 3
 @JSON
 @FILES
 def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
-    """Run the tests in *.test.yaml files; a folder stands for all of them in it. Exits with 3 if one fails.
+    """Run the tests in *.test.yaml files; a folder means all of them in it. Exits with 3 if one fails.
 
-    Limits and sessions are simulated, on a timeline of its own for each test, which begins empty.
+    Limits and sessions are simulated. Every test starts with empty counters and no history.
     """
     from app.policy_files.policy_file import FileError, find_files
     from app.policy_files.test_file import read_test_file

@@ -107,7 +107,7 @@ def reported(line: "ReplayLine", progress: Callable[[int, int], None]) -> "Repla
 
 
 def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entries]":
-    """The policies in a file, and the agent or group that it names; None if it names no owner.
+    """The policies in a file, and the agent or group that it names, or None.
 
     Raises ClickException that names the file and the place in it.
     """

@@ -38,7 +38,7 @@ def terminal_lines(report: ReplayReport) -> Iterator[str]:
 def markdown_lines(report: ReplayReport, most: int = COMMENT_LENGTH) -> Iterator[str]:
     """The report as Markdown for a pull request, in about `most` characters.
 
-    Callers' strings appear as plain text: they cannot produce markup or mention anybody.
+    Callers' strings appear as plain text: they cannot produce markup or mention a user.
     """
     yield f"**{headline(report)}**"
     if report.flips:
@@ -59,7 +59,7 @@ def markdown_lines(report: ReplayReport, most: int = COMMENT_LENGTH) -> Iterator
 
 
 def headline(report: ReplayReport) -> str:
-    """How many calls flipped, and how many could not be judged."""
+    """A sentence with the numbers of calls that flipped and that could not be judged."""
     flips = (
         "nothing flips"
         if not report.flipped

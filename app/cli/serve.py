@@ -1,4 +1,4 @@
-"""`remit serve`, `remit compact`, `remit doctor`: what runs the service on this machine, and checks its store."""
+"""`remit serve`, `remit compact`, `remit doctor`: run the service on this machine, and check its store."""
 
 import os
 import sys

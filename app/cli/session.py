@@ -25,7 +25,7 @@ def read_settings() -> Settings:
 
 
 def with_services(act: Callable[["Services"], Awaitable[T]]) -> T:
-    """The result of `act` with the parts of a replica, connected to the store of the settings."""
+    """Run `act` with the parts of a replica, connected to the store of the settings, and return its result."""
     import asyncio
 
     from app.replica import open_alone

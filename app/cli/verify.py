@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 _FULL_S = 24 * 3600
-"""How often a watch reads the whole log again instead of only what is new."""
+"""The interval at which a watch reads the whole log again instead of only the new part."""
 
 
 @click.command("verify")
@@ -55,7 +55,7 @@ def verify_log(
 ) -> None:
     """Recompute the log's chains from the entries and changes themselves, and print a checkpoint line.
 
-    Keep the line where nobody who can write to the store can change it, and pass it next time: only that detects a log
+    Keep the line out of reach of anyone who can write to the store, and pass it next time: only that detects a log
     that was rewritten as a whole. If anything is wrong, the exit code is 1 and a checkpoint file stays as it is.
     """
     if sum(each is not None for each in (folder, since_checkpoint, checkpoint_file)) > 1:
@@ -98,7 +98,7 @@ def verify_log(
 
 
 def _of_archive(finding: Finding) -> Verification:
-    """The result if the archive already is not what was sealed."""
+    """The result if the archive differs from what was sealed, or None."""
     return Verification(
         finding=finding,
         complete=False,
@@ -112,7 +112,7 @@ def _of_archive(finding: Finding) -> Verification:
 
 
 def _archived(last: Checkpoint) -> str:
-    """How far the archive goes, in words."""
+    """The extent of the archive, in words."""
     if last.segment == 0:
         return "archive: no segments; its manifest is empty, or there is none"
     return f"archive: files up to segment {last.segment} and entry {last.sequence}, and that the log continues them"
@@ -121,7 +121,7 @@ def _archived(last: Checkpoint) -> str:
 async def _verify_once(
     services: "Services", workspace_id: str, since: Checkpoint | None, *, lasting: bool
 ) -> Verification | None:
-    """The result; None if the store was unavailable and another round follows."""
+    """The result, or None if the store was unavailable and another round follows."""
     try:
         with progress_bar("verifying") as progress:
             return await services.audit.verify(workspace_id, since, progress=progress)
@@ -133,7 +133,7 @@ async def _verify_once(
 
 
 def _keep(found: Verification, file: Path) -> None:
-    """The file holds the new checkpoint whole, or is unchanged."""
+    """Write the checkpoint to its file; the file has the whole new line, or is unchanged."""
     if found.checkpoint is not None:
         with atomic_output(str(file)) as out:
             out.write(f"{found.checkpoint.line}\n".encode())

@@ -1,4 +1,4 @@
-"""`remit webhooks …`: where a workspace's events are sent."""
+"""`remit webhooks …`: the destinations of a workspace's events."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -184,9 +184,9 @@ def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
 
 
 def _denied(rule_types: tuple[str, ...], sample: float | None) -> dict[str, Any] | None:
-    """Which denials it receives; None = no option was given."""
-    given = {"ruleTypes": rule_types, "sample": sample}
-    return {name: value for name, value in given.items() if value} or None
+    """The denials it receives, or None if no option was given."""
+    options = {"ruleTypes": rule_types, "sample": sample}
+    return {name: value for name, value in options.items() if value} or None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Finds what governed an agent at a past time: the present state with every later change undone.
+"""Finds the policies that governed an agent at a past time: the present state with every later change undone.
 
 The trail records every change together with the newest audit entry at that moment. So the result is exact, even for a
 decision and a change within the same millisecond.
@@ -27,7 +27,7 @@ _Records = list[dict[str, str]]
 
 
 class AgentHistory:
-    """What governed the agents of a store.
+    """The past agents and policies of a store.
 
     kept: how many versions of each policy can be restored.
     """
@@ -40,7 +40,7 @@ class AgentHistory:
     async def governed_at(self, workspace_id: str, agent_id: str, entry: Place) -> tuple[Agent, list[Policy]]:
         """The agent and every policy that governed it: its own, its groups' and the workspace's.
 
-        The times at which they changed or became active are left out. Raises AgentNotFound, VersionNotKept.
+        The times of their changes and activations are left out. Raises AgentNotFound, VersionNotKept.
         """
         keyspace = Keyspace(workspace_id)
         groups: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ class AgentHistory:
     async def _present(
         self, keyspace: Keyspace, agent_id: str, groups: frozenset[str]
     ) -> tuple[list[Agent], _Records, str | None]:
-        """The agent, every policy that may govern it, and the newest change, read at one moment.
+        """The agent, every policy that may govern it, and the newest change, as one snapshot.
 
         groups: former groups of the agent, in addition to its current ones.
         """
@@ -114,23 +114,23 @@ class _Walk:
                 )
 
     def governed(self) -> tuple[Agent, list[Policy]]:
-        """The agent and what governs it after these steps. Raises AgentNotFound."""
+        """The agent and the policies that govern it after these steps. Raises AgentNotFound."""
         agent = self._agent()
         if agent is None:
             raise AgentNotFound("No agent has this id, or had it then")
         policies = [policy.get() for policy in self._past.policies.values()]
-        return agent, [each for each in policies if each.owner.governs(self._agent_id, agent.groups)]
+        return agent, [policy for policy in policies if policy.owner.governs(self._agent_id, agent.groups)]
 
     def _agent(self) -> Agent | None:
-        held = self._past.agents.get(self._agent_id)
-        return None if held is None else held.get()
+        state = self._past.agents.get(self._agent_id)
+        return None if state is None else state.get()
 
     def _join(self) -> None:
         agent = self._agent()
         self.groups = self.groups.union(agent.groups if agent else ())
 
     def _may_govern(self, change: Change) -> bool:
-        """Whether the policy governs the agent through a group it was in."""
+        """True if the policy may govern the agent, by itself or through a group it was in."""
         if change.kind is not ChangeKind.DELETED:
             return change.resource_id in self._past.policies
         return msgspec.json.decode(change.before, type=Owner).governs(self._agent_id, self.groups)

@@ -28,7 +28,7 @@ _US_PER_MS = 1000
 def past_explanation(
     call: LoggedCall, agent: Agent, policies: Sequence[Policy], is_secret: Callable[[str], bool]
 ) -> PastExplanation:
-    """What each policy contributed to a decision, and what can no longer be known about it.
+    """The part of each policy in a decision, and the values that are no longer known.
 
     call: the entry of a decision. agent, policies: as they were then.
     """
@@ -72,7 +72,7 @@ def past_explanation(
 
 
 def _request_of(call: LoggedCall, parameters: dict[str, Any], context: dict[str, Any]) -> AuthorizeRequest:
-    """The request, or the part of it that the log holds."""
+    """The request, as far as the log records it."""
     return AuthorizeRequest(
         call.agent_id,
         call.tool_name,
@@ -89,7 +89,7 @@ def _is_read(rules: Collection[CompiledRule], of: str, name: str) -> bool:
 
 
 def _agrees(traced: Trace, outcome: Outcome, decider: Place | None) -> bool:
-    """Whether the policies lead to the recorded decision, by the plan's outcome or by a full quota of the plan."""
+    """True if the policies lead to the recorded decision, by the plan's outcome or by a full quota of the plan."""
     plan = traced.plan.outcome
     if (plan.policy_id, plan.rule) == (outcome.policy_id, outcome.rule):
         return True
@@ -99,11 +99,11 @@ def _agrees(traced: Trace, outcome: Outcome, decider: Place | None) -> bool:
 def _store_checks(traced: Trace) -> list[Place]:
     """The rules that the plan leaves to the store (limits and sequences), in the order in which a full one decides."""
     checks = traced.plan.quotas
-    return [(each.policy_id, each.when_full.rule.index) for each in checks if each.when_full.rule is not None]
+    return [(check.policy_id, check.when_full.rule.index) for check in checks if check.when_full.rule is not None]
 
 
 class _Doubt:
-    """Reduces what the trace says about each rule to what is certain."""
+    """Reduces the trace of each rule to the parts that are certain."""
 
     def __init__(
         self, traced: Trace, decider: Place | None, in_doubt: Collection[Place], outcome: Outcome, *, sure: bool
@@ -117,7 +117,7 @@ class _Doubt:
         by_quota = places.index(decider) if decider in places and self._failed else None
         is_approved = not self._failed and traced.plan.outcome.result is not Result.ALLOWED
         self._open = set(places if is_approved else () if by_quota is None else places[by_quota + 1 :])
-        # For shadow policies, the log does not show what their limits held or their sequences had seen.
+        # For shadow policies, the log does not show how full their limits were or which calls their sequences had seen.
         self._open |= {
             (policy.policy.id, rule.rule.ref.index)
             for policy in traced.policies

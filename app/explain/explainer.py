@@ -41,7 +41,7 @@ class _Judged(Struct, frozen=True):
 
 
 class Explainer:
-    """Explains what would be answered and why. Nothing is taken, logged, created or cached.
+    """Explains the answer to a call that is not made. Nothing is taken, logged, created or cached.
 
     unwritten: a commit that writes nothing. escalated: as for decisions.
     """
@@ -69,10 +69,10 @@ class Explainer:
     async def explain(
         self, caller: Caller, request: AuthorizeRequest, at_us: int | None = None, drafting: Drafting | None = None
     ) -> Explanation:
-        """What `authorize` would answer to this caller, and what every rule contributes.
+        """The answer that `authorize` would give this caller, and the part of every rule in it.
 
         request: its agent_id is an id, not an alias, and it has no idempotency key.
-        at_us: the store's time of the supposed call; None = now. For a time in the past, quotas are as they are now.
+        at_us: the store's time of the supposed call; None for now. For a time in the past, quotas are as they are now.
         Raises as `Authorizer.authorize` does.
         """
         if caller.session_from is not None:

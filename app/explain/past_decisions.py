@@ -21,7 +21,7 @@ class PastDecisions:
         self._pool = pool
 
     async def explain(self, workspace_id: str, entry_id: str) -> PastExplanation:
-        """Why the decision was made. Raises AuditEntryNotFound if no decision has this id, VersionNotKept."""
+        """The explanation of a decision. Raises AuditEntryNotFound if no decision has this id, VersionNotKept."""
         sequence, line = await self._audit.entry(workspace_id, entry_id)
         call = decode_call(line)
         if call.result is None or call.type:

@@ -21,7 +21,7 @@ _Counted = TypeVar("_Counted", bound=Quota | DenialCount)
 
 
 class Level(NamedTuple):
-    """Calls in the window, or millionths of a budget spent, and the us until the oldest leaves it (0 = it is empty)."""
+    """Calls in the window, or millionths of a budget spent, and the us until the oldest leaves it (0 if empty)."""
 
     taken: int
     leaves_us: int
@@ -30,29 +30,32 @@ class Level(NamedTuple):
 async def read_rule_states(
     client: Client, workspace_id: str, agent_id: str, traced: Trace, now_us: int | None
 ) -> Mapping[Place, RuleState]:
-    """What the store holds for each rule that counts something, by policy and index of the rule.
+    """The store's counts for each rule that counts something, by policy and index of the rule.
 
-    now_us: None = the store's clock; a time before the last decision = the time of that decision.
+    now_us: None for the store's clock; a time before the last decision counts as the time of that decision.
     """
     rules = {
-        (each.policy.id, rule.rule.ref.index): rule for each in traced.policies for rule in each.rules if rule.checks
+        (policy.policy.id, rule.rule.ref.index): rule
+        for policy in traced.policies
+        for rule in policy.rules
+        if rule.checks
     }
     if not rules:
         return {}
     keyspace = keyspace_of(workspace_id)
     quotas = [check for rule in rules.values() for check in rule.checks if not isinstance(check, HistoryCheck)]
     quota_us, levels = await read_levels(client, keyspace, quotas, now_us, agent_id)
-    found: dict[Place, RuleState] = {}
+    states: dict[Place, RuleState] = {}
     for place, rule in rules.items():
         if isinstance(sequenced := rule.rule.rule, Sequenced):
             sequence = sequenced.sequence
-            found[place] = await _session_state(client, keyspace, agent_id, rule, sequence, quota_us)
+            states[place] = await _session_state(client, keyspace, agent_id, rule, sequence, quota_us)
         for check in rule.checks:
             if isinstance(check, DenialCount):
-                found[place] = _denial_state(check, levels[check])
+                states[place] = _denial_state(check, levels[check])
             elif isinstance(check, Quota):
-                found[place] = _quota_state(check, levels[check])
-    return found
+                states[place] = _quota_state(check, levels[check])
+    return states
 
 
 async def read_levels(
@@ -64,13 +67,13 @@ async def read_levels(
         keys.append(counted_in(keyspace, agent_id, quota))
         args += (quota.window_us, "budget" if isinstance(quota, Quota) and quota.amount is not None else "calls")
     _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
-    found = zip(quotas, levels[::2], levels[1::2], strict=True)
+    pairs = zip(quotas, levels[::2], levels[1::2], strict=True)
     with decoding_record("A quota"):
-        return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in found}
+        return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in pairs}
 
 
 def level_shown(quota: Quota, level: Level) -> QuotaLevel:
-    """How full the quota is, in calls or in the budget's own unit."""
+    """The quota's level, in calls or in the budget's own unit."""
     unit = 1 if quota.amount is None else MICRO
     return QuotaLevel(
         most=quota.max_calls / unit,
@@ -87,13 +90,13 @@ def _quota_state(quota: Quota, level: Level) -> RuleState:
     return RuleState(level_shown(quota, level), (), quota.when_full.reason if is_full else None)
 
 
-def _denial_state(breaker: DenialCount, held: Level) -> RuleState:
+def _denial_state(breaker: DenialCount, denials: Level) -> RuleState:
     level = QuotaLevel(
         most=breaker.max_denials,
-        taken=held.taken,
-        left=max(0, breaker.max_denials - held.taken),
+        taken=denials.taken,
+        left=max(0, breaker.max_denials - denials.taken),
         window_seconds=breaker.window_us // _US,
-        frees_in_seconds=-(-held.leaves_us // 1000) / 1000 if held.leaves_us > 0 else None,
+        frees_in_seconds=-(-denials.leaves_us // 1000) / 1000 if denials.leaves_us > 0 else None,
     )
     return RuleState(level, (), breaker.when_full.reason if level.left == 0 else None)
 

@@ -1,4 +1,4 @@
-"""Lists what an agent may call. Tools that the agent's rules treat alike are judged once, together."""
+"""Lists the tools an agent may call. Tools that the agent's rules treat alike are judged once, together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
@@ -28,15 +28,17 @@ from app.store.keyspace import keyspace_of
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token
 
 _QUOTAS_AT_ONCE = 256
-"""How many quotas one script run reads, which takes the store about a millisecond."""
+"""The quotas that one script run reads, which takes the store about a millisecond."""
 
 Levels = Mapping[Quota, Level]
 _EFFECTS = {Result.DENIED: Effect.DENY, Result.ESCALATED: Effect.ESCALATE}
 
 
 class ToolListing(Struct, frozen=True):
-    """What an agent may call. tools: name, whether the catalogue has it, and the result of its calls. Tools that are
-    treated alike share one result, which names none of them.
+    """The tools an agent may call.
+
+    tools: (name, True if it is in the catalogue, the result of its calls). Tools that are treated alike share one
+    result, in which no name is set.
     """
 
     agent: ExplainedAgent
@@ -52,9 +54,9 @@ class ToolListing(Struct, frozen=True):
 
 
 class ToolListings:
-    """Lists what agents may call under their current policies. Nothing is taken or logged.
+    """Lists the tools agents may call under their current policies. Nothing is taken or logged.
 
-    agents: this replica's cache; whether an entry is still current is looked up.
+    agents: this replica's cache; each entry's version tokens are checked before it is used.
     """
 
     def __init__(
@@ -79,21 +81,21 @@ class ToolListings:
     ) -> ToolListing:
         """The known tools, sorted by name, and the result of the agent's calls of each.
 
-        tool: list only this one, whether it is known or not. Raises AgentNotFound.
+        tool: list only this one, known or not. Raises AgentNotFound.
         """
         listing = await self._catalog.listing(workspace_id)
         names = listing.names
-        total, asked = len(names), names[offset:][:limit] if tool is None else [tool]
-        held = await self._current(workspace_id, agent_id)
+        total, listed = len(names), names[offset:][:limit] if tool is None else [tool]
+        cached = await self._current(workspace_id, agent_id)
         now_us = self._clock.now_us()
-        rules, likenesses, alike, quotas = await self._pool.run(workspace_id, self._grouped, held.compiled, asked)
+        rules, likenesses, alike, quotas = await self._pool.run(workspace_id, self._grouped, cached.compiled, listed)
         levels = await self._levels(workspace_id, quotas)
-        found = await self._pool.run(workspace_id, _judge_all, held, rules, alike, now_us // MINUTE_US, levels)
+        accesses = await self._pool.run(workspace_id, _judge_all, cached, rules, alike, now_us // MINUTE_US, levels)
         tools = [
-            (name, name in listing.catalog.tools, found[likeness])
-            for name, likeness in zip(asked, likenesses, strict=True)
+            (name, name in listing.catalog.tools, accesses[likeness])
+            for name, likeness in zip(listed, likenesses, strict=True)
         ]
-        return ToolListing(explained_agent(held.agent), rfc3339(now_us // 1000), total, tools)
+        return ToolListing(explained_agent(cached.agent), rfc3339(now_us // 1000), total, tools)
 
     def _grouped(
         self, compiled: CompiledAgent, tools: Iterable[str]
@@ -113,39 +115,39 @@ class ToolListings:
 
     async def _current(self, workspace_id: str, agent_id: str) -> CachedAgent[CompiledAgent]:
         """The compiled agent as the store has it; the cached one is used only if its version tokens are current."""
-        held = self._agents.recall(workspace_id, agent_id)
-        if held is None:
+        cached = self._agents.recall(workspace_id, agent_id)
+        if cached is None:
             return await self._agents.load(workspace_id, agent_id)
         keyspace = keyspace_of(workspace_id)
-        groups = [digest for digest, _ in held.tokens.groups]
+        groups = [digest for digest, _ in cached.tokens.groups]
         version, shared = await self._client.read_snapshot(
             ("HGET", keyspace.agent(agent_id), "version"),
             ("HMGET", keyspace.commits, WORKSPACE_TOKEN, *map(group_token, groups)),
         )
         workspace, *others = (token or "" for token in shared)
-        if held.tokens == Tokens(version or "", workspace, tuple(zip(groups, others, strict=True))):
-            return held
+        if cached.tokens == Tokens(version or "", workspace, tuple(zip(groups, others, strict=True))):
+            return cached
         return await self._agents.load(workspace_id, agent_id)
 
     async def _levels(self, workspace_id: str, quotas: Sequence[Quota]) -> Levels:
-        """How full the limits are."""
-        found: dict[Quota, Level] = {}
+        """The levels of the limits."""
+        levels: dict[Quota, Level] = {}
         for start in range(0, len(quotas), _QUOTAS_AT_ONCE):
             some = quotas[start : start + _QUOTAS_AT_ONCE]
-            found |= (await read_levels(self._client, keyspace_of(workspace_id), some))[1]
-        return found
+            levels |= (await read_levels(self._client, keyspace_of(workspace_id), some))[1]
+        return levels
 
 
 def _judge_all(
-    held: CachedAgent[CompiledAgent],
+    cached: CachedAgent[CompiledAgent],
     rules: ToolRules,
     alike: Mapping[Likeness, str],
     minute: int,
     levels: Levels,
 ) -> dict[Likeness, ToolAccess]:
-    """The result of calls, for each group of alike tools."""
-    if held.compiled.refusal is not None:
-        reason = held.compiled.refusal.outcome.reason
+    """The result of calls for each group of alike tools."""
+    if cached.compiled.refusal is not None:
+        reason = cached.compiled.refusal.outcome.reason
         return dict.fromkeys(alike, _access(ToolStatus.DENIED, reason, [], parameters=False, is_exact=True))
 
     def has_room(quota: Quota) -> bool:

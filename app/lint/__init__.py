@@ -1,4 +1,4 @@
-"""Warnings about policies that are valid but probably not meant. Pure: callers pass in what is known of a workspace."""
+"""Warnings about policies that are valid but probably not meant. Pure: callers pass in the workspace's known tools."""
 
 from app.lint.known_tools import KnownTools
 from app.lint.policies import lint_policies, lint_written

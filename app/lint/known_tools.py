@@ -20,7 +20,7 @@ _UNKNOWN = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "addit
 class KnownTools:
     """Names in the log or the catalogue, and the JSON of the schemas that the catalogue has for some of them.
 
-    No names: nothing is known, so nothing is suspect.
+    Without names nothing is known, so nothing is suspect.
     """
 
     def __init__(self, names: Iterable[str] = (), schemas: Mapping[str, bytes] | None = None) -> None:
@@ -43,10 +43,10 @@ class KnownTools:
         return self._names[start:end]
 
     def schema(self, name: str) -> Any:
-        """The schema of the tool's parameters in the catalogue; None if there is none."""
+        """The schema of the tool's parameters in the catalogue, or None."""
         if name not in self._read:
-            held = self._schemas.get(name)
-            self._read[name] = None if held is None else msgspec.json.decode(held)
+            encoded = self._schemas.get(name)
+            self._read[name] = None if encoded is None else msgspec.json.decode(encoded)
         return self._read[name]
 
 
@@ -65,10 +65,11 @@ def parameter_warnings(place: str, rule: PolicyRule, known: KnownTools) -> Itera
     for where, name in dict.fromkeys(named):
         if any(_may_have(schema, segments_of(name)) for schema in schemas):
             continue
-        there = sorted({each for schema in schemas for each in schema.get("properties", {})})
-        has = f"there are {', '.join(there[:_SHOWN])}{', …' if len(there) > _SHOWN else ''}" if there else "it has none"
+        known_names = sorted({known_name for schema in schemas for known_name in schema.get("properties", {})})
+        more = ", …" if len(known_names) > _SHOWN else ""
+        has = f"there are {', '.join(known_names[:_SHOWN])}{more}" if known_names else "it has none"
         whose = f'"{tools[0]}"' if len(tools) == 1 else f"any of the {len(tools)} tools that the rule covers"
-        message = f'"{name}" is no parameter of {whose}, by the schema in the catalogue; {has}'
+        message = f'"{name}" is not a parameter of {whose}, by the schema in the catalogue; {has}'
         yield PolicyWarning(Code.UNKNOWN_PARAMETER, f"{place}.{where}", message)
 
 
@@ -88,19 +89,19 @@ def _named(rule: PolicyRule) -> Iterator[tuple[str, str]]:
 
 
 def _may_have(schema: Any, segments: Sequence[Sequence[str]]) -> bool:
-    """Whether a value that fits the schema can have a field at this path; yes if the schema does not say."""
+    """True if a value that fits the schema can have a field at this path, or the schema does not say."""
     if not segments:
         return True
     if not segments[0]:  # the element itself, or the rest after another `[*]`
         return len(segments) == 1 or _may_have(_items(schema), segments[1:])
-    held = _held(schema, segments[0])
+    values = _values_at(schema, segments[0])
     if len(segments) == 1:
-        return any(True for _ in held)
-    return any(_may_have(_items(each), segments[1:]) for each in held)
+        return any(True for _ in values)
+    return any(_may_have(_items(value), segments[1:]) for value in values)
 
 
-def _held(schema: Any, parts: Sequence[str]) -> Iterator[Any]:
-    """The schemas of the values that the parts can mean in such an object; None stands for an unknown schema."""
+def _values_at(schema: Any, parts: Sequence[str]) -> Iterator[Any]:
+    """The schemas of the values that the parts can mean in such an object; None for an unknown schema."""
     if not isinstance(schema, dict) or any(schema.get(word) not in (None, False) for word in _UNKNOWN):
         yield None
         return
@@ -114,7 +115,7 @@ def _held(schema: Any, parts: Sequence[str]) -> Iterator[Any]:
             if end == len(parts):
                 yield properties[key]
             else:
-                yield from _held(properties[key], parts[end:])
+                yield from _values_at(properties[key], parts[end:])
 
 
 def _items(schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What overlaps: sets of tools, by their patterns (exact names, `prefix*`, `*`), and time windows."""
+"""Overlaps of tool patterns (exact names, `prefix*`, `*`) and of time windows."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,12 @@ from app.pdp.rules.time_based import compile_time_window
 
 
 def _parts(pattern: str) -> tuple[str, bool]:
-    """The fixed part, and whether more may follow it."""
+    """(fixed part, True if more may follow it)."""
     return (pattern[:-1], True) if pattern.endswith("*") else (pattern, False)
 
 
 def pattern_within(inner: str, outer: str) -> bool:
-    """Whether `outer` covers every tool that `inner` covers."""
+    """True if `outer` covers every tool that `inner` covers."""
     (inner_text, inner_open), (outer_text, outer_open) = _parts(inner), _parts(outer)
     if not outer_open:
         return inner == outer
@@ -24,7 +24,7 @@ def pattern_within(inner: str, outer: str) -> bool:
 
 
 def patterns_meet(one: str, other: str) -> bool:
-    """Whether both cover some tool."""
+    """True if both cover some tool."""
     (text, is_open), (other_text, other_open) = _parts(one), _parts(other)
     if is_open and other_open:
         return text.startswith(other_text) or other_text.startswith(text)
@@ -32,17 +32,17 @@ def patterns_meet(one: str, other: str) -> bool:
 
 
 def tools_meet(some: Iterable[str], others: Sequence[str]) -> bool:
-    """Whether both lists of patterns cover some tool."""
+    """True if both lists of patterns cover some tool."""
     return any(patterns_meet(one, other) for one in some for other in others)
 
 
 def first_not_within(inner: Iterable[str], outer: Sequence[str]) -> str | None:
-    """The first pattern of `inner` that no single pattern of `outer` covers; None if each is covered."""
+    """The first pattern of `inner` that no single pattern of `outer` covers; None if all are covered."""
     return next((one for one in inner if not any(pattern_within(one, other) for other in outer)), None)
 
 
 def _is_longer(name: str, prefix: str) -> bool:
-    # `file.*` does not cover `file.`, whose group has no tool in it; `get_*` does cover `get_`.
+    # `file.*` does not cover `file.`, a group without a tool name; `get_*` does cover `get_`.
     return len(name) > len(prefix) or not prefix.endswith(".")
 
 
@@ -52,7 +52,7 @@ _STEP_MINUTES = 30
 
 
 def windows_meet(one: TimeWindow, other: TimeWindow) -> bool:
-    """Whether both are ever open at the same moment."""
+    """True if both are ever open at the same moment."""
     if _zone(one) == _zone(other):
         days = _days(one) & _days(other)
         return bool(days and _hours(one) & _hours(other))

@@ -22,7 +22,7 @@ _WINDOW_COST = 20_000
 def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN) -> list[list[PolicyWarning]]:
     """Each policy's warnings, in order. The policies are all that govern an agent, a group or a workspace.
 
-    known_tools: those in the log or the catalogue; empty = nothing is known, so no pattern is suspect.
+    known_tools: those in the log or the catalogue; if empty, nothing is known, so no pattern is suspect.
     """
     enabled = [policy for policy in policies if policy.enabled]
     return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools)) for policy in policies]
@@ -48,11 +48,13 @@ def _evaluated_with(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Polic
 
 
 def _comparisons(written: Sequence[Policy], beside: Sequence[Policy], known: int) -> int:
-    """Estimates how many patterns are compared at worst; a pair of time windows counts as this many."""
-    own, others = (sum(len(rule.tools) for each in some for rule in each.rules) for some in (written, beside))
+    """The most pattern comparisons, estimated; a pair of time windows counts as `_WINDOW_COST` of them."""
+    own, others = (
+        sum(len(rule.tools) for policy in policies for rule in policy.rules) for policies in (written, beside)
+    )
     windows = sum(len(_of(policy, TimeBased)) ** 2 // 2 for policy in written)
     # A pattern that ends in a star can cover all known tools.
-    open_ended = sum(pattern.endswith("*") for each in written for rule in each.rules for pattern in rule.tools)
+    open_ended = sum(pattern.endswith("*") for policy in written for rule in policy.rules for pattern in rule.tools)
     return own * (own + others) + open_ended * known // 10 + _WINDOW_COST * windows
 
 
@@ -167,7 +169,7 @@ def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
 
 
 def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:
-    """Every tool pattern of a rule, with its place below the rule."""
+    """Yield (path below the rule, pattern) for every tool pattern of a rule."""
     lists = [("tools", rule.tools)]
     if isinstance(rule, Sequenced):
         lists += [
@@ -178,7 +180,7 @@ def _patterns_of(rule: PolicyRule) -> Iterator[tuple[str, str]]:
 
 
 def _of(policy: Policy, kind: type[_Rule]) -> list[tuple[int, _Rule]]:
-    """The rules of one type, each with its place."""
+    """(index, rule) of every rule of one type."""
     return [(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, kind)]
 
 

@@ -56,7 +56,7 @@ def _about_regex(place: str, words: set[str], regex: str) -> Iterator[PolicyWarn
 
 
 _Placed = tuple[str, int, DenialCounted]
-"""A policy's id, and a breaker with its place in it."""
+"""(policy id, index of the rule in the policy, breaker)."""
 
 
 def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
@@ -82,7 +82,7 @@ def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[Poli
 
 
 def _suspends_before(other: _Placed, own: _Placed, placed: Sequence[_Placed]) -> bool:
-    """Whether the other breaker is always full before this one; of two equal breakers, the later never acts."""
+    """True if the other breaker is always full before this one; of two equal breakers, the later never acts."""
     theirs, ours = other[2].denial_breaker, own[2].denial_breaker
     if theirs.action is not BreakerAction.SUSPEND or first_not_within(own[2].tools, other[2].tools) is not None:
         return False

@@ -1,4 +1,4 @@
-"""Lint warnings: a code for programs, a place, and a sentence that says what would be right."""
+"""Lint warnings: a code for programs, a place, and a sentence that proposes a correction."""
 
 from enum import StrEnum
 

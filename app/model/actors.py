@@ -1,4 +1,4 @@
-"""Who changes something, and why."""
+"""The authors of changes, and the reasons they give."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class ActorKind(StrEnum):
-    """What an actor is. Only a key has a record, and a change made with it needs that record."""
+    """Kinds of actors. Only a key has a record, and a change made with it needs that record."""
 
     KEY = "key"
     CONSOLE = "console"
@@ -14,7 +14,7 @@ class ActorKind(StrEnum):
 
 
 class Actor(Struct, frozen=True):
-    """Who did something, as the trail and the log name them.
+    """The author of a change, as the trail and the log name it.
 
     id: of the API key; of an actor without a record, its kind.
     name: of the key when it authenticated; the scripts read it again.
@@ -40,7 +40,7 @@ MAX_REASON = 500
 
 
 class ChangedBy(Struct, frozen=True):
-    """Who makes a change, and the reason they give for it, "" if none."""
+    """The author of a change and the reason given for it, or ""."""
 
     actor: Actor
     reason: str = ""

@@ -33,7 +33,6 @@ _spelled_as_alias = re.compile(_ALIAS).fullmatch
 _shaped_as_uuid = re.compile(r"(urn:uuid:)?[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE).fullmatch
 ALIAS_RULES = f"1 to {MAX_ALIAS} of A-Z a-z 0-9 . _ @ : - and, between parts that are more than dots, /"
 REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
-REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ALIAS, "pattern": f"^{_ALIAS}$"}
 """The schema of an alias, and of an id or alias; `require_alias` is authoritative."""
 
@@ -71,13 +70,13 @@ class Agent(Struct, frozen=True, kw_only=True):
     """An agent of a workspace.
 
     alias: a name that programs may use instead of the id; unique among the agents of the workspace.
-    groups: names of the groups it belongs to; their policies govern it beside its own.
+    groups: names of the groups it belongs to; their policies govern it in addition to its own.
     revision: 1 on creation, one more with every change of the agent's own fields; the API shows it as `version`.
     version: 128 random bits in hexadecimal, replaced whenever the agent or one of its policies changes;
-    a plan is committed only while it is still the one the plan was made from. Random rather than a
+    a plan is committed only if the version is still the one it was made from. Random rather than a
     counter, because a counter can repeat after a failover.
-    active_since: the revision that last made it active; 0 = it has always been. Denial breakers count from there.
-    tripped: the breaker that suspended it; None if none did, or once it has been active again.
+    active_since: the revision that last made it active; 0 if it always has been. Denial breakers count from there.
+    tripped: the breaker that suspended it; None unless a breaker did, and again once it is reactivated.
     """
 
     id: str
@@ -103,14 +102,14 @@ def require_groups(groups: Sequence[str]) -> None:
 
 
 def require_alias(field: str, text: str) -> None:
-    """Raise FieldError unless the text can be an agent's alias: one or more plain path segments, and not an id."""
+    """Raise FieldError unless the string can be an agent's alias: one or more plain path segments, and not an id."""
     if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
         raise FieldError(field, f"must be {ALIAS_RULES}")
     require_no_id(field, text)
 
 
 def require_no_id(field: str, text: str) -> None:
-    """Raise FieldError if programs could take the name for an id, or if it holds a raw key."""
+    """Raise FieldError if programs could take the name for an id, or if it contains a raw key."""
     if _shaped_as_uuid(text):
         raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
     if KEY_TYPE in text and without_raw_keys(text) != text:
@@ -118,7 +117,7 @@ def require_no_id(field: str, text: str) -> None:
 
 
 def is_alias(text: str) -> bool:
-    """Whether an agent may have this alias."""
+    """True if an agent may have this alias."""
     try:
         require_alias("", text)
     except FieldError:
@@ -132,11 +131,11 @@ def agent_reference(text: str) -> str | None:
 
 
 def require_reference(text: str) -> str:
-    """The same. Raises ValueError if the string can be neither."""
-    called = agent_reference(text)
-    if called is None:
+    """As `agent_reference`, but raises ValueError if the string can be neither."""
+    reference = agent_reference(text)
+    if reference is None:
         raise ValueError(REFERENCE_RULES)
-    return called
+    return reference
 
 
 @lru_cache(maxsize=4096)

@@ -43,16 +43,16 @@ ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 
 
 def can_be_bound(scopes: Collection[Scope]) -> bool:
-    """Whether a key with these scopes can be bound to agents or a session: `authorize` without a wider scope."""
+    """True if a key with these scopes can be bound to agents or a session: `authorize` without a wider scope."""
     return Scope.AUTHORIZE in scopes and {Scope.READ, Scope.ADMIN}.isdisjoint(scopes)
 
 
 class Caller(Struct, frozen=True):
     """The authenticated API key making a request.
 
-    agents: ids of the only agents it may ask about; None = all.
-    session_from: None = `context.session` says which session a call belongs to.
-    asks_for_all: whether it may ask for decisions about every agent; the hot path then checks no further.
+    agents: ids of the only agents it may ask about; None means all.
+    session_from: if None, `context.session` names the session of a call.
+    asks_for_all: True if it may ask for decisions about every agent; the hot path then checks no further.
     name: of the key.
     """
 
@@ -69,25 +69,25 @@ class Caller(Struct, frozen=True):
 
     @property
     def actor(self) -> Actor:
-        """The key, as who makes a change."""
+        """The key as the actor of a change."""
         return Actor(self.key_id, self.name, ActorKind.KEY)
 
     def has_any(self, scopes: Iterable[Scope]) -> bool:
-        """Whether one of the scopes was granted; `admin` includes each."""
+        """True if one of the scopes was granted; `admin` includes every scope."""
         return Scope.ADMIN in self.scopes or not self.scopes.isdisjoint(scopes)
 
     def may_ask_for(self, agent_id: str) -> bool:
-        """Whether it may ask for decisions about this agent."""
+        """True if it may ask for decisions about this agent."""
         return self.asks_for_all or (
             self.agents is not None and agent_id in self.agents and not ASKING.isdisjoint(self.scopes)
         )
 
 
 class ApiKey(Struct, frozen=True, kw_only=True):
-    """The record of a key. It does not hold the raw key: only its SHA-256 is kept.
+    """The record of a key. It does not contain the raw key: only its SHA-256 is stored.
 
-    agents: ids of the only agents it may ask about; none = all.
-    session_from: None = `context.session` says which session a call belongs to.
+    agents: ids of the only agents it may ask about; empty means all.
+    session_from: if None, `context.session` names the session of a call.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Approvals: what a rule demands of them, what people are asked and answer, and what their answer permits."""
+"""Approvals: the terms a rule sets, the question put to people, their verdicts, and what those permit."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -33,7 +33,7 @@ class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 DEFAULT_TERMS = ApprovalTerms()
 
 
-_asked = msgspec.json.Decoder(dict[str, str])
+_decode_asked = msgspec.json.Decoder(dict[str, str])
 _BEGINS = {"version": "1", "requests": "1"}
 
 
@@ -128,14 +128,14 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def whole_record(record: dict[str, str]) -> dict[str, str]:
-    """A record of the store with every field that it has or starts with.
+    """An approval's record from the store, with every field that it has or starts with.
 
     The commit that creates the approval writes most of them as one field, `asked`. A separate field is one that has
     changed since, or that an earlier release wrote.
     """
     if "asked" not in record:
         return record
-    whole = {**_BEGINS, **_asked.decode(record["asked"]), **record}
+    whole = {**_BEGINS, **_decode_asked.decode(record["asked"]), **record}
     if "created_ms" not in whole and "expires_ms" in whole:
         whole["created_ms"] = str(max(0, int(whole["expires_ms"]) - int(whole["lasts_ms"])))
     return whole
@@ -147,7 +147,7 @@ def policies_that_asked(record: Mapping[str, str]) -> list[str]:
 
 
 class ApprovalFilters(QueryFields, frozen=True):
-    """Which approvals to list; all given filters must match.
+    """Filters on approvals; all that are given must match.
 
     status: Only those in this state.
     agent_id: Only those of this agent, by its id or its alias.
@@ -158,7 +158,7 @@ class ApprovalFilters(QueryFields, frozen=True):
 
 
 class ApprovalQuery(ApprovalFilters, frozen=True):
-    """Which page of the approvals to list, newest first.
+    """One page of the approvals, newest first.
 
     limit: The most to return.
     before: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval.
@@ -169,7 +169,7 @@ class ApprovalQuery(ApprovalFilters, frozen=True):
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """What a person grants; a field left out is granted as far as the rules allow."""
+    """The extent of an approval; a field left out is granted as far as the rules allow."""
 
     uses: int | UnsetType = UNSET
     valid_seconds: int | UnsetType = UNSET

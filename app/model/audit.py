@@ -78,7 +78,7 @@ ShadowFilter = Annotated[
 
 
 class AuditFilters(QueryFields, frozen=True):
-    """Which entries to return; all given filters must match.
+    """Filters on entries; all that are given must match.
 
     `id`, `key_id`, `policy_id`, `rule_type` and `shadow` are not indexed: entries are scanned for them.
 
@@ -109,13 +109,13 @@ class AuditFilters(QueryFields, frozen=True):
 
     @property
     def scans(self) -> bool:
-        """Whether a filter is not indexed, so the index cannot count the matches."""
+        """True if a filter is not indexed, so the index cannot count the matches."""
         unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.shadow)
-        return any(each is not None for each in unindexed)
+        return any(value is not None for value in unindexed)
 
 
 class AuditQuery(AuditFilters, frozen=True):
-    """Which page of the entries to return, newest first.
+    """One page of the entries, newest first.
 
     limit: The most entries to return.
     offset: How many entries to skip first.
@@ -130,8 +130,8 @@ class AuditQuery(AuditFilters, frozen=True):
 class AuditPage(Struct, frozen=True):
     """A page of entries as the JSON lines of the log, newest first.
 
-    next_before: the `before` of the next page; None if this is the last.
-    floor: where the log begins, if retention dropped older entries that might belong to this page; else None.
+    next_before: the `before` of the next page; None on the last page.
+    floor: the start of the log, if retention dropped older entries that might belong to this page; otherwise None.
     """
 
     lines: list[bytes]
@@ -147,8 +147,8 @@ class AuditPage(Struct, frozen=True):
 class Floor(Struct, frozen=True):
     """The oldest entry that the log still has; retention has dropped everything before it.
 
-    segment, sequence: the first kept. time_ms: the newest time among dropped entries.
-    sha256: of the last dropped segment, on which the chain continues.
+    segment, sequence: of that entry. time_ms: the newest time among dropped entries.
+    sha256: of the last dropped segment, which the chain continues from.
     """
 
     segment: int
@@ -158,7 +158,7 @@ class Floor(Struct, frozen=True):
 
 
 class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How far sealing is behind, and what the log holds.
+    """The extent of the log, and how far sealing lags.
 
     unsealed: Entries that are not sealed and chained yet.
     lag_seconds: Age of the oldest unsealed entry; 0 if there is none.
@@ -166,7 +166,7 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     sealed_sequence: The newest sealed entry's number.
     first_sequence: The number of the oldest entry that retention has not dropped.
     segments: Number of segments sealed so far, dropped ones included.
-    poison: Entries that could not be sealed unchanged; a placeholder in the log stands for each.
+    poison: Entries that could not be sealed unchanged; each is replaced in the log by a placeholder.
     """
 
     unsealed: Count

@@ -20,7 +20,7 @@ ALWAYS_BOUND = ("session", "user")
 
 
 class _Question(Struct):
-    """The two fields of a request that the caller fills freely; left out means an empty object."""
+    """The two fields of a request that the caller fills freely; one left out is an empty object."""
 
     parameters: Raw = Raw(b"{}")
     context: Raw = Raw(b"{}")
@@ -67,13 +67,13 @@ def _parts(value: Any) -> Iterator[bytes]:
                 yield from _parts(name)
                 yield from _parts(value[name])
         case _:
-            raise TypeError(f"{type(value).__name__} is no JSON value")
+            raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def _number(value: Decimal) -> bytes:
     """Sign, digits and exponent, exactly: `normalize` would round to 28 digits."""
     sign, digits, exponent = value.as_tuple()
     text = "".join(map(str, digits)).lstrip("0")
-    kept = text.rstrip("0")
-    exponent = int(exponent) + len(text) - len(kept) if kept else 0
-    return b"d%d %b %d;" % (sign if kept else 0, kept.encode(), exponent)
+    significant = text.rstrip("0")
+    exponent = int(exponent) + len(text) - len(significant) if significant else 0
+    return b"d%d %b %d;" % (sign if significant else 0, significant.encode(), exponent)

@@ -78,8 +78,8 @@ class CidrConstraint(Struct, frozen=True, forbid_unknown_fields=True, rename={"a
         _require_each("in", self.among, canonical_network)
 
 
-def _require_each(field: str, texts: Iterable[str], read: Callable[[str], object]) -> None:
-    for index, text in enumerate(texts):
+def _require_each(field: str, values: Iterable[str], read: Callable[[str], object]) -> None:
+    for index, text in enumerate(values):
         try:
             read(text)
         except Ambiguous as error:

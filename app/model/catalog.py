@@ -48,7 +48,7 @@ ToolEntries = Annotated[list[ToolEntry], Meta(max_length=MAX_TOOLS)]
 
 
 class CatalogTool(Struct, frozen=True, kw_only=True):
-    """A tool of the catalogue. input_schema: JSON, `null` = none given. version: 1, incremented by each change."""
+    """A tool of the catalogue. input_schema: JSON, `null` without one. version: 1, incremented by each change."""
 
     name: str
     title: str | None
@@ -60,7 +60,7 @@ class CatalogTool(Struct, frozen=True, kw_only=True):
 
 
 class CatalogState(Struct, frozen=True):
-    """The catalogue at one moment, tools by name. version: identifies exactly these tools; "" = there are none."""
+    """The catalogue at one moment, tools by name. version: identifies exactly these tools; "" if there are none."""
 
     version: str
     tools: Mapping[str, CatalogTool]
@@ -97,14 +97,14 @@ def require_distinct(entries: Iterable[ToolEntry], field: str) -> None:
 
 
 def written(
-    held: Mapping[str, CatalogTool], entries: Iterable[ToolEntry], now_ms: int, *, prune: bool
+    current: Mapping[str, CatalogTool], entries: Iterable[ToolEntry], now_ms: int, *, prune: bool
 ) -> CatalogChange:
     """The catalogue with these entries; tools without an entry stay, or are deleted with `prune`.
 
     Raises FieldError, with no field, if there would be too many tools or bytes.
     """
-    made = {entry.name: _became(held.get(entry.name), entry, now_ms) for entry in entries}
-    tools = made if prune else {**held, **made}
+    described = {entry.name: _became(current.get(entry.name), entry, now_ms) for entry in entries}
+    tools = described if prune else {**current, **described}
     if len(tools) > MAX_TOOLS:
         raise FieldError("", f"The catalogue would have {len(tools)} tools; it may have {MAX_TOOLS}")
     size = sum(len(_encode(tool)) for tool in tools.values())
@@ -112,19 +112,19 @@ def written(
         raise FieldError("", f"The catalogue would have {size} bytes of JSON; it may have {MAX_CATALOG_BYTES}")
     return CatalogChange(
         tools,
-        [name for name in made if name not in held],
-        [name for name in made if name in held and made[name] is not held[name]],
-        [name for name in held if name not in tools],
+        [name for name in described if name not in current],
+        [name for name in described if name in current and described[name] is not current[name]],
+        [name for name in current if name not in tools],
     )
 
 
-def without(held: Mapping[str, CatalogTool], name: str) -> CatalogChange:
+def without(current: Mapping[str, CatalogTool], name: str) -> CatalogChange:
     """The catalogue without one of its tools."""
-    return CatalogChange({each: tool for each, tool in held.items() if each != name}, [], [], [name])
+    return CatalogChange({other: tool for other, tool in current.items() if other != name}, [], [], [name])
 
 
 def shown_in_trail(tools: Mapping[str, CatalogTool], names: Collection[str]) -> bytes:
-    """What the trail records of these tools, as JSON: null for a missing tool; "" if there are no tools."""
+    """The trail's record of these tools, as JSON: null for a missing tool; "" if none of them exists."""
     if not any(name in tools for name in names):
         return b""
     return _encode({name: _trail_record(tools[name]) if name in tools else None for name in names})
@@ -135,7 +135,7 @@ def _trail_record(tool: CatalogTool) -> dict[str, Any]:
     return named | {"inputSchema": tool.input_schema, "version": tool.version}
 
 
-def _became(held: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
+def _became(current: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogTool:
     """The tool that the entry describes; the existing one if the two are equal."""
     made = CatalogTool(
         name=entry.name,
@@ -146,15 +146,15 @@ def _became(held: CatalogTool | None, entry: ToolEntry, now_ms: int) -> CatalogT
         updated_ms=now_ms,
         version=1,
     )
-    if held is None:
+    if current is None:
         return made
-    times = {"created_ms": held.created_ms, "updated_ms": held.updated_ms, "version": held.version}
+    times = {"created_ms": current.created_ms, "updated_ms": current.updated_ms, "version": current.version}
     # Not compared with ==: in Python, 1 == True.
-    if _encode(replace(made, **times)) == _encode(held):
-        return held
+    if _encode(replace(made, **times)) == _encode(current):
+        return current
     return replace(
         made,
-        created_ms=held.created_ms,
-        updated_ms=max(now_ms, held.updated_ms + 1),
-        version=held.version + 1,
+        created_ms=current.created_ms,
+        updated_ms=max(now_ms, current.updated_ms + 1),
+        version=current.version + 1,
     )

@@ -85,13 +85,13 @@ def _cursor_in(text: str) -> str:
 
 
 def is_change_id(text: str) -> bool:
-    """Whether a change can have this id."""
+    """True if a change can have this id."""
     match = _id(text)
     return match is not None and max(int(match[1]), int(match[2])) < _ID_END
 
 
 class ChangeFilters(QueryFields, frozen=True):
-    """Which changes to list; all given filters must match.
+    """Filters on changes; all that are given must match.
 
     actor_id: Only changes made with this API key, without one (`console`), or by denial breakers (`breaker`).
     resource_type: Only changes to this type of thing.
@@ -108,7 +108,7 @@ class ChangeFilters(QueryFields, frozen=True):
 
 
 class ChangeQuery(ChangeFilters, frozen=True):
-    """Which page of the changes to list, newest first.
+    """One page of the changes, newest first.
 
     limit: The most changes to return.
     older_than: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip a change.
@@ -119,7 +119,7 @@ class ChangeQuery(ChangeFilters, frozen=True):
 
 
 class ChangePage(Struct, frozen=True):
-    """Changes, newest first. older_than: the `older_than` of the next page; None if this is the last."""
+    """Changes, newest first. older_than: the `older_than` of the next page; None on the last page."""
 
     changes: list[Change]
     older_than: str | None

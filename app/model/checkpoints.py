@@ -33,7 +33,7 @@ class Checkpoint(Struct, frozen=True):
 
     sequence: of the segment's last entry. time_ms: of its latest entry. Segment 0 means none, with the genesis as
     sha256.
-    rest: None if the verification ended before it, and in lines written by older releases.
+    rest: None if the verification did not get that far, and in lines written by older releases.
     """
 
     workspace: str
@@ -66,7 +66,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Fault(StrEnum):
-    """How a log was altered."""
+    """Kinds of alterations of a log."""
 
     CHANGED = "changed"
     REMOVED = "removed"
@@ -77,7 +77,7 @@ class Fault(StrEnum):
 
 
 class Part(StrEnum):
-    """Which part of the log was altered."""
+    """The parts of a log that can be altered."""
 
     SEGMENTS = "segments"
     STREAM = "stream"
@@ -86,7 +86,7 @@ class Part(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """The first place at which a log is not what was sealed.
+    """The first point at which the log differs from what was sealed.
 
     fault: How it was altered.
     segment: The first segment concerned; for the stream, the segment that its entries would be sealed into; for the
@@ -102,7 +102,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The place in words."""
+        """The place for people, such as `segment 3`."""
         return f"segment {self.segment}" if self.part is Part.SEGMENTS else f"the {self.part}"
 
 
@@ -110,11 +110,12 @@ class Verification(Struct, frozen=True, kw_only=True):
     """The result of a verification.
 
     finding: None if everything that was checked is intact.
-    complete: whether it reached the newest entry and change; if not, `checkpoint` says where to continue.
-    checkpoint: the last state that was found intact; None if there is none.
+    complete: True if it reached the newest entry and change; otherwise `checkpoint` says where to continue.
+    checkpoint: the last state that was found intact, or None.
     first_segment: the first segment whose entries were read; more than 1 after a checkpoint, or if retention dropped
     earlier ones.
-    segments, entries: how many were read and recomputed. unsealed: entries in the stream. changes: of the trail.
+    segments, entries: how many were read and recomputed. unsealed: number of entries in the stream. changes: number
+    of changes in the trail.
     checked, unchecked: what was checked and what was not, in sentences.
     """
 

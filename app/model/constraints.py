@@ -152,14 +152,14 @@ def require_constraints(parameters: Mapping[str, Constraint] | UnsetType, contex
         try:
             _require_constraint(constraint)
         except FieldError as error:
-            place = f"{field}.{name}.{error.field}" if error.field else f"{field}.{name}"
-            raise FieldError(place, error.message) from None
+            path = f"{field}.{name}.{error.field}" if error.field else f"{field}.{name}"
+            raise FieldError(path, error.message) from None
 
 
 def named_constraints(
     parameters: Mapping[str, Constraint] | UnsetType, context: Mapping[str, Constraint] | UnsetType
 ) -> Iterator[tuple[str, str, Constraint]]:
-    """Each constraint with its place: `parameters` or `context`, and the name."""
+    """Yield (`parameters` or `context`, name, constraint) for each constraint."""
     for field, constraints in (("parameters", parameters), ("context", context)):
         if not isinstance(constraints, UnsetType):
             yield from ((field, name, constraint) for name, constraint in constraints.items())

@@ -1,4 +1,4 @@
-"""Rules that count: the name of each one's counter in the store."""
+"""The names that the counters of rules have in the store."""
 
 import hashlib
 from collections.abc import Collection, Iterable
@@ -29,7 +29,7 @@ def quota_fingerprints(rules: Iterable[PolicyRule]) -> list[str | None]:
 
 
 def limit_fingerprints(rules: Collection[PolicyRule]) -> list[str]:
-    """The fingerprints of rules with a bucket of their own: rate limits and budgets."""
+    """The fingerprints of the rate limits and budgets: the rules that have a bucket."""
     names = quota_fingerprints(rules)
     return [name for rule, name in zip(rules, names, strict=True) if name is not None and rule.limit is not None]
 
@@ -41,5 +41,5 @@ def breaker_fingerprints(rules: Collection[PolicyRule]) -> list[str]:
 
 
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """How many rules count or look back; one commit may have to check all of them."""
+    """The number of rules that count or look back; one commit may have to check all of them."""
     return sum(rule.lookback_seconds > 0 for rule in rules)

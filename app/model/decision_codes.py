@@ -43,7 +43,7 @@ _NEXT = {
 
 
 def next_action(code: DecisionCode, *, waiting_helps: bool) -> NextAction:
-    """What could lead to another answer. waiting_helps: the decision says how long to wait."""
+    """The next action for a decision with this code. waiting_helps: the decision says how long to wait."""
     if waiting_helps and code is not DecisionCode.APPROVAL_REQUIRED:
         return NextAction.RETRY
     return _NEXT.get(code, NextAction.NONE)

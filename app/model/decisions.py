@@ -35,15 +35,15 @@ class Idempotency(Struct, frozen=True):
 class AuthorizeRequest(Struct, frozen=True):
     """One tool call to judge.
 
-    agent_id: its id; the alias, until that has been resolved.
+    agent_id: the agent's id, or its alias until that has been resolved.
     parameters: as the caller sent them; policies see the real values.
-    recorded_parameters: JSON of the same with secrets redacted, as the audit entry keeps them.
-    idempotency: None = each time it is sent, it counts as another call.
-    context: what the caller vouches for; None = nothing. recorded_context: JSON of it as the entry keeps it, "" = none.
-    size: the greatest size of parameters and context as JSON, in bytes.
+    recorded_parameters: JSON of the same with secrets redacted, for the audit entry.
+    idempotency: if None, every repetition counts as another call.
+    context: what the caller vouches for, or None. recorded_context: its JSON for the audit entry; "" without a context.
+    size: an upper bound of the size of parameters and context as JSON, in bytes.
     body: the request as received; an approval is bound to exactly this call.
-    session: the session to use instead of the `session` in the context; "" = use the context's.
-    approval_id: the only approval that may let the call through or be joined; "" = the one that it has, or a new one.
+    session: the session to use instead of the one in the context; "" to use the context's.
+    approval_id: the only approval that may let the call through or be joined; "" for any that matches, or a new one.
     """
 
     agent_id: str
@@ -88,11 +88,11 @@ class Quota(Struct, frozen=True):
     """One rate limit or budget applied in one decision.
 
     fingerprint: names the bucket within its policy; it survives edits that leave tools and window unchanged.
-    max_calls: how many admitted calls the window may hold; for a budget, millionths.
+    max_calls: the most admitted calls in the window; for a budget, millionths.
     when_full: the outcome if the quota has no room.
-    amount: millionths that the call takes from a budget; None = one call of a rate limit.
-    bucket: for a rule with a bucket per value, names this call's bucket within the rule; "" = the only one.
-    refundable: whether what the call takes is given back if it is reported as not executed.
+    amount: millionths that the call takes from a budget; None for a rate limit, of which it takes one call.
+    bucket: for a rule with a bucket per value, names this call's bucket within the rule; "" if there is only one.
+    refundable: True if a call reported as not executed gives back what it took.
     """
 
     policy_id: str
@@ -108,7 +108,7 @@ class Quota(Struct, frozen=True):
 class HistoryCheck(Struct, frozen=True):
     """A sequence rule's look-up in the session's past for one decision; it takes nothing.
 
-    forbids: whether it fails once one of the marks exists; otherwise, it fails until one does.
+    forbids: if True, it fails once one of the marks exists; otherwise it fails until one does.
     marks: names of the marks. window_us: how long each counts. session: the digest of the session they belong to.
     when_full: the outcome if it fails.
     """
@@ -126,7 +126,7 @@ class DenialCount(Struct, frozen=True):
 
     fingerprint: names the rule within its policy, as a quota's does.
     max_denials: how many denied calls of the agent fill it. when_full: the outcome while it is full.
-    suspends: whether the denial that fills it suspends the agent; such a breaker is never found full.
+    suspends: True if the denial that fills it suspends the agent; such a breaker is never found full.
     since: the revision that made the agent active; earlier denials do not count.
     """
 
@@ -144,9 +144,9 @@ Check = Quota | HistoryCheck | DenialCount
 
 
 class Mark(Struct, frozen=True):
-    """What an allowed call of a tool leaves in its session.
+    """A trace that an allowed call of a tool leaves in its session.
 
-    name: identifies a pattern. shared_us: how far back the workspace's forbidding rules look for it, at most; 0 = none
+    name: identifies a pattern. shared_us: how far back the workspace's forbidding rules look for it, at most; 0 if none
     does. own_us: the same for the agent's own requiring rules.
     soft: only shadow policies use it; if there is no room for it, the call is allowed without leaving it.
     """
@@ -158,10 +158,10 @@ class Mark(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """The version tokens a plan was made from; each is replaced when the thing it stands for changes.
+    """The version tokens a plan was made from; each is replaced when what it identifies changes.
 
     agent: for the agent and its own policies. workspace: for the policies of every agent and the shared marks that
-    rules of the workspace demand; "" = there are none.
+    rules of the workspace demand; "" if there are none.
     groups: for each group's policies, by the group's digest, in the order of the agent's groups.
     """
 
@@ -171,7 +171,7 @@ class Tokens(Struct, frozen=True):
 
 
 class SessionRoom(Struct, frozen=True):
-    """Whether a call may leave a mark in its session. It is full if too many of the agent's sessions hold the mark."""
+    """A check for room for a mark in a call's session; it is full if too many of the agent's sessions have the mark."""
 
     mark: str
     session: str
@@ -195,7 +195,7 @@ class ShadowPlan(Struct, frozen=True):
 
     quotas: as in a plan; the first without room decides. Only those of shadow policies are ever taken.
     outcomes: first the outcome if all have room, then, for each quota, the outcome if it is the first without room.
-    own: for each quota, whether it belongs to a shadow policy.
+    own: for each quota, True if it belongs to a shadow policy.
     """
 
     quotas: tuple[Check | SessionRoom, ...]
@@ -210,10 +210,10 @@ class Plan(Struct, frozen=True):
     allowed and all have room. Conditions on the clock were evaluated for store times in [holds_from_us,
     holds_until_us). A sequence rule is among the quotas: it is full when it fails.
 
-    may_escalate: whether the outcome, or a full quota, asks for a person.
+    may_escalate: True if the outcome, or a full quota, asks for a person.
     session, marks: what the call leaves in its session (by digest) if it is allowed.
-    shadow: what shadow policies would make of it; None if they could not change the result.
-    breakers: what counts the call if it is denied; breakers that escalate are among the quotas, too.
+    shadow: the plan with shadow policies enforced; None if they could not change the result.
+    breakers: those that count the call if it is denied; breakers that escalate are among the quotas, too.
     """
 
     outcome: Outcome
@@ -243,10 +243,10 @@ class ApprovalRef(Struct, frozen=True, rename="camel"):
 class Decision(Struct, frozen=True):
     """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
 
-    repeated: it is the answer to an earlier request with the same Idempotency-Key.
-    approval: the approval that people are asked for, or that made it allowed; None if there is none.
-    agent_message: the message to the agent from the policy that gave the result; None if it has none.
-    shadow: what would have been decided with the shadow policies, too; None if they could not change the result.
+    repeated: True for the answer to an earlier request with the same Idempotency-Key.
+    approval: the approval that people are asked for, or that made it allowed, or None.
+    agent_message: the message to the agent from the policy that gave the result, or None.
+    shadow: the result with the shadow policies enforced, too; None if they could not change the result.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Which rules ask for a person, their terms, and the parts of a call's context they read."""
+"""Rules that ask for a person, their terms, and the parts of a call's context they read."""
 
 import hashlib
 from collections.abc import Iterator
@@ -25,18 +25,18 @@ class Escalation(Struct, frozen=True):
 
 
 def escalation_of(policy_id: str, rule: Rule) -> Escalation:
-    """What a rule of a policy asks for when it escalates."""
+    """The request that a rule of a policy makes when it escalates."""
     digest = hashlib.sha256(policy_id.encode() + msgspec.json.encode(rule, order="sorted")).hexdigest()[:16]
     return Escalation(digest, DEFAULT_TERMS if rule.approval is UNSET else rule.approval, policy_id)
 
 
-def together(asked: tuple[Escalation, ...]) -> ApprovalTerms:
+def together(escalations: tuple[Escalation, ...]) -> ApprovalTerms:
     """The combined terms: as many people as the strictest demands, for the shortest time and the fewest calls."""
     return ApprovalTerms(
-        expires_seconds=min(each.terms.expires_seconds for each in asked),
-        approvals=max(each.terms.approvals for each in asked),
-        valid_seconds=min(each.terms.valid_seconds for each in asked),
-        max_uses=min(each.terms.max_uses for each in asked),
+        expires_seconds=min(escalation.terms.expires_seconds for escalation in escalations),
+        approvals=max(escalation.terms.approvals for escalation in escalations),
+        valid_seconds=min(escalation.terms.valid_seconds for escalation in escalations),
+        max_uses=min(escalation.terms.max_uses for escalation in escalations),
     )
 
 

@@ -18,7 +18,7 @@ Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
 class Part(StrEnum):
     """The part that a rule or policy plays in an answer.
 
-    `unknown` occurs only in explanations of the past: the log does not hold what the rule reads.
+    `unknown` occurs only in explanations of the past: the log does not contain what the rule reads.
     """
 
     PASSED = "passed"
@@ -75,7 +75,7 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
 
     index: The rule's place in the policy, from 0.
     type: The kind of rule.
-    part: What came of evaluating it.
+    part: The outcome of evaluating it.
     on_failure: The result if it fails.
     pattern: The first of its tool patterns that covers the tool; null if none does.
     reason: Why it failed or abstained; null if there is nothing to say.
@@ -203,7 +203,7 @@ class PastExplanation(Struct, frozen=True, kw_only=True, rename="camel"):
     at: When it was decided.
     agent: The agent as it was then.
     policies: Every policy that governed it then, and its part in the answer.
-    unknown: Names of values that a rule reads and that the log does not hold, because they were redacted or shortened.
+    unknown: Names of values that a rule reads but the log lacks, because they were redacted or shortened.
     A rule that reads one is `unknown`, and rules after it may be.
     approval_id: The approval that was requested or used; left out if there was none.
     shadow: What would have been decided with the shadow policies; only if the result would have differed.

@@ -42,8 +42,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 class End(Struct, frozen=True, rename="camel"):
     """The last record of a file; without it the file is incomplete.
 
-    entries: how many are in the file. first_sequence: the oldest the log still had. last_sequence: the newest it had
-    when the export began.
+    entries: number of entries in the file. first_sequence, last_sequence: the oldest and newest entry of the log when
+    the export began.
     """
 
     entries: int
@@ -61,7 +61,7 @@ class Writer:
         return _rows([COLUMNS]) if self._is_csv else b""
 
     def body(self, lines: bytes) -> bytes:
-        """The bytes of these entries."""
+        """The bytes of these entries, given as JSON lines."""
         return _rows([_cells(line) for line in lines.splitlines()]) if self._is_csv else lines
 
     def end(self, end: End) -> bytes:
@@ -103,14 +103,14 @@ def _cells(line: bytes) -> list[str | float]:
 
 
 def _code(entry: AuditEntry) -> str:
-    """What happened; a decision's code follows from its other fields."""
+    """The entry's code; a decision's is derived from its other fields."""
     if entry.result is None or not isinstance(entry.code, UnsetType):
         return _text(entry.code)
     return code_from(entry.result, None if entry.rule is None else entry.rule.type, entry.reason).value
 
 
-def _text(given: str | UnsetType) -> str:
-    return "" if isinstance(given, UnsetType) else given
+def _text(value: str | UnsetType) -> str:
+    return "" if isinstance(value, UnsetType) else value
 
 
 def _rows(rows: Iterable[Sequence[str | float]]) -> bytes:

@@ -44,7 +44,7 @@ class Ids:
         return f"{self._time}{_COUNTS[self._count]}-{random[4:8]}-{random[8:]}"
 
     def _draw(self) -> None:
-        """Draw the random parts of the next ids in a few steps."""
+        """Draw the random parts of the next ids at once."""
         size = _AT_ONCE * _RANDOM_BYTES
         bits = int.from_bytes(os.urandom(size)) & _KEPT | _VARIANT
         self._drawn = bits.to_bytes(size).hex(" ", _RANDOM_BYTES).split(" ")

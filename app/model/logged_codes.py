@@ -1,7 +1,7 @@
 """The code of a decision that is read back: entries keep result, rule and reason, but no code.
 
-The only code that reads reasons. The sentences here are those that releases have written so far: a sentence that is
-reworded where it is written is added here, and the old one stays. Tests compare the codes with those decided live.
+Only this module reads reasons. The sentences here are all that releases have written so far: when a reason is reworded,
+add the new wording here and leave the old one in place. Tests compare the codes with those decided live.
 """
 
 from app.model.decision_codes import DecisionCode
@@ -17,7 +17,7 @@ _WITHOUT_RULE = (
 )
 _LIMITS = frozenset({"rate_limit", "budget"})
 _FULL_LIMIT = ("Rate limit reached: ", "Budget spent: ", "This limit counts ")
-"""The reasons of full limits. A limit that cannot tell what to count gives other reasons."""
+"""The beginnings of the reasons of full limits. A limit that cannot tell what to count gives other reasons."""
 _NOT_JUDGED = tuple(
     f'this rule\'s "{word}" {what}' for word in ("when", "unless") for what in ("reads it", "can judge")
 )
@@ -25,7 +25,7 @@ _NOT_JUDGED = tuple(
 
 
 def code_from(result: Result, rule_type: str | None, reason: str) -> DecisionCode:
-    """The code with which a decision was answered, from the fields of its entry."""
+    """The code of a logged decision, derived from the fields of its entry."""
     if result is Result.ALLOWED:
         return DecisionCode.ALLOWED
     if result is Result.ESCALATED:

@@ -1,6 +1,6 @@
 """Marks: what allowed calls leave in their session, for sequence rules to find.
 
-A mark stands for a pattern that some rule names, and records when a call it covers was last allowed. Patterns in
+A mark belongs to a pattern that some rule names, and records when a call it covers was last allowed. Patterns in
 `forbiddenAfter` mark the session, whichever agent made the call; those in `requiresBefore` mark agent and session.
 Patterns named by shadow policies have separate, soft marks: a call without room for them is allowed without them.
 """
@@ -24,7 +24,7 @@ TOO_MANY_SESSIONS = Outcome(
     f"Sequence rules look back on {MAX_SESSIONS} sessions of the agent already",
     DecisionCode.SEQUENCE_FORBIDDEN,
 )
-"""If there is no room for the marks of one more session; the reason exactly as in `commit_decision`."""
+"""The outcome if there is no room for the marks of one more session; `commit_decision` has the same reason."""
 
 MAX_SHARED_MARKS = 1_000
 """The most pairs of pattern and look-back time that the workspace's rules can name in `forbiddenAfter`: every agent's
@@ -42,7 +42,7 @@ def shadow_mark(pattern: str) -> str:
 
 
 def marked_pattern(pattern: str) -> str:
-    """The tool pattern behind a mark's name, soft or not."""
+    """The tool pattern of a mark, soft or not."""
     return pattern.removeprefix(_SOFT)
 
 
@@ -54,13 +54,15 @@ def mark_name(pattern: str) -> str:
 def shared_marks(policy: Policy | None) -> frozenset[str]:
     """The marks that an enabled policy demands of every agent's calls, as `<seconds> <pattern>`; none for no policy.
 
-    The workspace counts how many policies demand each.
+    For each mark, the workspace counts the policies that demand it.
     """
     if policy is None or not policy.enabled:
         return frozenset()
     spelled = _spelling(policy)
     return frozenset(
-        f"{each.seconds} {spelled(pattern)}" for each in _sequences(policy.rules) for pattern in each.forbidden
+        f"{sequence.seconds} {spelled(pattern)}"
+        for sequence in _sequences(policy.rules)
+        for pattern in sequence.forbidden
     )
 
 
@@ -72,11 +74,11 @@ def longest_shared(marks: Iterable[str]) -> dict[str, int]:
 def own_marks(policies: Iterable[Policy]) -> dict[str, int]:
     """The marks these policies demand of an agent's own calls: each `requiresBefore` pattern with its longest time."""
     return _longest(
-        (_spelling(policy)(pattern), each.seconds)
+        (_spelling(policy)(pattern), sequence.seconds)
         for policy in policies
         if policy.enabled
-        for each in _sequences(policy.rules)
-        for pattern in each.required
+        for sequence in _sequences(policy.rules)
+        for pattern in sequence.required
     )
 
 
@@ -102,8 +104,8 @@ def _sequences(rules: Iterable[PolicyRule]) -> Iterable[CallSequence]:
     return (rule.sequence for rule in rules if isinstance(rule, Sequenced))
 
 
-def _longest(named: Iterable[tuple[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for pattern, seconds in named:
-        found[pattern] = max(seconds, found.get(pattern, 0))
-    return found
+def _longest(looked_back: Iterable[tuple[str, int]]) -> dict[str, int]:
+    longest: dict[str, int] = {}
+    for pattern, seconds in looked_back:
+        longest[pattern] = max(seconds, longest.get(pattern, 0))
+    return longest

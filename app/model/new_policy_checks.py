@@ -1,4 +1,4 @@
-"""Checks on the fields of a policy being written, in whichever way; stored policies need not pass them."""
+"""Checks on the fields of a policy that is being written; stored policies need not pass them."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -12,14 +12,14 @@ from app.model.policies import DEFAULTS, PolicyChanges, PolicyFields, field_type
 Check = Callable[[str, Any], None]
 
 
-def require_writable_fields(given: PolicyFields | PolicyChanges) -> None:
+def require_writable_fields(policy: PolicyFields | PolicyChanges) -> None:
     """Raise FieldError at the first field whose type's check refuses its value; those that are UNSET or None pass.
 
     A type names its check: `Meta(extra={"check": …})`.
     """
-    struct: type = type(given)
+    struct: type = type(policy)
     for name, spelling, check in _checks(struct):
-        value = getattr(given, name)
+        value = getattr(policy, name)
         if value is not UNSET and value is not None:
             check(spelling, value)
 
@@ -47,10 +47,10 @@ class NewPolicyChanges(_NewChanges):  # type: ignore[misc]  # its fields are tho
 def _checks(struct: type) -> tuple[tuple[str, str, Check], ...]:
     """The fields that have checks: name, spelling in the struct, check."""
     return tuple(
-        (each.name, each.encode_name, check)
-        for each in fields(struct)
-        if each.name in PolicyFields.__struct_fields__
-        for check in _checks_in(each.type)
+        (field.name, field.encode_name, check)
+        for field in fields(struct)
+        if field.name in PolicyFields.__struct_fields__
+        for check in _checks_in(field.type)
     )
 
 

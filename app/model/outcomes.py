@@ -9,7 +9,7 @@ from app.model.decisions import Result, RuleRef
 from app.model.fields import Count, Id, Timestamp
 
 REPORT_MS = 24 * 3600 * 1000
-"""How long after the decision its outcome can be reported."""
+"""The time after the decision in which its outcome can be reported."""
 
 
 class CallStatus(StrEnum):
@@ -21,7 +21,7 @@ class CallStatus(StrEnum):
 
 
 class DecidedCall(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The fields of a log entry needed here; `result` is None if it is not a decision."""
+    """The fields of a log entry needed here; `result` is None in an entry that is not a decision."""
 
     id: str
     agent_id: str

@@ -31,7 +31,7 @@ class _AgentFields(Struct, rename={"revision": "version", "created_at": "created
 
 
 class PastState(Generic[_S]):
-    """An agent or a policy, which each `undo` takes one change back. It is decoded only when asked for."""
+    """An agent or a policy that each `undo` takes back by one change. The changes are decoded only by `get`."""
 
     __slots__ = ("_before", "_fields", "_state")
 
@@ -45,18 +45,18 @@ class PastState(Generic[_S]):
         self._before |= msgspec.json.decode(before, type=dict[str, Raw])
 
     def compiles_much(self) -> bool:
-        """Whether `get` may have to compile more than the loop has time for."""
+        """True if `get` may have to compile more than the loop has time for."""
         return compiles_much(bytes(self._before.get("rules", b"")).decode())
 
     def get(self) -> _S:
         """The state after these undos, except for `updated_ms`.
 
-        Raises MsgspecError if this release cannot read what was undone since the last `get`; that is then skipped.
+        Raises MsgspecError if this release cannot read a change undone since the last `get`; the next call skips those.
         """
         if self._before:
             before, self._before = self._before, {}
-            given = msgspec.json.decode(msgspec.json.encode(before), type=self._fields)
-            state: _S = replace(self._state, **_values(given))
+            fields = msgspec.json.decode(msgspec.json.encode(before), type=self._fields)
+            state: _S = replace(self._state, **_values(fields))
             self._state = state
         return self._state
 
@@ -81,13 +81,13 @@ class Past:
             _undo(self.policies, change, _unknown_policy)
 
 
-def _undo(held: dict[str, PastState[_S]], change: Change, unknown: Callable[[str], PastState[_S]]) -> None:
+def _undo(states: dict[str, PastState[_S]], change: Change, unknown: Callable[[str], PastState[_S]]) -> None:
     if change.kind is ChangeKind.CREATED:
-        del held[change.resource_id]
+        del states[change.resource_id]
         return
     if change.kind is ChangeKind.DELETED:
-        held[change.resource_id] = unknown(change.resource_id)
-    held[change.resource_id].undo(change.before)
+        states[change.resource_id] = unknown(change.resource_id)
+    states[change.resource_id].undo(change.before)
 
 
 def _unknown_agent(agent_id: str) -> PastState[Agent]:
@@ -103,6 +103,6 @@ def _unknown_policy(policy_id: str) -> PastState[Policy]:
 
 
 def _values(fields: Struct) -> dict[str, Any]:
-    given = {name: value for name in fields.__struct_fields__ if (value := getattr(fields, name)) is not UNSET}
-    created_at = given.pop("created_at", None)
-    return given if created_at is None else {**given, "created_ms": parse_time_ms(created_at)}
+    values = {name: value for name in fields.__struct_fields__ if (value := getattr(fields, name)) is not UNSET}
+    created_at = values.pop("created_at", None)
+    return values if created_at is None else {**values, "created_ms": parse_time_ms(created_at)}

@@ -1,4 +1,4 @@
-"""Policies: what an author sets, whom each governs, and the order of evaluation. `rules` has their rules."""
+"""Policies: the fields an author sets, their owners, and the order of evaluation. Rules are in `rules`."""
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
@@ -42,7 +42,7 @@ class Owner(Struct, frozen=True, rename="camel"):
     group: str | None = None
 
     def governs(self, agent_id: str, groups: Collection[str]) -> bool:
-        """Whether its policies govern an agent in these groups."""
+        """True if its policies govern an agent in these groups."""
         if self.agent_id is not None:
             return self.agent_id == agent_id
         return self.group is None or self.group in groups
@@ -52,12 +52,12 @@ WORKSPACE = Owner()
 
 
 def owner_or_none(agent_id: str | None, group: str | None) -> Owner | None:
-    """The agent or the group that a filter names; None if it names neither."""
+    """The agent or the group that a filter names, or None."""
     return Owner(agent_id, group) if (agent_id, group) != (None, None) else None
 
 
 class PolicyFields(Struct, frozen=True, kw_only=True):
-    """What an author sets. Records, the trail of changes, bodies, files and answers take their fields from here.
+    """The fields that an author sets; records, the trail of changes, bodies, files and answers are derived from them.
 
     kind: A grant decides by tiers. A guardrail is evaluated on every call and never allows.
     rules: The rules, in order. Any that denies denies; else any that escalates escalates.
@@ -76,22 +76,22 @@ class PolicyFields(Struct, frozen=True, kw_only=True):
     agent_message: AgentMessage | None = None
 
 
-DEFAULTS = {each.name: each.default for each in fields(PolicyFields) if each.default is not NODEFAULT}
+DEFAULTS = {field.name: field.default for field in fields(PolicyFields) if field.default is not NODEFAULT}
 
 
 def field_types(*, bounds: bool) -> dict[str, Any]:
-    """The type of each field by its name, with or without bounds: what is stored need not satisfy those of today."""
+    """The type of each field by its name, with or without bounds; stored policies may predate today's bounds."""
     types = get_type_hints(PolicyFields, include_extras=bounds)
     return {name: types[name] for name in PolicyFields.__struct_fields__}
 
 
 def answered(types: Mapping[str, Any]) -> dict[str, Any]:
-    """The same fields in the order of answers and of the trail of changes."""
+    """The fields in the order of answers and of the trail of changes."""
     return {"key": types["key"], "kind": types["kind"], **types}
 
 
 def optional(types: Mapping[str, Any]) -> dict[str, Any]:
-    """The same types, or UNSET."""
+    """The types, each also allowing UNSET."""
     return {name: kind | UnsetType for name, kind in types.items()}
 
 
@@ -100,10 +100,10 @@ def struct_of(
 ) -> Any:
     """A struct with these fields, whose descriptions are those of PolicyFields; optional ones are UNSET by default."""
     rows: list[Any] = [
-        (each, kind, UNSET)
+        (field, kind, UNSET)
         if UnsetType in get_args(kind)
-        else (each, kind, *([defaults[each]] if each in defaults else []))
-        for each, kind in types.items()
+        else (field, kind, *([defaults[field]] if field in defaults else []))
+        for field, kind in types.items()
     ]
     return defstruct(
         name, rows, frozen=True, kw_only=True, module=__name__, namespace={"__doc__": PolicyFields.__doc__}, **config
@@ -114,7 +114,7 @@ _Changes: Any = struct_of("_Changes", optional(field_types(bounds=True)))
 
 
 class PolicyChanges(_Changes):  # type: ignore[misc]  # its fields are those of PolicyFields
-    """What to change; fields that are UNSET stay."""
+    """Changes to a policy; fields that are UNSET stay."""
 
 
 class Policy(PolicyFields, frozen=True, kw_only=True):
@@ -137,12 +137,12 @@ class Policy(PolicyFields, frozen=True, kw_only=True):
 
     @property
     def decides(self) -> bool:
-        """Whether it is enabled and enforced."""
+        """True if it is enabled and enforced."""
         return self.enabled and self.mode is PolicyMode.ENFORCE
 
     @property
     def in_shadow(self) -> bool:
-        """Whether it is enabled and in shadow mode."""
+        """True if it is enabled and in shadow mode."""
         return self.enabled and self.mode is PolicyMode.SHADOW
 
 
@@ -152,7 +152,7 @@ def off_in_shadow(policy: Policy) -> Policy:
 
 
 def values_of(authored: PolicyFields) -> dict[str, Any]:
-    """What the author set, by field, without what else a policy or an entry of a set has."""
+    """The values of the author's fields by name, without any other field of a policy or entry."""
     return {name: getattr(authored, name) for name in PolicyFields.__struct_fields__}
 
 
@@ -162,13 +162,13 @@ def new_policy(owner: Owner, authored: PolicyFields, policy_id: str = "") -> Pol
 
 
 def with_changes(policy: Policy, changes: PolicyChanges) -> Policy:
-    """The policy with the fields that are given; those that are UNSET stay as they are."""
-    given = ((name, getattr(changes, name)) for name in PolicyFields.__struct_fields__)
-    return replace(policy, **{name: value for name, value in given if value is not UNSET})
+    """The policy with every field of `changes` that is not UNSET replaced."""
+    changed = ((name, getattr(changes, name)) for name in PolicyFields.__struct_fields__)
+    return replace(policy, **{name: value for name, value in changed if value is not UNSET})
 
 
 def is_empty(changes: PolicyChanges) -> bool:
-    """Whether nothing is to change."""
+    """True if nothing is to change."""
     return all(getattr(changes, name) is UNSET for name in PolicyFields.__struct_fields__)
 
 

@@ -20,7 +20,7 @@ _PATHS = frozenset({"lint", "schema.json"})
 
 
 def require_key(field: str, text: str) -> None:
-    """Raise FieldError unless the text can be a policy's key."""
+    """Raise FieldError unless the string can be a policy's key."""
     if len(text) > MAX_KEY or not _spelled_as_key(text):
         raise FieldError(field, f"must be {KEY_RULES}")
     require_no_id(field, text)
@@ -40,7 +40,7 @@ PolicyKey = Annotated[
 
 
 def is_key(text: str) -> bool:
-    """Whether a policy may have this key."""
+    """True if a policy may have this key."""
     try:
         require_key("", text)
     except FieldError:

@@ -1,4 +1,4 @@
-"""Policy sets, the effect of writing one, and how often a shadow policy would have changed the result."""
+"""Policy sets, the effect of writing one, and the count of results a shadow policy would have changed."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -49,8 +49,8 @@ class PolicyEntry(NewPolicy, kw_only=True):  # type: ignore[call-arg]
     def __post_init__(self) -> None:
         super().__post_init__()
         require_kind(self.kind, self.mode, self.rules)
-        for field, given in (("id", self.id), ("agentId", self.agent_id)):
-            if given is not None and canonical_uuid(given) is None:
+        for field, value in (("id", self.id), ("agentId", self.agent_id)):
+            if value is not None and canonical_uuid(value) is None:
                 raise FieldError(field, "must be a UUID")
 
 
@@ -74,7 +74,7 @@ class PolicyChange(Struct, frozen=True):
 
     @property
     def policy(self) -> Policy:
-        """The policy after the change; as it was, if it is deleted."""
+        """The policy after the change; before it, if the change deletes it."""
         policy = self.after or self.before
         if policy is None:
             raise ValueError("a change has a policy before it, or after it, or both")
@@ -111,24 +111,26 @@ def require_entries(entries: Iterable[PolicyEntry], owner: Owner) -> None:
     seen: set[str] = set()
     keys: set[str] = set()
     for index, entry in enumerate(entries):
-        place = f"policies[{index}]"
+        path = f"policies[{index}]"
         if entry.agent_id is not None and canonical_uuid(entry.agent_id) != owner.agent_id:
-            raise FieldError(f"{place}.agentId", "is not the owner of these policies; leave it out")
+            raise FieldError(f"{path}.agentId", "is not the owner of these policies; leave it out")
         if entry.group is not None and entry.group != owner.group:
-            raise FieldError(f"{place}.group", "is not the owner of these policies; leave it out")
+            raise FieldError(f"{path}.group", "is not the owner of these policies; leave it out")
         if owner == WORKSPACE and entry.kind is PolicyKind.GRANT:
             message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
-            raise FieldError(f"{place}.kind", message)
+            raise FieldError(f"{path}.kind", message)
         require_owner(entry.kind, owner)
         if entry.id is not None and (policy_id := canonical_uuid(entry.id) or "") in seen:
-            raise FieldError(f"{place}.id", f"occurs twice: another entry is {policy_id}, too")
+            raise FieldError(f"{path}.id", f"occurs twice: another entry is {policy_id}, too")
         seen.add(canonical_uuid(entry.id or "") or "")
         if entry.key is not None and entry.key in keys:
-            raise FieldError(f"{place}.key", f'occurs twice: another entry is "{entry.key}", too')
+            raise FieldError(f"{path}.key", f'occurs twice: another entry is "{entry.key}", too')
         keys.add(entry.key or "")
 
 
-def settle(held: Sequence[Policy], entries: Sequence[PolicyEntry], owner: Owner, *, prune: bool) -> list[PolicyChange]:
+def settle(
+    current: Sequence[Policy], entries: Sequence[PolicyEntry], owner: Owner, *, prune: bool
+) -> list[PolicyChange]:
     """The change to each policy: first the entries' in their order, then the policies without an entry.
 
     An entry means the policy with its id; without one, the policy with its key; without that, a policy with its name
@@ -136,11 +138,11 @@ def settle(held: Sequence[Policy], entries: Sequence[PolicyEntry], owner: Owner,
     else the first in evaluation order. Policies without an entry stay, or are deleted with `prune`. A new policy has no
     id yet. Raises UnknownPolicy, KeyTaken.
     """
-    left = {policy.id: policy for policy in evaluation_order(held)}
-    found = _matched(left, entries)
+    left = {policy.id: policy for policy in evaluation_order(current)}
+    matched = _matched(left, entries)
     changes = [
         PolicyChange(policy, new_policy(owner, entry) if policy is None else _became(policy, entry))
-        for policy, entry in zip(found, entries, strict=True)
+        for policy, entry in zip(matched, entries, strict=True)
     ]
     if not prune:
         _require_other_keys(entries, left.values())
@@ -159,36 +161,36 @@ def entry_of(policy: Policy) -> PolicyEntry:
 
 def _matched(left: dict[str, Policy], entries: Sequence[PolicyEntry]) -> list[Policy | None]:
     """The policy that each entry means, removed from those left; None for a new one."""
-    found: list[Policy | None] = [None] * len(entries)
+    matches: list[Policy | None] = [None] * len(entries)
     for index, entry in enumerate(entries):
         if entry.id is not None:
-            found[index] = left.pop(canonical_uuid(entry.id) or "", None)
-            if found[index] is None:
+            matches[index] = left.pop(canonical_uuid(entry.id) or "", None)
+            if matches[index] is None:
                 raise UnknownPolicy(
                     f"policies[{index}].id", "is the id of no policy here; leave it out to create a new one"
                 )
     by_key = {policy.key: policy for policy in left.values() if policy.key is not None}
     for index, entry in enumerate(entries):
         if entry.id is None and entry.key is not None and entry.key in by_key:
-            found[index] = left.pop(by_key[entry.key].id)
-    _match_names(left, entries, found)
-    return found
+            matches[index] = left.pop(by_key[entry.key].id)
+    _match_names(left, entries, matches)
+    return matches
 
 
-def _match_names(left: dict[str, Policy], entries: Sequence[PolicyEntry], found: list[Policy | None]) -> None:
-    """The policies that the remaining entries mean, by name."""
+def _match_names(left: dict[str, Policy], entries: Sequence[PolicyEntry], matches: list[Policy | None]) -> None:
+    """Match the remaining entries by name; each policy that one means is moved from `left` to `matches`."""
     named: dict[str, list[Policy]] = {}
     for policy in left.values():
         named.setdefault(policy.name, []).append(policy)
     for exact in (True, False):
         for index, entry in enumerate(entries):
             candidates = named.get(entry.name, [])
-            if found[index] is None and entry.id is None:
-                free = [each for each in candidates if entry.key is None or each.key is None]
-                match = next((each for each in free if not exact or _became(each, entry) is each), None)
+            if matches[index] is None and entry.id is None:
+                free = [policy for policy in candidates if entry.key is None or policy.key is None]
+                match = next((policy for policy in free if not exact or _became(policy, entry) is policy), None)
                 if match is not None:
                     candidates.remove(match)
-                    found[index] = left.pop(match.id)
+                    matches[index] = left.pop(match.id)
 
 
 def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy]) -> None:
@@ -201,9 +203,9 @@ def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy
 
 def _became(policy: Policy, entry: PolicyEntry) -> Policy:
     """The policy that the entry describes; the existing one if nothing differs."""
-    wanted = replace(policy, **values_of(entry))
+    described = replace(policy, **values_of(entry))
     # Not compared with ==: in Python, 1 == True.
-    return policy if _encode(wanted) == _encode(policy) else wanted
+    return policy if _encode(described) == _encode(policy) else described
 
 
 class DivergenceCount(Struct, frozen=True, kw_only=True, rename="camel"):

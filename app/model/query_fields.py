@@ -1,7 +1,7 @@
 """Queries as structs: `?name=value` in the API, `--name value` on the command line.
 
 A struct says everything about its parameters: the names, the types with their limits, the defaults, and in the lines
-`field: …` of its docstring what they mean. `http` decodes query strings with it and describes it in the OpenAPI
+`field: …` of its docstring their meaning. `http` decodes query strings with it and describes it in the OpenAPI
 document; the command line makes options of it.
 """
 
@@ -23,9 +23,9 @@ class QueryFields(Struct, frozen=True, kw_only=True):
 
 
 class Spelled(Struct, frozen=True, eq=False):
-    """How a value is written in a query. Without it, the type says so.
+    """The spelling of a value in a query; without this annotation, the type alone determines it.
 
-    read: raises ValueError with what it must be. schema: of the string.
+    read: parses the string; raises ValueError with a sentence. schema: of the string.
     """
 
     read: Callable[[str], Any]

@@ -19,7 +19,7 @@ MAX_REFUNDABLE = 10_000
 MICRO = 1_000_000
 MAX_AMOUNT = 1_000_000_000
 _WORDS = ("tool", "key", "agent")
-_HOLDERS = ("parameters.", "context.")
+_PREFIXES = ("parameters.", "context.")
 _SPELLED = r"^(tool|key|agent|(parameters|context)\..+)$"
 Per = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=266, extra_json_schema={"pattern": _SPELLED})]],
@@ -55,7 +55,7 @@ class RateLimit(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
     @property
     def set_apart(self) -> str:
-        """What sets its counter apart from others of the same tools and window, as text."""
+        """The part of its counter's name that differs from other limits on the same tools and window."""
         return _per_text(self.per)
 
 
@@ -94,9 +94,9 @@ def _per_text(per: Per | UnsetType) -> str:
 
 
 def micros_of(value: float) -> int | None:
-    """The number in millionths; None if it is not a multiple of one millionth.
+    """The number in millionths, or None if it is not a multiple of one millionth.
 
-    Exact: a double stands for the shortest decimal that parses to it.
+    Exact: a double is taken as the shortest decimal that parses to it.
     """
     exact = Decimal(repr(value)) * MICRO
     return int(exact) if exact == exact.to_integral_value() else None
@@ -108,19 +108,19 @@ def require_per(field: str, per: Iterable[str] | UnsetType) -> None:
         return
     seen: set[str] = set()
     for index, name in enumerate(per):
-        place = f"{field}[{index}]"
+        path = f"{field}[{index}]"
         if name in seen:
-            raise FieldError(place, f'"{name}" is named twice')
+            raise FieldError(path, f'"{name}" is named twice')
         seen.add(name)
-        holder = next((each for each in _HOLDERS if name.startswith(each)), None)
-        if holder is None and name not in _WORDS:
-            raise FieldError(place, f'"{name}" is none of tool, key, agent, parameters.<path> and context.<path>')
-        if name == holder:
-            raise FieldError(place, f'names no value; write a path behind the dot, as in "{holder}user"')
-        if holder is not None:
-            require_name(place, name.removeprefix(holder))
+        prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), None)
+        if prefix is None and name not in _WORDS:
+            raise FieldError(path, f'"{name}" is none of tool, key, agent, parameters.<path> and context.<path>')
+        if name == prefix:
+            raise FieldError(path, f'names no value; write a path after the dot, as in "{prefix}user"')
+        if prefix is not None:
+            require_name(path, name.removeprefix(prefix))
             if "[*]" in name:
-                raise FieldError(place, "`[*]` stands for many values; `per` needs one")
+                raise FieldError(path, "`[*]` stands for many values; `per` needs one")
 
 
 MAX_DENIALS = 1_000

@@ -17,11 +17,11 @@ _YOUNGEST_MS = 1 << 52
 
 
 class ReplayTask(Struct, frozen=True, kw_only=True):
-    """What to replay.
+    """A request for a replay.
 
-    agent_id, group: whose calls to replay, and the owner whose policies the draft replaces; neither = the whole
+    agent_id, group: whose calls to replay, and the owner whose policies the draft replaces; with neither, the whole
     workspace.
-    policies: None = the policies at the time of each call. from_ms, to_ms: both inclusive.
+    policies: the draft; if None, each call is replayed with the policies of its time. from_ms, to_ms: both inclusive.
     """
 
     workspace_id: str
@@ -166,15 +166,15 @@ class ReplayLine(Struct, kw_only=True, rename="camel", omit_defaults=True):
     error: str | UnsetType = UNSET
 
 
-def drafted(task: ReplayTask, held: Sequence[Policy]) -> list[Policy]:
-    """The draft as policies, as if it were applied and all others were deleted. held: the owner's current policies.
+def drafted(task: ReplayTask, current: Sequence[Policy]) -> list[Policy]:
+    """The draft as policies, as if it were applied and all others were deleted. current: the owner's policies.
 
     A policy that replaces another keeps its id, and with it its limits and its age; a new one is younger than all
     others. Raises FieldError.
     """
     entries = task.policies or []
     require_entries(entries, task.owner)
-    changes = settle(held, entries, task.owner, prune=True)
+    changes = settle(current, entries, task.owner, prune=True)
     made = (change.after for change in changes if change.after is not None)
     return [
         policy if policy.id else replace(policy, id=f"{NEW}{number}", created_ms=_YOUNGEST_MS)

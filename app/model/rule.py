@@ -1,4 +1,4 @@
-"""A rule: what rules of every type have, and what each type says about itself."""
+"""A rule: the fields of every type, and the properties that each type declares."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Effect(StrEnum):
 
 
 class Read(NamedTuple):
-    """A value that a rule reads: `parameters` or `context`, and the value's name; "" = all of it.
+    """A value that a rule reads: `parameters` or `context`, and the value's name; "" for all of it.
 
     only_there: the rule only tests whether the value exists.
     """
@@ -46,27 +46,27 @@ class Rule(
     """One typed condition on the tools it covers, for all calls or for those that `when` or `unless` selects.
 
     tools: Which tools: names, `prefix*`, or `*` for all; case-sensitive.
-    when: The rule applies only to calls in which all of this holds, and skips the others.
-    unless: The rule skips calls in which all of this holds, and applies to the others.
+    when: The rule applies only to calls that meet all of these conditions, and skips the others.
+    unless: The rule skips calls that meet all of these conditions, and applies to the others.
     approval: What the rule asks of people if it escalates.
     """
 
     code: ClassVar[DecisionCode]
-    """Of a decision that the rule denies."""
+    """The code of a decision that the rule denies."""
     reads_besides: ClassVar[tuple[Read, ...]] = ()
-    """What it reads besides the values that it names."""
+    """Values that it reads in addition to those that it names."""
     only_fails: ClassVar[bool] = False
-    """Whether it fails for every tool it covers, so that it never allows."""
+    """True if it fails for every tool it covers, so that it never allows."""
     names_right_calls: ClassVar[bool] = False
-    """Whether it says which calls are right; other rules say how often, when or in which order."""
+    """True if it defines which calls are right; other rules define how often, when or in which order."""
     is_slow_to_compile: ClassVar[bool] = False
     is_conditional: ClassVar[bool] = True
-    """Whether it may have `when` or `unless`."""
+    """True if it may have `when` or `unless`."""
     not_in_grants: ClassVar[str | None] = None
     not_in_shadow: ClassVar[str | None] = None
-    """Why such a policy cannot have it; None = it can."""
+    """The reason why such a policy cannot have it, or None if it can."""
     requirements: ClassVar[tuple[dict[str, Any], ...]] = ()
-    """What the type requires across its fields, as JSON Schema; `__post_init__` enforces it."""
+    """The type's cross-field requirements, as JSON Schema; `__post_init__` enforces them."""
 
     tools: Annotated[list[ToolPattern], Meta(min_length=1, max_length=1000)]
     when: Circumstances | UnsetType = UNSET
@@ -88,33 +88,33 @@ class Rule(
 
     @property
     def escalates(self) -> bool:
-        """Whether its failure asks for a person."""
+        """True if its failure asks for a person."""
         return getattr(self, "effect", UNSET) is Effect.ESCALATE
 
     @property
     def is_always(self) -> bool:
-        """Whether it applies to every call of its tools."""
+        """True if it applies to every call of its tools."""
         return self.when is UNSET and self.unless is UNSET
 
     @property
     def counter(self) -> RateLimit | Budget | DenialBreaker | None:
-        """What it counts; None if it counts nothing."""
+        """The limit or breaker by which it counts, or None."""
         return None
 
     @property
     def limit(self) -> RateLimit | Budget | None:
-        """The limit by which it counts admitted calls; None if it has none."""
+        """The limit by which it counts admitted calls, or None."""
         counter = self.counter
         return None if isinstance(counter, DenialBreaker) else counter
 
     @property
     def lookback_seconds(self) -> int:
-        """How far back it looks on earlier calls."""
+        """The time over which it looks back on earlier calls."""
         return 0 if self.counter is None else self.counter.window_seconds
 
     @property
     def pattern_count(self) -> int:
-        """How many patterns must be compiled for it."""
+        """The number of patterns that must be compiled for it."""
         return sum(
             (constraint.regex is not UNSET) + (constraint.not_regex is not UNSET)
             for _, _, _, constraint in self.constraints()
@@ -125,7 +125,7 @@ class Rule(
         for where, circumstances in (("when", self.when), ("unless", self.unless)):
             if not isinstance(circumstances, UnsetType):
                 named = named_constraints(circumstances.parameters, circumstances.context)
-                yield from ((where, *each) for each in named)
+                yield from ((where, *constraint) for constraint in named)
 
     def reads(self) -> Iterator[Read]:
         """Yield each value that it reads by name."""

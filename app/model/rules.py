@@ -55,7 +55,7 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
 
     A dotted name reaches into nested objects, `[*]` into each element of an array.
 
-    parameters: For each named parameter what it must be. `payment.amount` reaches into objects, `recipients[*]` is
+    parameters: What each named parameter must be. `payment.amount` reaches into objects, `recipients[*]` is
     each element of an array.
     context: The same for what the caller vouches for in `context`.
     effect: What a failure asks for; `deny` if left out.
@@ -145,7 +145,7 @@ class Budgeted(Rule, frozen=True, tag="budget"):
 class Sequenced(Rule, frozen=True, tag="sequence"):
     """Passes if what must come before the call was allowed in the session, and nothing that forbids the call was.
 
-    The session is `context.session`, a text of 1 to 128 characters; a call without one fails.
+    The session is `context.session`, a string of 1 to 128 characters; a call without one fails.
 
     sequence: What must have been allowed in the session before the call, and what must not have been.
     effect: What a failure asks for; `deny` if left out.
@@ -203,14 +203,14 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
     denial_breaker: DenialBreaker
 
     def __post_init__(self) -> None:
-        for word, given in (("when", self.when), ("unless", self.unless)):
-            if given is not UNSET:
+        for word, conditions in (("when", self.when), ("unless", self.unless)):
+            if conditions is not UNSET:
                 raise FieldError(word, "a denial_breaker counts every denied call of its tools; leave it out")
         super().__post_init__()
 
     @property
     def escalates(self) -> bool:
-        """Whether people are asked while the breaker is full."""
+        """True if people are asked while the breaker is full."""
         return self.denial_breaker.action is BreakerAction.ESCALATE
 
     @property
@@ -232,12 +232,12 @@ PolicyRule = (
 )
 TYPES: tuple[type[Rule], ...] = get_args(PolicyRule)
 Rules = Annotated[tuple[PolicyRule, ...], Meta(min_length=1, max_length=MAX_RULES)]
-_COUNTING = tuple(f'"{each.tag()}"' for each in TYPES if "counter" in vars(each))
-_SLOW = tuple(f'"{each.tag()}"' for each in TYPES if each.is_slow_to_compile)
+_COUNTING = tuple(f'"{kind.tag()}"' for kind in TYPES if "counter" in vars(kind))
+_SLOW = tuple(f'"{kind.tag()}"' for kind in TYPES if kind.is_slow_to_compile)
 
 
 def compiles_much(rules: str) -> bool:
-    """Whether decoding these rules, in JSON, could take milliseconds.
+    """True if decoding these rules, in JSON, could take milliseconds.
 
     Many patterns do, and any schema may: one of 500 bytes has taken 9 ms, one of 42 KB 160 ms.
     """
@@ -245,5 +245,5 @@ def compiles_much(rules: str) -> bool:
 
 
 def may_count(rules: str) -> bool:
-    """Whether any of these rules, in JSON, can count calls; False = certainly none does."""
+    """True if any of these rules, in JSON, may count calls; if False, certainly none does."""
     return any(tag in rules for tag in _COUNTING)

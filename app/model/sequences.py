@@ -1,4 +1,4 @@
-"""Patterns of tools, and sequence conditions: calls that a session must have been allowed before, or must not."""
+"""Patterns of tools, and sequence conditions: calls that must, or must not, have come earlier in the session."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -19,9 +19,9 @@ ToolPattern = Annotated[
 
 
 def require_patterns(field: str, patterns: Sequence[str]) -> None:
-    """Raise FieldError at the first pattern with a star in the wrong place. field: the list that holds the patterns."""
+    """Raise FieldError at the first pattern with a star in the wrong place. field: the list's name."""
     if "*" not in "".join(patterns):
-        return  # plain names, of which there may be a thousand, need not be checked one by one
+        return  # there may be a thousand plain names, which need not be checked one by one
     for index, pattern in enumerate(patterns):
         if "*" in pattern[:-1]:
             message = f'"{pattern}": `*` stands alone or last, as in `file.*` and `get_*`; nowhere else'
@@ -31,14 +31,14 @@ def require_patterns(field: str, patterns: Sequence[str]) -> None:
 
 
 MARK_SECONDS = 2_678_400
-"""31 days: how long an allowed call counts if the rule does not say."""
+"""31 days: the time for which an allowed call counts by default."""
 
 MAX_SESSION_LENGTH = 128
 _Patterns = Annotated[list[ToolPattern], Meta(min_length=1, max_length=100)]
 
 
 class CallSequence(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Calls that the session must have been allowed before, and calls that it must not; at least one of the two.
+    """Tools that must, or must not, have been called earlier in the session; give at least one list.
 
     forbidden_after: The rule fails once a call of one of these tools was allowed in the session, to whichever agent.
     requires_before: The rule fails until a call of one of these tools was allowed to this agent in the session.
@@ -69,5 +69,5 @@ class CallSequence(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
     @property
     def seconds(self) -> int:
-        """How long an allowed call counts."""
+        """The time for which an allowed call counts, in seconds."""
         return MARK_SECONDS if self.within_seconds is UNSET else self.within_seconds

@@ -1,4 +1,4 @@
-"""What changes are changes of: a thing's values before and after, and a policy's former states."""
+"""The values of a resource before and after a change, and the former states of a policy."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ Resource = Agent | Policy | ApiKey | Webhook
 _OWNED = {"agent_id": str | None, "group": str | None}
 _TYPES = _OWNED | answered(field_types(bounds=False)) | {"version": int, "created_at": str}
 PastPolicy = struct_of("PastPolicy", optional(_TYPES), rename="camel")
-"""A policy's fields as the trail keeps them: those that a change replaced, or for a deletion all."""
+"""A policy's fields as the trail keeps them: those that a change replaced; all of them for a deletion."""
 
-_POLICY_FIELDS = [(each.name, each.encode_name) for each in fields(PastPolicy) if each.name != "created_at"]
+_POLICY_FIELDS = [(field.name, field.encode_name) for field in fields(PastPolicy) if field.name != "created_at"]
 
 
 class PolicyVersion(Struct, frozen=True):
@@ -41,14 +41,14 @@ class PolicyVersion(Struct, frozen=True):
 
 
 def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, bytes]:
-    """Before and after as the trail records them, as JSON: the differing fields; "" if the thing did not exist."""
+    """Before and after as the trail records them, as JSON: the differing fields; "" where it did not exist."""
     was, now = _fields(before), _fields(after)
     if after is None and isinstance(before, Policy | Agent):  # policies of one priority are evaluated in order of age
         was["createdAt"] = rfc3339(before.created_ms)
     if was and now:
         # Not compared with ==: in Python, 1 == True.
         unchanged = {name for name, value in now.items() if _json({name: was[name]}) == _json({name: value})}
-        was, now = ({name: each[name] for name in each if name not in unchanged} for each in (was, now))
+        was, now = ({name: side[name] for name in side if name not in unchanged} for side in (was, now))
     return _json(was), _json(now)
 
 
@@ -68,9 +68,9 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
             return named | {"scopes": resource.scopes, "expiresAt": expires_at} | bound | session
         case Webhook():
             # The URL is reduced to its origin, and the secrets to the one in use.
-            told: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
-            told |= {"enabled": resource.enabled, "denied": resource.denied}
-            return told | {"secretNumber": resource.secrets[-1].number, "version": resource.version}
+            shown: dict[str, Any] = {"url": resource.shown_url, "events": resource.events, "format": resource.format}
+            shown |= {"enabled": resource.enabled, "denied": resource.denied}
+            return shown | {"secretNumber": resource.secrets[-1].number, "version": resource.version}
         case None:
             return {}
 

@@ -1,4 +1,4 @@
-"""Which strings can be names: visible characters only, nothing hidden."""
+"""The strings that can be names: visible characters only, nothing hidden."""
 
 from functools import partial
 from typing import Annotated
@@ -34,7 +34,7 @@ class FieldError(ValueError):
 
 
 def require_visible(field: str, text: str, *, lines: bool = False) -> None:
-    """Raise FieldError if `text` holds a control, bidirectional, zero-width or unassigned character, or an API key.
+    """Raise FieldError if `text` contains a control, bidirectional, zero-width or unassigned character, or an API key.
 
     Rejected, never stripped: a name that two systems read differently can bypass a denylist, and everyone who may read
     the log would see the key. With `lines`, line feeds and tabs are allowed.
@@ -78,7 +78,7 @@ def with_hidden_shown(text: str) -> str:
     r"""`text` with every character that `require_visible` rejects written as its code, such as `\u{202e}`."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(f"\\u{{{ord(each):x}}}" if is_hidden(each) else each for each in text)
+    return "".join(f"\\u{{{ord(char):x}}}" if is_hidden(char) else char for char in text)
 
 
 MAX_NAME = 255

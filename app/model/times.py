@@ -38,7 +38,7 @@ def parse_time_ms(text: str) -> int:
 
 
 def parse_moment_ms(text: str, now_ms: int, *, end: bool = False) -> int:
-    """Milliseconds since the epoch of what `parse_time_ms` accepts, a date, or a common word or span of time.
+    """Parse a timestamp, a date, a word (`today`) or a relative span (`-24h`) into ms since the epoch.
 
     `now`; `today`, `yesterday` and dates, which are UTC and mean their first millisecond, or their last with `end`;
     `-24h`: 24 hours before now. Raises ValueError with a sentence that shows all forms.
@@ -53,7 +53,9 @@ def parse_moment_ms(text: str, now_ms: int, *, end: bool = False) -> int:
     try:
         start_ms = parse_time_ms(text)
     except ValueError:
-        sentence = "is no time such as 2026-11-20T12:34:56Z, 2026-11-20, yesterday, today, now or -24h (s, m, h, d, w)"
+        sentence = (
+            "is not a time such as 2026-11-20T12:34:56Z, 2026-11-20, yesterday, today, now or -24h (s, m, h, d, w)"
+        )
         raise ValueError(sentence) from None
     return start_ms + SPAN_MS["d"] - 1 if end and len(text) == _DATE_LENGTH and text[4] == "-" else start_ms
 

@@ -1,4 +1,4 @@
-"""What an agent may call: for each tool, whether its calls are allowed, and on which conditions."""
+"""The tools an agent may call, and the conditions on each."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -34,7 +34,7 @@ class ToolCondition(Struct, frozen=True, kw_only=True, rename="camel"):
     rule: The rule's place and type.
     effect: What happens if it fails: the call is denied, or a person is asked.
     text: What it requires, in words.
-    holds: Whether it holds now: true for every call, false for none; null if it depends on the call.
+    holds: Whether it is met now: true for every call, false for none; null if it depends on the call.
     quota: How full its bucket is; only for limits that all calls of the tool by this agent share.
     """
 

@@ -1,4 +1,4 @@
-"""Webhooks: which events a workspace wants to receive, and where."""
+"""Webhooks: the events a workspace wants to receive, and their destinations."""
 
 import hashlib
 import re
@@ -59,8 +59,8 @@ class DeniedFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 class WebhookSecret(Struct, frozen=True, rename="camel"):
     """One of the secrets that sign.
 
-    number: its number, from 1. given: the secret itself; None = it is derived from REMIT_SECRET and stored nowhere.
-    until_ms: when it stops signing; None = never.
+    number: from 1. given: the secret itself; None if it is derived from REMIT_SECRET and not stored.
+    until_ms: when it stops signing; None if it does not.
     """
 
     number: int
@@ -90,10 +90,10 @@ class Webhook(Struct, frozen=True, kw_only=True):
 
 
 class WebhookState(Struct, frozen=True, kw_only=True):
-    """How far sending has got.
+    """The progress of sending.
 
-    waiting, parked: failed events that will be retried, and those that were given up. delivered, lost: counts since the
-    webhook was created. last_error: of the last failed attempt.
+    waiting, parked: numbers of failed events that will be retried, and of those given up. delivered, lost: counts since
+    the webhook was created. last_error: of the last failed attempt.
     """
 
     waiting: int = 0

@@ -1,4 +1,4 @@
-"""Whole numbers in either notation: in JSON 5.0 is one, whatever the parser makes of it."""
+"""Whole numbers in either notation: in JSON 5.0 is one, even if the parser returns a float."""
 
 from typing import Any
 

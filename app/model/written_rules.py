@@ -1,4 +1,4 @@
-"""What rules must satisfy, besides being valid, when they are written.
+"""Further requirements on valid rules when they are written.
 
 Rules stored before these checks existed are still read, and mean what they meant.
 """
@@ -19,45 +19,45 @@ from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
 def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
     """Raise FieldError at the first name that has invisible characters or names no values, and at the first API key."""
     for index, rule in enumerate(rules):
-        place = f"{field}[{index}]"
+        rule_path = f"{field}[{index}]"
         together = "".join(rule.tools)
-        # Plain names, of which there may be a thousand, need not be checked one by one.
+        # There may be a thousand plain names, which need not be checked one by one.
         if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:
             for nth, pattern in enumerate(rule.tools):
-                require_tool_name(f"{place}.tools[{nth}]", pattern)
+                require_tool_name(f"{rule_path}.tools[{nth}]", pattern)
         for where, of, name, constraint in rule.constraints():
-            field = ".".join(filter(None, (place, where, of, name)))
+            field = ".".join(filter(None, (rule_path, where, of, name)))
             require_name(field, name)
             if constraint.email_domain is not UNSET:
                 _require_mailboxes(f"{field}.emailDomain", constraint.email_domain)
         # Everyone who may read rules would see a key in an enum, a pattern, a schema or anywhere else.
         written = msgspec.json.encode(rule).decode()
         if without_raw_keys(written) != written:
-            for path, text in _texts(place, msgspec.to_builtins(rule)):
+            for path, text in _strings(rule_path, msgspec.to_builtins(rule)):
                 if without_raw_keys(text) != text:
                     raise FieldError(path, HOLDS_A_KEY)
 
 
-def _require_mailboxes(place: str, wanted: EmailDomainConstraint) -> None:
+def _require_mailboxes(path: str, domains: EmailDomainConstraint) -> None:
     try:
-        wanted.require_mailboxes()
+        domains.require_mailboxes()
     except FieldError as error:
-        raise FieldError(f"{place}.{error.field}", error.message) from None
+        raise FieldError(f"{path}.{error.field}", error.message) from None
 
 
-def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+def _strings(path: str, value: Any) -> Iterator[tuple[str, str]]:
     """Every string in a value, including names, with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
         for name, inner in value.items():
             yield path, name
-            yield from _texts(f"{path}.{name}", inner)
+            yield from _strings(f"{path}.{name}", inner)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _texts(f"{path}[{index}]", inner)
+            yield from _strings(f"{path}[{index}]", inner)
 
 
 def pattern_count(rules: Collection[PolicyRule]) -> int:
-    """How many patterns of these rules must be compiled."""
+    """The number of patterns in these rules that must be compiled."""
     return sum(rule.pattern_count for rule in rules)

@@ -1,4 +1,4 @@
-"""What applying a set would change, policy by policy and value by value: for terminals, programs and pull requests."""
+"""The changes that applying a set would make, by policy and value: for terminals, programs and pull requests."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ COMMENT_LENGTH = 30_000
 
 
 class ValueChange(Struct, frozen=True):
-    """A changed value of a policy, as JSON; None if there is none."""
+    """A changed value of a policy, as JSON. before, after: None if the value is missing on that side."""
 
     path: str
     before: str | None
@@ -28,7 +28,7 @@ class ValueChange(Struct, frozen=True):
 class PolicyDifference(Struct, frozen=True):
     """A policy that applying would create, update or delete, or that stays although no file has it (`kept`).
 
-    policy_id: None if it is to be created.
+    policy_id: None for a policy to be created.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class PolicyDifference(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """What applying one file would change. unlisted: existing policies that are not in the file, and stay."""
+    """The changes that applying one file would make. unlisted: existing policies that are not in the file, and stay."""
 
     owner: str
     file: str
@@ -51,33 +51,34 @@ class Difference(Struct, frozen=True):
 
 
 def compare(owner: str, file: str, changes: Iterable[PolicyChange], listed: int) -> Difference:
-    """listed: how many entries the file has; changes after that many concern policies that it does not have."""
-    together = list(changes)
-    unlisted = [change.policy.name for change in together[listed:] if change.kind == "kept"]
-    return Difference(owner, file, [_difference(change) for change in together if change.kind != "kept"], unlisted)
+    """The difference. listed: how many entries the file has; later changes concern policies that it does not have."""
+    all_changes = list(changes)
+    unlisted = [change.policy.name for change in all_changes[listed:] if change.kind == "kept"]
+    return Difference(owner, file, [_difference(change) for change in all_changes if change.kind != "kept"], unlisted)
 
 
 def as_text(differences: Sequence[Difference]) -> Iterator[str]:
     """Lines for a terminal. Nothing in a policy can move the cursor or reorder a line."""
-    for each in differences:
-        if each.is_any or each.unlisted:
-            yield with_hidden_shown(f"{each.owner} ({each.file})")
-        for policy in each.policies:
+    for difference in differences:
+        if difference.is_any or difference.unlisted:
+            yield with_hidden_shown(f"{difference.owner} ({difference.file})")
+        for policy in difference.policies:
             yield from (f"  {line}" for line in _policy_lines(policy))
-        yield from (f'    policy "{with_hidden_shown(name)}" is not in the file and stays' for name in each.unlisted)
+        for name in difference.unlisted:
+            yield f'    policy "{with_hidden_shown(name)}" is not in the file and stays'
     yield _summary(differences)
 
 
 def as_markdown(differences: Sequence[Difference]) -> Iterator[str]:
-    """The same as a comment on a pull request, shortened to fit, since a comment holds 65,536 characters."""
+    """Lines for a comment on a pull request, shortened to fit its limit of 65,536 characters."""
     yield "### Policies"
     yield ""
-    changing = [each for each in differences if each.is_any]
-    for each in changing:
-        yield f"**{as_code(each.owner)}** ({as_code(each.file)})"
+    changing = [difference for difference in differences if difference.is_any]
+    for difference in changing:
+        yield f"**{as_code(difference.owner)}** ({as_code(difference.file)})"
         yield ""
         yield "````diff"
-        lines = (line for policy in each.policies for line in _policy_lines(policy))
+        lines = (line for policy in difference.policies for line in _policy_lines(policy))
         shown = (line.replace("~ ", "! ", 1) if line.startswith("~ ") else line for line in lines)
         yield from up_to(COMMENT_LENGTH // len(changing), shown)
         yield "````"
@@ -86,7 +87,7 @@ def as_markdown(differences: Sequence[Difference]) -> Iterator[str]:
 
 
 def up_to(most: int, lines: Iterable[str]) -> Iterator[str]:
-    """The first lines, up to `most` characters in all, and how many lines are left out."""
+    """The first lines, up to `most` characters in all, and a line with the number of lines left out."""
     left, more = most, 0
     for line in lines:
         left -= len(line) + 1
@@ -98,13 +99,13 @@ def up_to(most: int, lines: Iterable[str]) -> Iterator[str]:
 
 
 def as_code(text: str) -> str:
-    """A string as literal Markdown text: it produces no markup, and mentions nobody."""
+    """A string as literal Markdown text: it produces no markup and no mention of a user."""
     shown = with_hidden_shown(text)
     return f"<code>{''.join(each if each.isalnum() or each == ' ' else f'&#{ord(each)};' for each in shown)}</code>"
 
 
 def _summary(differences: Sequence[Difference]) -> str:
-    kinds = [policy.kind for each in differences for policy in each.policies]
+    kinds = [policy.kind for difference in differences for policy in difference.policies]
     if not kinds:
         return "Nothing changes."
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in _MARKS if kind in kinds)
@@ -112,14 +113,14 @@ def _summary(differences: Sequence[Difference]) -> str:
 
 def _policy_lines(policy: PolicyDifference) -> Iterator[str]:
     yield f'{_MARKS[policy.kind]} policy "{with_hidden_shown(policy.name)}"'
-    width = max((len(each.path) for each in policy.values), default=0)
-    for each in policy.values:
-        was, now = (None if text is None else with_hidden_shown(text) for text in (each.before, each.after))
+    width = max((len(value.path) for value in policy.values), default=0)
+    for value in policy.values:
+        was, now = (None if text is None else with_hidden_shown(text) for text in (value.before, value.after))
         if policy.kind != "updated":
-            told = was if now is None else now
+            shown = was if now is None else now
         else:
-            told = f"{was} → {now}" if None not in (was, now) else f"+ {now}" if was is None else f"- {was}"
-        yield f"    {with_hidden_shown(each.path).ljust(width)}  {told}"
+            shown = f"{was} → {now}" if None not in (was, now) else f"+ {now}" if was is None else f"- {was}"
+        yield f"    {with_hidden_shown(value.path).ljust(width)}  {shown}"
 
 
 def _difference(change: PolicyChange) -> PolicyDifference:

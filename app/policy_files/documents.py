@@ -1,5 +1,4 @@
-"""YAML and JSON documents as plain values with line numbers. Everything in them is limited in size, and nothing is
-guessed.
+"""YAML and JSON documents as plain values with line numbers. All sizes are limited, and nothing is guessed.
 
 YAML is read by the core schema of 1.2: `no`, `12:30` and 2026-11-20 are strings. Tags, further documents and repeated
 keys are refused.
@@ -16,7 +15,7 @@ from msgspec import Struct
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 48
 MAX_PARTS = 200_000
-"""The most values in a file, counting those behind each alias again."""
+"""The most values in a file, counting the values of an alias each time it is used."""
 
 _INT = re.compile(r"[-+]?[0-9]{1,300}").fullmatch
 _BASED = re.compile(r"0o[0-7]{1,100}|0x[0-9a-fA-F]{1,100}").fullmatch
@@ -31,7 +30,7 @@ Path = tuple[str | int, ...]
 
 
 class DocumentError(ValueError):
-    """A file that is not a valid document, and the line (from 1) where that shows."""
+    """A file that is not a valid document, and the line (from 1) of the error."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -40,7 +39,7 @@ class DocumentError(ValueError):
 
 
 class Document(Struct, frozen=True):
-    """The content of a document. lines: the line (from 1) of each value by its path; () is the whole."""
+    """The content of a document. lines: the line (from 1) of each value by its path; () is the path of the whole."""
 
     value: Any
     lines: dict[Path, int]
@@ -75,7 +74,7 @@ def read_document(raw: bytes) -> Document:
 
 
 def _read_json(text: str) -> Document:
-    """The value parsed as JSON, which allows strings that YAML does not. YAML gives the lines, where it can."""
+    """The value parsed as JSON, which allows strings that YAML does not. Lines come from YAML, where it can be read."""
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except json.JSONDecodeError as error:
@@ -108,12 +107,12 @@ def _line_of_twice(text: str) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    unique: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in unique:
             raise ValueError(f'"{name}" is given twice in one object')
-        found[name] = value
-    return found
+        unique[name] = value
+    return unique
 
 
 def _no_number(word: str) -> Any:
@@ -140,7 +139,7 @@ def _read_yaml(text: str) -> Document:
 class _Open(Struct):
     """An object or a list that is being read.
 
-    first: how many values preceded it. key: in an object, the key whose value comes next.
+    first: the number of values before it. key: in an object, the key whose value comes next.
     """
 
     value: Any

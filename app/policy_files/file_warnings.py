@@ -20,13 +20,13 @@ class FileWarning(Struct, frozen=True):
 
 
 def lint_files(files: Sequence[ReadFile]) -> list[FileWarning]:
-    """The warnings about each file, judged together with the workspace's file if that is given."""
-    everywhere = [each for each in files if each.file.owner == "workspace"]
-    shared = [policy for each in everywhere for policy in policies_in(each)]
+    """The warnings about each file, judged together with the workspace's file if that is among them."""
+    of_workspace = [read for read in files if read.file.owner == "workspace"]
+    shared = [policy for read in of_workspace for policy in policies_in(read)]
     found = []
     for read in files:
         own = policies_in(read)
-        together = own if read in everywhere else [*own, *shared]
+        together = own if read in of_workspace else [*own, *shared]
         for index, warnings in enumerate(lint_policies(together)[: len(own)]):
             for warning in warnings:
                 path = f"$.policies[{index}]{warning.path.removeprefix('$')}"

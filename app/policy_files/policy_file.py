@@ -22,7 +22,7 @@ from app.validation_messages import explain
 SUFFIXES = (".yaml", ".yml", ".json")
 TESTS = (".test.yaml", ".test.yml", ".test.json")
 _FIELDS = sorted(fields(NewPolicy), key=lambda each: (each.name not in ("key", "name"), each.name == "rules"))
-"""The fields of a policy in reading order: first its names, its rules last."""
+"""The fields of a policy in reading order: its names first, its rules last."""
 _DEFAULTS = {each.encode_name: msgspec.to_builtins(each.default) for each in _FIELDS if each.default is not NODEFAULT}
 
 
@@ -80,28 +80,28 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         if len(named) + self.workspace != 1 and not (is_shown and not named and not self.workspace):
             message = 'are one owner\'s; say whose with one of "agent": NAME, "group": NAME and "workspace": true'
             raise FieldError("policies", message)
-        for name, given in (("agent", self.agent), ("group", self.group)):
-            if isinstance(given, str):
-                require_visible(name, given)
+        for name, value in (("agent", self.agent), ("group", self.group)):
+            if isinstance(value, str):
+                require_visible(name, value)
         if isinstance(self.agent_id, str) and canonical_uuid(self.agent_id) is None:
             raise FieldError("agentId", "must be a UUID")
         require_entries(self.policies, Owner(self.agent_ref, self.group_name))
 
     @property
     def agent_ref(self) -> str | None:
-        """The agent's name, alias or canonical id; None if no agent owns the set."""
-        named = self.agent.called if isinstance(self.agent, FileAgent) else self.agent
-        given = named if isinstance(named, str) else self.agent_id
-        return canonical_uuid(given) or given if isinstance(given, str) else None
+        """The agent's name, alias or canonical id, or None if no agent owns the set."""
+        name = self.agent.called if isinstance(self.agent, FileAgent) else self.agent
+        reference = name if isinstance(name, str) else self.agent_id
+        return canonical_uuid(reference) or reference if isinstance(reference, str) else None
 
     @property
     def new_agent(self) -> FileAgent:
-        """The agent to create, if it does not exist."""
+        """The agent to create if it does not exist yet."""
         return self.agent if isinstance(self.agent, FileAgent) else FileAgent(name=self.agent_ref or "")
 
     @property
     def group_name(self) -> str | None:
-        """The group's name; None if no group owns the set."""
+        """The group's name, or None if no group owns the set."""
         return self.group if isinstance(self.group, str) else None
 
     @property
@@ -113,7 +113,7 @@ class PolicySetFile(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 class FileError(ValueError):
-    """A file that cannot be used; the sentence names the file, the line, the place, and what would be right."""
+    """A file that cannot be used; the sentence names file, line and place, and what is expected there."""
 
 
 class ReadFile(Struct, frozen=True):
@@ -147,41 +147,41 @@ def decoded(path: Path, document: Document, kind: type[Any]) -> Any:
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            found = explain(error, kind, value)
-            # In JSON 5.0 is a whole number, whatever the parser makes of it.
+            problem = explain(error, kind, value)
+            # In JSON 5.0 is a whole number, even if the parser returns a float.
             value = with_whole_numbers(value)
-    raise FileError(f"{path}:{document.line_of(found.path)}: {found.path}: {found.message}")
+    raise FileError(f"{path}:{document.line_of(problem.path)}: {problem.path}: {problem.message}")
 
 
 def find_files(paths: Iterable[Path], *, tests: bool = False) -> list[Path]:
-    """The files given, and in the folders given only policy files or only tests.
+    """The files among these paths, and the policy files, or only the tests, in the folders among them.
 
     Raises FileError if there are none.
     """
-    found = [file for path in paths for file in (_in_folder(path, tests=tests) if path.is_dir() else [path])]
-    if not found:
+    files = [file for path in paths for file in (_in_folder(path, tests=tests) if path.is_dir() else [path])]
+    if not files:
         kind = f"tests ({', '.join(TESTS)})" if tests else f"policy files ({', '.join(SUFFIXES)})"
         raise FileError(f"there are no {kind} in {', '.join(map(str, paths))}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def require_one_file_each(files: Sequence[ReadFile]) -> None:
     """Raise FileError if two files have the same owner: each would delete what the other has."""
     seen: dict[str, Path] = {}
-    for each in files:
-        if (first := seen.setdefault(each.file.owner, each.path)) is not each.path:
-            raise FileError(f"{each.path}:1: {each.file.owner} has the file {first} already; put both into one")
+    for read in files:
+        if (first := seen.setdefault(read.file.owner, read.path)) is not read.path:
+            raise FileError(f"{read.path}:1: {read.file.owner} is already defined in {first}; merge the two files")
 
 
 def as_file(policies: Sequence[Policy], owner: dict[str, Any]) -> dict[str, Any]:
     """A policy file as plain values: as a person would write it, without anything specific to one workspace."""
-    return {**owner, "policies": [_entry(each) for each in policies]}
+    return {**owner, "policies": [_entry(policy) for policy in policies]}
 
 
 def as_owner(agent: FileAgent) -> dict[str, Any]:
-    """How a file names the agent: by its name alone, if it has nothing else."""
-    given = {name: value for name, value in msgspec.to_builtins(agent).items() if value}
-    return {"agent": given["name"] if len(given) == 1 else given}
+    """The agent as a file names it: by its name alone, if it has nothing else."""
+    values = {name: value for name, value in msgspec.to_builtins(agent).items() if value}
+    return {"agent": values["name"] if len(values) == 1 else values}
 
 
 def plain(policy: Policy) -> dict[str, Any]:

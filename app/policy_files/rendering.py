@@ -22,7 +22,7 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> Any:
-    # Both versions read what PyYAML leaves unquoted as a string, with these exceptions.
+    # Both versions read a string that PyYAML leaves unquoted as a string, with these exceptions.
     plain = re.fullmatch(r"[A-Za-z_/][\w ./@-]*", text) and not text.endswith(" ")
     style = None if plain else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

@@ -8,24 +8,24 @@ from app.struct_schemas.cross_field_requirements import AGENT_ENTRIES, GROUP_ENT
 from app.struct_schemas.described import described
 
 _REF = "#/$defs/{name}"
-_NOBODY: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
-"""The values of owner fields that name no owner; `agent` must be missing."""
+_NO_OWNER: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}
+"""The values of the owner fields in a set without an owner; `agent` must be missing."""
 _OWNERS: list[dict[str, Any]] = [
-    {"required": ["agent"], "properties": {**_NOBODY, "policies": {"allOf": [AGENT_ENTRIES, GROUP_ENTRIES]}}},
+    {"required": ["agent"], "properties": {**_NO_OWNER, "policies": {"allOf": [AGENT_ENTRIES, GROUP_ENTRIES]}}},
     {
         "required": ["agentId"],
-        "properties": {**_NOBODY, "agent": False, "agentId": {"type": "string"}, "policies": AGENT_ENTRIES},
+        "properties": {**_NO_OWNER, "agent": False, "agentId": {"type": "string"}, "policies": AGENT_ENTRIES},
     },
     {
         "required": ["group"],
-        "properties": {**_NOBODY, "agent": False, "group": {"type": "string"}, "policies": GROUP_ENTRIES},
+        "properties": {**_NO_OWNER, "agent": False, "group": {"type": "string"}, "policies": GROUP_ENTRIES},
     },
     {
         "anyOf": [
             {"required": ["workspace"], "properties": {"workspace": {"const": True}}},
             {"required": ["agentId", "group"]},
         ],
-        "properties": {**_NOBODY, "agent": False, "workspace": True, "policies": WORKSPACE_ENTRIES},
+        "properties": {**_NO_OWNER, "agent": False, "workspace": True, "policies": WORKSPACE_ENTRIES},
     },
 ]
 """The possible owners of a file's policies: an agent (in two spellings), a group, the workspace."""

@@ -16,7 +16,7 @@ from app.policy_files.policy_file import decoded, read_text
 MAX_TESTS = 1_000
 MAX_CALLS = 10_000
 DEFAULT_START = "2026-11-20T12:00:00Z"
-"""When a test begins unless it says otherwise: a Friday, at noon UTC."""
+"""The default start of a test: a Friday, at noon UTC."""
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _span = re.compile(r"\+?([0-9]{1,9})(ms|s|m|h|d)").fullmatch
@@ -79,7 +79,7 @@ class EarlierCall(TestedCall, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One test. When it begins, nothing is counted and no call has been made.
+    """One test. Every test starts with empty counters and no history.
 
     name: What it claims.
     before: Calls made before it.
@@ -94,7 +94,7 @@ class PolicyTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         require_visible("name", self.name)
-        if sum(each.times for each in self.before) > MAX_CALLS:
+        if sum(call.times for call in self.before) > MAX_CALLS:
             raise FieldError("before", f"are more than {MAX_CALLS} calls")
 
 

@@ -26,7 +26,7 @@ _encode = msgspec.json.encode
 
 
 class ActualResult(Struct, frozen=True, rename="camel"):
-    """The result of a call. rule: its place in the policy and its type, None for a default."""
+    """The result of a call. rule_index, rule_type: of the rule that decided; None for a default deny."""
 
     result: Result
     policy: str | None
@@ -36,7 +36,7 @@ class ActualResult(Struct, frozen=True, rename="camel"):
 
 
 class TestOutcome(Struct, frozen=True):
-    """The result of one test. problem: what differs from the expectation, None if nothing does."""
+    """The result of one test. problem: the difference from the expectation; None if the test passed."""
 
     file: str
     line: int
@@ -50,7 +50,7 @@ class TestOutcome(Struct, frozen=True):
 
 
 class _Stage:
-    """The policies in force, and what calls have taken and left so far."""
+    """The policies in force, with the counters and history of the calls so far."""
 
     def __init__(self, ruleset: Ruleset, names: Mapping[str, str]) -> None:
         self._ruleset = ruleset
@@ -74,14 +74,14 @@ class _Stage:
             context=UNSET if call.context is UNSET else Raw(_encode(call.context)),
         )
         self._timeline.advance(at_ms)
-        found = ReplayedCall(logged, b"", self._ruleset, at_ms)
-        # There are two outcomes if something was taken exactly one window ago, to the millisecond. In the last one it
-        # has expired.
-        outcome = self._ledger.outcomes(found, _AGENT)[-1]
+        replayed = ReplayedCall(logged, b"", self._ruleset, at_ms)
+        # There are two outcomes if something was taken exactly one window ago, to the millisecond. In the last outcome
+        # it has expired.
+        outcome = self._ledger.outcomes(replayed, _AGENT)[-1]
         if outcome.result is Result.ALLOWED:
-            self._ledger.take(found, _AGENT)
+            self._ledger.take(replayed, _AGENT)
         elif outcome.result is Result.DENIED and self._ledger.denials.standing(_AGENT) is Room.YES:
-            self._ledger.deny(found, _AGENT)
+            self._ledger.deny(replayed, _AGENT)
         return self._shown(outcome)
 
     def _shown(self, outcome: Outcome) -> ActualResult:
@@ -118,21 +118,23 @@ def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, Ac
 
 
 def _problem(want: ExpectedResult | Result, got: ActualResult) -> str | None:
-    """The difference from the expectation, as a sentence; None if there is none."""
-    wanted = ExpectedResult(result=want) if isinstance(want, Result) else want
+    """The difference from the expectation as a sentence, or None."""
+    expected = ExpectedResult(result=want) if isinstance(want, Result) else want
     reached = (
-        wanted.result is got.result
-        and wanted.policy in (UNSET, got.policy)
-        and wanted.rule in (UNSET, got.rule_index, got.rule_type)
-        and (wanted.reason is UNSET or wanted.reason in got.reason)
+        expected.result is got.result
+        and expected.policy in (UNSET, got.policy)
+        and expected.rule in (UNSET, got.rule_index, got.rule_type)
+        and (expected.reason is UNSET or expected.reason in got.reason)
     )
     if reached:
         return None
-    by = "" if wanted.policy is UNSET else f' by policy "{wanted.policy}"'
-    rule = "" if wanted.rule is UNSET else f", rule {wanted.rule}"
-    reason = "" if wanted.reason is UNSET else f' because of "{wanted.reason}"'
-    given = "" if got.policy is None else f' by policy "{got.policy}", rule {got.rule_index} ({got.rule_type})'
-    return with_hidden_shown(f"wanted {wanted.result}{by}{rule}{reason}, but it is {got.result}{given}: {got.reason}")
+    by = "" if expected.policy is UNSET else f' by policy "{expected.policy}"'
+    rule = "" if expected.rule is UNSET else f", rule {expected.rule}"
+    reason = "" if expected.reason is UNSET else f' because of "{expected.reason}"'
+    decider = "" if got.policy is None else f' by policy "{got.policy}", rule {got.rule_index} ({got.rule_type})'
+    return with_hidden_shown(
+        f"wanted {expected.result}{by}{rule}{reason}, but it is {got.result}{decider}: {got.reason}"
+    )
 
 
 def _policies_of(read: ReadTests) -> list[Policy]:
@@ -151,25 +153,25 @@ def _beside(folder: Path) -> list[Path]:
 
 
 def _agents_file(read: ReadTests, files: Sequence[ReadFile]) -> ReadFile | None:
-    """The file of the agent whose calls are tested; None if no file belongs to an agent. Raises FileError."""
+    """The file of the agent whose calls are tested, or None if no file belongs to an agent. Raises FileError."""
     if read.file.agent is UNSET:
         if len(files) > 1:
             listed = ", ".join(each.file.agent_ref or "" for each in files)
             raise FileError(f'{read.path}:1: say whose calls these are with "agent": {listed}')
         return files[0] if files else None
     agent = read.file.agent
-    found = next((each for each in files if agent in (each.file.agent_ref, each.file.new_agent.name)), None)
-    if found is None:
+    own = next((each for each in files if agent in (each.file.agent_ref, each.file.new_agent.name)), None)
+    if own is None:
         listed = ", ".join(each.file.agent_ref or "" for each in files) or "none"
         line = read.document.line_of("$.agent")
         raise FileError(f"{read.path}:{line}: $.agent: no policy file belongs to {agent}; there are {listed}")
-    return found
+    return own
 
 
 def policies_in(read: ReadFile) -> list[Policy]:
-    """The policies as they would be stored: created one after the other."""
-    made = settle([], read.file.policies, Owner(read.file.agent_ref, read.file.group_name), prune=False)
+    """The policies as they would be stored, created one after the other."""
+    changes = settle([], read.file.policies, Owner(read.file.agent_ref, read.file.group_name), prune=False)
     return [
         replace(change.policy, id=f"{read.path}#{index}", created_ms=index, updated_ms=index, version=1)
-        for index, change in enumerate(made)
+        for index, change in enumerate(changes)
     ]

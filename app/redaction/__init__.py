@@ -1,1 +1,1 @@
-"""What the log may keep of a call: secrets are redacted, values that must stay comparable are signed."""
+"""The part of a call that the log may keep: secrets are redacted, values that must stay comparable are signed."""

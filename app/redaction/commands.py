@@ -10,8 +10,8 @@ from app.redaction.credentials import REDACTED
 class _Command(NamedTuple):
     """Commands that take a secret in the same way.
 
-    names, option: patterns. attached, apart: whether the secret can be in the option's own word, or in the next. after:
-    a word that must come before, as in `docker login -p`.
+    names, option: patterns. attached, apart: True if the secret can be in the option's own word, or in the next. after:
+    a word that must precede the option, as in `docker login -p`.
     """
 
     names: str
@@ -34,29 +34,31 @@ _COMMANDS = (
     _Command(r"smbclient|rpcclient", "-U"),
     _Command("openssl", "-(?:pass(?:in|out)?|[kK])", attached=False),
 )
-_NAME = "|".join(f"(?P<c{at}>{each.names})" for at, each in enumerate(_COMMANDS))
+_NAME = "|".join(f"(?P<c{at}>{command.names})" for at, command in enumerate(_COMMANDS))
 _name = re.compile(rf"(?<![\w.-])(?:{_NAME})(?:\.exe)?+(?![\w.:-])")
 _FIRST_WORDS = 64
-"""The words among which the command's name is looked for: `sudo`, `env` and the like may come before it."""
+"""The command's name is searched for in this many words: `sudo`, `env` and the like may precede it."""
 
 _VALUE = r"""(?P<value>(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^\s;&|"']++)++)"""
 _command = re.compile(r"""(?:[\\^`]\r?+\n|[^;&|\n"']|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)++""", re.DOTALL)
 _passes = re.compile(r"\s-").search
 _may_pass = re.compile(rb"(?: |\\[tnr])-").search
-_may_name = re.compile("|".join(each.names for each in _COMMANDS).encode()).search
+_may_name = re.compile("|".join(command.names for command in _COMMANDS).encode()).search
 
 
 def _gap(command: _Command) -> str:
     apart, attached = r"(?:[ \t=]|[\\^`]\r?+\n)++", r"(?=[^\s=\\^`])"
-    return "|".join(gap for gap, wanted in ((apart, command.apart), (attached, command.attached)) if wanted)
+    return "|".join(gap for gap, is_possible in ((apart, command.apart), (attached, command.attached)) if is_possible)
 
 
-_options = tuple(re.compile(rf"(?<=\s)(?:{each.option})(?:{_gap(each)}){_VALUE}", re.DOTALL) for each in _COMMANDS)
-_words = tuple(re.compile(rf"({each.option})(.*)", re.DOTALL).fullmatch for each in _COMMANDS)
+_options = tuple(
+    re.compile(rf"(?<=\s)(?:{command.option})(?:{_gap(command)}){_VALUE}", re.DOTALL) for command in _COMMANDS
+)
+_words = tuple(re.compile(rf"({command.option})(.*)", re.DOTALL).fullmatch for command in _COMMANDS)
 
 
 def may_run_commands(made: bytes) -> bool:
-    """Whether a string in this JSON may be a command that receives a secret."""
+    """True if a string in this JSON may be a command that receives a secret."""
     return _may_pass(made) is not None and _may_name(made) is not None
 
 
@@ -64,7 +66,7 @@ def without_option_values(text: str) -> str:
     """`text` without the values of short options that pass a secret to a known command."""
     if _passes(text) is None:
         return text
-    kept: list[str] = []
+    pieces: list[str] = []
     at = 0
     for command in _command.finditer(text):
         name = _name.search(text, command.start(), command.end())
@@ -75,15 +77,15 @@ def without_option_values(text: str) -> str:
         if begin < 0:
             continue
         for option in _options[kind].finditer(text, begin, command.end()):
-            kept += text[at : option.start("value")], REDACTED
+            pieces += text[at : option.start("value")], REDACTED
             at = option.end()
-    return "".join(kept) + text[at:]
+    return "".join(pieces) + text[at:]
 
 
 def hidden_words(words: Sequence[str], options: Iterable[int]) -> dict[int, str]:
-    """What the log keeps in place of a command's words that hold a secret, by their places in the list.
+    """Replacements for a command's words that contain a secret, by their index in the list.
 
-    options: the places of the words that begin with a hyphen.
+    options: the indexes of the words that begin with a hyphen.
     """
     hidden: dict[int, str] = {}
     named = ((at, kind) for at, word in enumerate(words[:_FIRST_WORDS]) if (kind := _kind_of(word)) is not None)
@@ -104,5 +106,5 @@ def hidden_words(words: Sequence[str], options: Iterable[int]) -> dict[int, str]
 
 
 def _kind_of(word: str) -> int | None:
-    found = _name.fullmatch(word.rpartition("/")[2])
-    return None if found is None or found.lastgroup is None else int(found.lastgroup[1:])
+    match = _name.fullmatch(word.rpartition("/")[2])
+    return None if match is None or match.lastgroup is None else int(match.lastgroup[1:])

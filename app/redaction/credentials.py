@@ -56,7 +56,7 @@ _KINDS = (
     rf"eyJ{_SIGN}{{8,}}\.eyJ{_SIGN}{{8,}}(?:\.{_SIGN}*)?",  # a JWT, signed or not
     rf"eyJ{_SIGN}{{8,}}\.{_SIGN}*\.{_SIGN}+\.{_SIGN}+\.{_SIGN}+",  # an encrypted JWT
 )
-# Up to its end, or the end of the enclosing string. Line ends may be escaped, any number of times.
+# A PEM block up to its end, or to the end of the enclosing string. Line ends may be escaped, any number of times.
 _PEM = r"-----BEGIN [A-Z0-9 ]+-----(?:(?:[^\"\\-]|-[^\"\\-]|\\[^\"])*-----END [A-Z0-9 ]+-----|(?:[^\"\\]|\\[^\"])*)"
 _BEFORE = r"(?:\b|\\[bfnrt]|\\u[0-9a-f]{4})"
 """Where a credential can begin: at the start of a word, or after a JSON escape."""
@@ -87,8 +87,8 @@ def _compiled(pattern: str) -> Any:
 
 _known = _compiled(rf"({_BEFORE})(?:{'|'.join(_KINDS)})")
 _pem = _compiled(_PEM)
-_after = [_compiled(each) for each in _WITH_CONTEXT]
-_before_host = [_compiled(each) for each in _USERINFO]
+_after = [_compiled(pattern) for pattern in _WITH_CONTEXT]
+_before_host = [_compiled(pattern) for pattern in _USERINFO]
 _any_of_them = _compiled("|".join((_known.pattern, _PEM, *_WITH_CONTEXT, *_USERINFO))).search
 
 RUN = 16
@@ -98,15 +98,15 @@ SIGNS = frozenset(string.ascii_letters + string.digits + "+/.-_")
 
 
 def holds_credentials(text: bytes) -> bool:
-    """Whether the string, JSON or not, holds a credential."""
+    """True if the string, JSON or not, contains a credential."""
     return _any_of_them(text) is not None
 
 
 def without_credentials(text: str) -> str:
     """`text` with every credential in it replaced; if it is JSON, it stays JSON."""
     text = _known.sub(rf"\1{REDACTED}", _pem.sub(REDACTED, text))
-    for each in _after:
-        text = each.sub(rf"\1{REDACTED}", text)
-    for each in _before_host:
-        text = each.sub(rf"\1{REDACTED}@", text)
+    for pattern in _after:
+        text = pattern.sub(rf"\1{REDACTED}", text)
+    for pattern in _before_host:
+        text = pattern.sub(rf"\1{REDACTED}@", text)
     return text

@@ -1,4 +1,4 @@
-"""What the log keeps of a call's values: no secrets, and only the beginning of long strings."""
+"""Records a call's values for the log: without secrets, and with only the beginning of long strings."""
 
 import re
 from functools import partial
@@ -22,8 +22,8 @@ _LOOKED_AT = 4 * 1024
 _MARK, _NAME, _SPACE, _AT, _A_RUN = *map(ord, "!? @"), b"x" * RUN  # a single byte takes four times as long to find
 _roles = dict.fromkeys(SIGNS, "x") | dict.fromkeys("\\=<", "!") | dict.fromkeys(":'", "?")
 _seen = bytes(ord(_roles.get(chr(code), chr(code))) for code in range(256))
-"""`!` may belong to a credential, or to a string that names a secret itself: `name=value`, embedded JSON. `?` may only
-belong to such a string: `name:value`, `name 'value'`.
+"""`!` may belong to a credential, or to a string that names a secret, such as `name=value` or embedded JSON. `?` may
+only belong to a string that names one: `name:value`, `name 'value'`.
 """
 
 _words = frozenset((ascii_letters + digits + "_.-").encode())
@@ -48,30 +48,30 @@ def recorded(
     it guessable. is_large: strings are cut before they are encoded, as each pass over a large call takes a millisecond
     during which no other thread runs.
     """
-    made = _encode(redactor.redacted(value, partial(_without_long, long_bytes=long_bytes) if is_large else None))
-    if not is_large and len(made) <= long_bytes and _is_plain(made, redactor):
-        return made
-    names_secrets = may_name_secrets(made, redactor)
+    encoded = _encode(redactor.redacted(value, partial(_without_long, long_bytes=long_bytes) if is_large else None))
+    if not is_large and len(encoded) <= long_bytes and _is_plain(encoded, redactor):
+        return encoded
+    names_secrets = may_name_secrets(encoded, redactor)
 
     def kept(text: str) -> Any:
         if _is_long(text, long_bytes):
             return _shortened(text, redactor, signer)
         return redacted_text(redactor, text) if names_secrets else text
 
-    if names_secrets or is_large or len(made) > long_bytes:
-        made = _encode(redactor.redacted(value, kept))
-    if holds_credentials(made):
-        made = without_credentials(made.decode()).encode()
-    return without_raw_keys(made.decode()).encode() if _KEY_TYPE in made else made
+    if names_secrets or is_large or len(encoded) > long_bytes:
+        encoded = _encode(redactor.redacted(value, kept))
+    if holds_credentials(encoded):
+        encoded = without_credentials(encoded.decode()).encode()
+    return without_raw_keys(encoded.decode()).encode() if _KEY_TYPE in encoded else encoded
 
 
 def takes_long(raw: bytes, redactor: Redactor) -> bool:
-    """Whether it may take more than a few milliseconds to work out what the log keeps of a call. raw: its body."""
+    """True if recording a call for the log may take more than a few milliseconds. raw: its body."""
     return len(raw) > QUICK_BYTES and (b"\\u" in raw or b'"-' in raw or may_name_secrets(raw, redactor))
 
 
 def _is_plain(made: bytes, redactor: Redactor) -> bool:
-    """Whether this JSON certainly holds no credential and no string that names a secret; mostly half a microsecond."""
+    """True if this JSON certainly contains no credential and names no secret in a string; mostly half a microsecond."""
     # The colons of JSON itself say nothing, and neither does one at the beginning of a string.
     strings = made.replace(b'":', b'"')
     seen = strings.translate(_seen)
@@ -93,7 +93,7 @@ def _is_long(text: str, long_bytes: int) -> bool:
 
 
 def _without_long(text: str, long_bytes: int) -> str:
-    """The string, or an empty one if it is long: what a long string names does not affect the others."""
+    """The string, or an empty one if it is long: names in a long string do not affect other values."""
     return "" if _is_long(text, long_bytes) else text
 
 

@@ -22,8 +22,8 @@ _words = re.compile(r"""[\w ./#\[\]="'-]{1,64}""").fullmatch
 """The form of a string that is a name, possibly with a path, or that selects a form field, such as `#password`."""
 
 _PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _KEY_KIND = range(6)
-"""What a name in an object says: nothing; that its value is secret; that its value is a name; that its value belongs to
-that name; that its value is secret if it is a string; that the object is a JSON Web Key."""
+"""The roles of a name in an object: none; its value is secret; its value is a name; its value belongs to that name;
+its value is secret if it is a string; the object is a JSON Web Key."""
 
 _PASSED = frozenset({"", "true", "false", "yes", "no", "ok"})
 _OF_PRIVATE_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
@@ -33,7 +33,7 @@ _HEADERS = frozenset(
     for spelled in (name, name.lower(), name.upper())
 )
 _IN_TEXTS = ("pass", "identified", "kty")
-"""What may name a secret in a string, besides the configured words."""
+"""Words that may name a secret in a string, in addition to the configured ones."""
 
 _NAMING_WORDS = frozenset(
     {"name", "key", "header", "field", "param", "parameter", "variable", "var", "property", "attribute", "option", "k"}
@@ -46,7 +46,7 @@ Texts = Callable[[str], Any]
 
 
 class Redactor:
-    """Recognises secrets by whole words of a name: `accessToken` and `access_token` hold `token`, but not `max_tokens`.
+    """Recognises secrets by whole words of a name: `accessToken` and `access_token` contain `token`, not `max_tokens`.
 
     words: such as `password` or `api_key`. It does not matter how a name joins its words: `api_key` is found in
     `apiKey`, `x-api-key`, `APIKEY` and `apikey`, and `password` in `passWord`.
@@ -62,7 +62,7 @@ class Redactor:
         self._plain: set[str] = set()
 
     def is_secret(self, name: str) -> bool:
-        """Whether values under this name must not be stored. A dotted name is secret if any part of it is."""
+        """True if values under this name must not be stored. A dotted name is secret if any part of it is."""
         return self._role(name) == _SECRET
 
     def _role(self, name: str) -> int:
@@ -89,26 +89,26 @@ class Redactor:
         return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
 
     def _holds_secret(self, name: str) -> bool:
-        """Whether some consecutive words, joined, are a secret. Linear time, since callers choose names."""
-        # Most names are settled here. For other characters, lower case may depend on their neighbours.
+        """True if some consecutive words, joined, are a secret word. Linear time, since callers choose names."""
+        # Most names need only this check. For other characters, lower case may depend on their neighbours.
         if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
             return False
         return self._whole_words("-".join(_parts(name))) is not None
 
     def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
-        """`value` with every value under a secret name replaced; `value` itself if it holds none.
+        """`value` with every value under a secret name replaced; `value` itself if it contains none.
 
         The same applies to an object that names the value in another field, `{"name": "Authorization", "value": …}`,
         and to a list of two, name and value. texts: applied to every remaining string.
         """
-        # Most calls hold only plain names and values; one search settles those.
+        # Most calls contain only plain names and values, for which this one check suffices.
         if texts is None and self._plain.issuperset(value) and _NESTED.isdisjoint(map(type, value.values())):
             return value
         result: dict[str, Any] = self.walk(value, texts)
         return result
 
     def walk(self, value: Any, texts: Texts | None) -> Any:
-        """`redacted` for any value."""
+        """As `redacted`, for any value."""
         if type(value) is dict:
             return self._walk_object(value, texts)
         if type(value) is list:
@@ -152,7 +152,7 @@ class Redactor:
         return kept if kept is not value and any(map(is_not, kept, value)) else value
 
     def _hidden(self, values: list[Any]) -> dict[int, str]:
-        """What replaces list elements that follow their name: in a pair, a header, an option (`--password`, `-p`)."""
+        """Replacements by index for list elements that follow their name: in a pair, a header, an option (`-p`)."""
         if len(values) == 2 and type(values[0]) is str and self._is_one_word(values[0]):  # noqa: PLR2004 - a pair
             return {1: REDACTED}
         words = [word if type(word) is str else "" for word in values]

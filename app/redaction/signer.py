@@ -8,7 +8,7 @@ _CONTEXT = "remit/1/"
 
 
 class Purpose(StrEnum):
-    """What a MAC is for. Each purpose has separate keys, so its MACs are never valid for another."""
+    """The purpose of a MAC. Each has separate keys, so its MACs are never valid for another."""
 
     LONG_TEXT = "long text"
     CALL = "call"
@@ -24,14 +24,14 @@ class Signer:
     """
 
     def __init__(self, secrets: Iterable[bytes]) -> None:
-        held = tuple(secrets)
+        all_secrets = tuple(secrets)
         self._keys = {
-            purpose: tuple(hmac.digest(secret, f"{_CONTEXT}{purpose}\x01".encode(), "sha256") for secret in held)
+            purpose: tuple(hmac.digest(secret, f"{_CONTEXT}{purpose}\x01".encode(), "sha256") for secret in all_secrets)
             for purpose in Purpose
         }
 
     def mac(self, purpose: Purpose, message: bytes) -> str | None:
-        """64 hexadecimal digits; None without a secret."""
+        """The message's MAC as 64 hexadecimal digits, or None without a secret."""
         keys = self._keys[purpose]
         return hmac.digest(keys[0], message, "sha256").hex() if keys else None
 
@@ -40,7 +40,7 @@ class Signer:
         return [hmac.digest(key, message, "sha256").hex() for key in self._keys[purpose]]
 
     def made(self, mac: str, purpose: Purpose, message: bytes) -> bool:
-        """Whether this is the message's MAC for this purpose under one of the secrets."""
+        """True if this is the message's MAC for this purpose under one of the secrets."""
         return any(
             hmac.compare_digest(hmac.digest(key, message, "sha256").hex().encode(), mac.encode())
             for key in self._keys[purpose]

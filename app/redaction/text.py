@@ -98,7 +98,7 @@ _NAMED_VALUES = (
         re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"),
         re.compile(r"(?:<!\[CDATA\[.*?(?:\]\]>|$)|[^<])++", re.DOTALL),
     ),
-    # `Name: value` on a line of its own, in quotes like a header in a command, or within a line
+    # `Name: value` on a separate line, in quotes like a header in a command, or within a line
     (re.compile(r"""^[ \t]*+(?P<name>[A-Za-z][\w-]{0,63}+)[ \t]{0,8}+:(?!=)[ \t]*+""", re.MULTILINE), _rest_of_line),
     (re.compile(r"""["'](?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+"""), _until_quote),
     (re.compile(rf"(?<![\w.-]){_HEADER}:[ \t]*+"), _until_quote),
@@ -119,14 +119,14 @@ _ALWAYS = (
     (re.compile(r"\becho[ \t]++(?:-\w++[ \t]++)?(?=[^|\n]{1,256}\|[^|\n]{1,256}--password-stdin)"), _word),
     (re.compile(r"""(?<![\w.-])-{0,2}pass=(?!(?:true|false|yes|no|[0-9]+)\b)""", re.IGNORECASE), _word),
 )
-"""What names a secret by its place, not just by its name."""
+"""Patterns that identify a secret by its position rather than by its name."""
 
 _lowered = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
 _between_words = bytes(set(range(128)) - set((ascii_letters + digits).encode()))
 
 
 def may_name_secrets(made: bytes, redactor: Redactor) -> bool:
-    """Whether a string in this JSON may name a secret."""
+    """True if a string in this JSON may name a secret."""
     if b"\\\\u" in made or not made.isascii():
         return True
     return redactor.letters(made.translate(_lowered, _between_words)) is not None or may_run_commands(made)
@@ -137,13 +137,13 @@ def redacted_text(redactor: Redactor, text: str) -> str:
     if text.lstrip()[:1] in {"{", "[", '"'}:
         try:
             value = json.loads(text)
-            kept = redactor.walk(value, partial(redacted_text, redactor))
+            redacted = redactor.walk(value, partial(redacted_text, redactor))
         except ValueError:
             pass
         except RecursionError:
             return REDACTED
         else:
-            return text if kept is value else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+            return text if redacted is value else json.dumps(redacted, ensure_ascii=False, separators=(",", ":"))
     return without_named_values(redactor.is_secret, text)
 
 
@@ -152,12 +152,12 @@ def without_named_values(is_secret: Callable[[str], bool], text: str) -> str:
     if is_secret("password"):
         text = without_option_values(text)
     for named, value in (*_NAMED_VALUES, *_ALWAYS):
-        kept: list[str] = []
+        pieces: list[str] = []
         at = 0
         for match in named.finditer(text):
             name = match["name"] if named.groups else "password"
-            if match.start() >= at and is_secret(name) and (found := value.match(text, match.end())):
-                kept += text[at : match.end()], REDACTED
-                at = found.end()
-        text = "".join(kept) + text[at:]
+            if match.start() >= at and is_secret(name) and (secret := value.match(text, match.end())):
+                pieces += text[at : match.end()], REDACTED
+                at = secret.end()
+        text = "".join(pieces) + text[at:]
     return text

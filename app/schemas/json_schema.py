@@ -1,7 +1,7 @@
 """JSON Schemas of 2020-12 for the parameters of a call: compiled, bounded, and never fetched from the network.
 
-Patterns are those of Rust's `regex`, which take linear time. `$ref` must lead to a place in the same schema and never
-in a circle, so the work that a schema causes is bounded by its size. `format` is not checked. The library holds the
+Patterns are those of Rust's `regex`, which take linear time. `$ref` must point into the same schema and must not
+recur, so the work that a schema causes is bounded by its size. `format` is not checked. The library holds the
 interpreter's lock throughout, so a validation that could take long is not started.
 """
 
@@ -45,8 +45,8 @@ class TooMuchWork(Exception):
 class Schema:
     """A compiled schema.
 
-    parts: how many of its places a value may have to be checked against. numbers: how many numbers a value is compared
-    with.
+    parts: the number of its places that a value may have to be checked against. numbers: how many numbers a value is
+    compared with.
     """
 
     __slots__ = ("_validator", "_work", "numbers", "parts")
@@ -63,9 +63,9 @@ class Schema:
         self.numbers = self._work.numbers
 
     def first_failure(self, value: Any) -> tuple[str, str] | None:
-        """Where the value does not fit (dotted path; "" = the value as a whole), and the keyword that rejects it.
+        """The dotted path of the first mismatch ("" for the value as a whole) and the keyword that rejects it, or None.
 
-        The keyword is "schema" if finding the place would be too much work. Raises TooMuchWork.
+        The keyword is "schema" if locating the mismatch would be too much work. Raises TooMuchWork.
         """
         if self._work.demand(value).is_too_much:
             raise TooMuchWork
@@ -76,12 +76,11 @@ class Schema:
         try:
             self._validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            return _told(error)
+            return _place_and_keyword(error)
         return "", _NO_KEYWORD
 
 
-def _told(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
-    """Place and keyword of a validation error."""
+def _place_and_keyword(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
     keyword = next((step for step in reversed(error.schema_path) if isinstance(step, str)), _NO_KEYWORD)
     return ".".join(map(str, error.instance_path)), keyword
 
@@ -104,26 +103,26 @@ def _compiled(text: bytes) -> Schema:
         return Schema(schema, parts)
     except jsonschema_rs.ValidationError as error:
         path = tuple(map(str, error.instance_path))
-        message = f"is no JSON Schema of 2020-12: {error.message[:300]}"
+        message = f"is not a JSON Schema of 2020-12: {error.message[:300]}"
         if error.message.endswith('is not a "regex"'):
             message += "; patterns are those of Rust's regex, without look-around and back-references"
         raise SchemaError(path, message) from None
 
 
-def _expanded(root: Any, value: Any, path: tuple[str, ...], behind: tuple[str, ...]) -> int:
-    """How many parts it has with every `$ref` followed. behind: the references that led here. Raises SchemaError."""
-    if len(path) > MAX_SCHEMA_DEPTH * (1 + len(behind)) or len(behind) > MAX_SCHEMA_DEPTH:
+def _expanded(root: Any, value: Any, path: tuple[str, ...], followed: tuple[str, ...]) -> int:
+    """The number of parts with every `$ref` expanded. followed: the references that led here. Raises SchemaError."""
+    if len(path) > MAX_SCHEMA_DEPTH * (1 + len(followed)) or len(followed) > MAX_SCHEMA_DEPTH:
         raise SchemaError((), f"is nested more than {MAX_SCHEMA_DEPTH} levels deep")
     count = 1
     for name, inner in _inside(value):
         if name in _REFUSED and isinstance(value, dict) and isinstance(inner, str):
             raise SchemaError((*path, name), f"is not accepted; `$ref` with `{_LOCAL}…` leads to a place in the schema")
         if name == "$ref" and isinstance(inner, str):
-            if inner in behind:
+            if inner in followed:
                 raise SchemaError((*path, name), "leads round in a circle; a schema must not contain itself")
-            count += _expanded(root, _target(root, inner, (*path, name)), (*path, name), (*behind, inner))
+            count += _expanded(root, _target(root, inner, (*path, name)), (*path, name), (*followed, inner))
         elif isinstance(inner, _NESTED) and not (name == "$defs" and not path):
-            count += _expanded(root, inner, (*path, name), behind)
+            count += _expanded(root, inner, (*path, name), followed)
         if count > MAX_SCHEMA_PARTS:
             raise SchemaError((), f"has more than {MAX_SCHEMA_PARTS} parts, counting the target of each `$ref` again")
     return count

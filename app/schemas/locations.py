@@ -23,8 +23,8 @@ class Place:
 
     checks, size: the cost of any value, and of each byte of a string. numbers: those that values are compared with.
     enums: the extra cost of a container. uniques: how often the items of a list are compared. names_size: the cost of
-    each byte of a name. The other fields are the parts applied to the contents of a container: by name, to each member,
-    to each name, by position, to each item.
+    each byte of a name. by_name, member, name, positions, item: the parts applied to a container's members by name, to
+    each member, to each name, to items by position, to each item.
     """
 
     __slots__ = (
@@ -46,26 +46,26 @@ class Place:
             if isinstance(node.get("pattern"), str):
                 self.size += times * sizes[node["pattern"]]
             self.names_size += times * sum(sizes[pattern] for pattern in named(node, "patternProperties"))
-            for name, each in named(node, "properties").items():
-                self.by_name.setdefault(name, []).append((each, times))
-            for index, each in enumerate(listed(node, "prefixItems")):
-                self.positions.setdefault(index, []).append((each, times))
-            self.member += ((each, times) for each in named(node, "patternProperties").values())
-            self.member += _held(node, _OF_EACH_MEMBER, times)
-            self.name += _held(node, ("propertyNames",), times)
-            self.item += _held(node, _OF_EACH_ITEM, times)
+            for name, part in named(node, "properties").items():
+                self.by_name.setdefault(name, []).append((part, times))
+            for index, part in enumerate(listed(node, "prefixItems")):
+                self.positions.setdefault(index, []).append((part, times))
+            self.member += ((part, times) for part in named(node, "patternProperties").values())
+            self.member += _under(node, _OF_EACH_MEMBER, times)
+            self.name += _under(node, ("propertyNames",), times)
+            self.item += _under(node, _OF_EACH_ITEM, times)
 
     def _together(self, nodes: list[Node], root: Any) -> list[Node]:
-        """These parts and all inside them that are applied to the same value, each once, with its number of checks."""
-        found: dict[int, Node] = {}
+        """These parts and all parts inside them that apply to the same value, each once, with its number of checks."""
+        counted: dict[int, Node] = {}
         left = list(nodes)
         while left and self.checks <= MAX_CHECKS:
             node, times = left.pop()
             self.checks += times
             if type(node) is dict:
-                found[id(node)] = node, times + found.get(id(node), (node, 0))[1]
-                left += ((each, times) for each in _of_the_same(root, node))
-        return list(found.values())
+                counted[id(node)] = node, times + counted.get(id(node), (node, 0))[1]
+                left += ((part, times) for part in _of_the_same(root, node))
+        return list(counted.values())
 
 
 def _of_the_same(root: Any, node: dict[str, Any]) -> Iterator[Any]:
@@ -79,7 +79,7 @@ def _of_the_same(root: Any, node: dict[str, Any]) -> Iterator[Any]:
         yield from named(node, keyword).values()
 
 
-def _held(node: dict[str, Any], keywords: tuple[str, ...], times: int) -> list[Node]:
+def _under(node: dict[str, Any], keywords: tuple[str, ...], times: int) -> list[Node]:
     return [(node[keyword], times) for keyword in keywords if keyword in node]
 
 
@@ -94,14 +94,12 @@ def place(root: Any, reference: str) -> Any:
 
 
 def named(node: dict[str, Any], keyword: str) -> dict[str, Any]:
-    """What the keyword holds, by name.
-
-    A `$ref` may lead to something that is not a schema, where it can hold anything.
-    """
-    found = node.get(keyword)
-    return found if type(found) is dict else {}
+    """The keyword's object; {} if it is not an object, as where a `$ref` points to something other than a schema."""
+    value = node.get(keyword)
+    return value if type(value) is dict else {}
 
 
 def listed(node: dict[str, Any], keyword: str) -> list[Any]:
-    found = node.get(keyword)
-    return found if type(found) is list else []
+    """The keyword's list; [] if it is not a list."""
+    value = node.get(keyword)
+    return value if type(value) is list else []

@@ -1,4 +1,4 @@
-"""Estimates what comparing numbers costs a validator, in checks: an exact comparison can take as long as a thousand.
+"""Estimates the cost of comparing numbers in a validator, in checks: one exact comparison can cost a thousand.
 
 The library compares whole numbers of up to 64 bits directly. It compares all others exactly, digit by digit, one after
 another. In lists whose items must differ, it compares those with the same hash, and a whole number is hashed as a
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class _Sum:
-    """Some numbers of a schema: how many there are, and the sum of their efforts."""
+    """The count and the summed efforts of some numbers of a schema."""
 
     __slots__ = ("count", "effort")
 
@@ -51,17 +51,17 @@ class SchemaNumbers:
         self._all, self._small, self._bounds, self._inside = _Sum(), _Sum(), _Sum(), _Sum()
 
     def add(self, node: dict[str, Any], times: int) -> None:
-        """Count those of this part."""
+        """Count the numbers of this part."""
         for number in filter(_is_number, map(node.get, _BOUNDS)):
             (self._bounds if _is_small(number) else self._all).add(number, times)
         enum = node.get("enum")
         entries = enum if isinstance(enum, list) else []
         self._entries += times * sum(map(_is_number, entries))
-        for each in (*entries, node.get("const"), node.get("multipleOf")):
-            if _is_number(each):
-                (self._small if _is_small(each) else self._all).add(each, times)
-            elif isinstance(each, dict | list):
-                for number in _numbers_in(each):
+        for value in (*entries, node.get("const"), node.get("multipleOf")):
+            if _is_number(value):
+                (self._small if _is_small(value) else self._all).add(value, times)
+            elif isinstance(value, dict | list):
+                for number in _numbers_in(value):
                     self._inside.add(number, times)
 
     @property
@@ -81,8 +81,8 @@ class SchemaNumbers:
 
 
 def collisions(items: list[Any]) -> int:
-    """The checks that finding two equal items takes, besides one for each item: pairs with the same hash."""
-    bits = max((abs(each).bit_length() for each in _numbers_in(items) if type(each) is int), default=0)
+    """The checks for finding two equal items, in addition to one for each item: pairs with the same hash."""
+    bits = max((abs(number).bit_length() for number in _numbers_in(items) if type(number) is int), default=0)
     if bits <= _SMALL_BITS:
         return 0
     alike = Counter(_encode(_as_floats(item)) for item in items)
@@ -97,12 +97,12 @@ def _as_floats(value: Any) -> Any:
         except OverflowError:
             return None
     if type(value) is list:
-        return [_as_floats(each) for each in value]
-    return {name: _as_floats(each) for name, each in value.items()} if type(value) is dict else value
+        return [_as_floats(inner) for inner in value]
+    return {name: _as_floats(inner) for name, inner in value.items()} if type(value) is dict else value
 
 
 def _effort(number: float) -> int:
-    """What a number contributes to the cost of comparing it exactly."""
+    """The number's contribution to the cost of comparing it exactly."""
     if isinstance(number, int):
         bits = abs(number).bit_length()
         return _SMALL_EFFORT if bits <= _SMALL_BITS else _EFFORT + min(bits, _MOST_BITS)
@@ -121,10 +121,10 @@ def _numbers_in(value: Any) -> Iterator[float]:
     """The numbers that it contains, at any depth."""
     left = [value]
     while left:
-        each = left.pop()
-        if type(each) is dict:
-            left += each.values()
-        elif type(each) is list:
-            left += each
-        elif _is_number(each):
-            yield each
+        inner = left.pop()
+        if type(inner) is dict:
+            left += inner.values()
+        elif type(inner) is list:
+            left += inner
+        elif _is_number(inner):
+            yield inner

@@ -11,8 +11,7 @@ REGEX_MEMORY_BYTES = 256 * 1024
 """The memory limit of one compiled pattern: `.{1000}` fits, `.{1000}.{1000}` does not."""
 
 MAX_SEARCH_STEPS = 1 << 29
-"""The most bytes times instructions of a pattern that are searched; that many take up to three seconds. 64 KiB are
-always searched.
+"""Limit of bytes times pattern instructions in one search, which takes up to three seconds. 64 KiB are always searched.
 """
 
 _FEW_STEPS = 1 << 15
@@ -22,8 +21,8 @@ _LATEST = 256
 class Pattern:
     """A compiled pattern; a reference to it keeps it from being compiled again.
 
-    search: takes bytes of UTF-8, or a string; None if nothing in it matches. Linear time, whatever the pattern.
-    program_size: instructions. A byte of input never costs more steps than this, however the engine searches.
+    search: takes UTF-8 bytes or a string, and returns None if nothing in it matches. Linear time for any pattern.
+    program_size: number of instructions; a byte of input never costs more steps than this.
     quick_bytes: input up to this size takes no noticeable time. max_bytes: longer input is not searched, as a search
     cannot be interrupted.
     """
@@ -59,7 +58,7 @@ _in_use: WeakValueDictionary[str, Pattern] = WeakValueDictionary()
 # large takes up to ten milliseconds. Both results are cached.
 @lru_cache(maxsize=_LATEST)
 def _compiled(text: str) -> Pattern | str:
-    """The pattern, or the error that compiling it raised."""
+    """The pattern, or the message of the error that compiling it raised."""
     try:
         return Pattern(re2.compile(text, _options()))
     except re2.error as error:

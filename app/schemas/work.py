@@ -1,4 +1,4 @@
-"""Estimates the most work that validating a value can take, beforehand, because the library cannot be interrupted."""
+"""Bounds the work of a validation before it starts, because the library cannot be interrupted."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from app.schemas.numbers import SchemaNumbers, collisions
 from app.schemas.patterns import compile_regex
 
 MAX_SEARCH_STEPS = 1 << 20
-"""The most bytes times instructions of a pattern that are searched; that many take up to thirty milliseconds."""
+"""Limit of bytes times pattern instructions in one validation, which takes up to thirty milliseconds."""
 
 _LITTLE = 1 << 14
 _UNKNOWN_PATTERN = 4_096
@@ -77,7 +77,7 @@ class SchemaWork:
         return count.demand()
 
     def tells_little(self, value: Any) -> bool:
-        """Whether it is also little work to find where a value does not fit.
+        """True if locating the first failure is cheap, too.
 
         The library creates an error, with a copy of the value, for every branch that does not fit.
         """
@@ -85,14 +85,14 @@ class SchemaWork:
         return not self._tells_all or (values + characters // 8) * self._parts <= _LITTLE
 
     def place_for(self, nodes: list[Node]) -> Place:
-        """The place made of these parts, which are applied to the same values; computed once."""
+        """The Place of these parts, which are applied to the same values; computed once."""
         key = tuple((id(node), times) for node, times in nodes)
-        found = self._places.get(key)
-        if found is None:
+        place = self._places.get(key)
+        if place is None:
             if len(self._places) >= _PLACES_KEPT:
                 self._places.clear()
-            found = self._places[key] = Place(nodes, self._root, self._sizes)
-        return found
+            place = self._places[key] = Place(nodes, self._root, self._sizes)
+        return place
 
 
 class _Count:
@@ -122,42 +122,42 @@ class _Count:
         if place.size:
             self.steps += place.size * sum(len(value.encode()) for value in values if type(value) is str)
 
-    def look_inside(self, place: Place, held: Any) -> None:
-        """Count the contents of a container to which parts of the schema are applied."""
+    def look_inside(self, place: Place, container: Any) -> None:
+        """Add the cost of validating a container's members."""
         self.checks += place.enums
-        if type(held) is list:
+        if type(container) is list:
             if place.uniques:
-                self.checks += place.uniques * (_CHECKS_TO_HASH * extent(held)[0] + collisions(held))
+                self.checks += place.uniques * (_CHECKS_TO_HASH * extent(container)[0] + collisions(container))
             for index, nodes in place.positions.items():
-                self.arrive(nodes, held[index : index + 1])
-            self.arrive(place.item, held)
+                self.arrive(nodes, container[index : index + 1])
+            self.arrive(place.item, container)
             return
         if place.names_size:
-            self.steps += place.names_size * sum(len(name.encode()) for name in held)
-        for name in place.by_name.keys() & held.keys():
-            self.arrive(place.by_name[name], (held[name],))
-        self.arrive(place.member, held.values())
-        self.arrive(place.name, held)
+            self.steps += place.names_size * sum(len(name.encode()) for name in container)
+        for name in place.by_name.keys() & container.keys():
+            self.arrive(place.by_name[name], (container[name],))
+        self.arrive(place.member, container.values())
+        self.arrive(place.name, container)
 
 
 def extent(value: Any) -> tuple[int, int]:
-    """How many values it contains, including itself, and how many characters are in their strings and names."""
+    """The number of values in it, including itself, and of characters in their strings and names."""
     values, characters, left = 0, 0, [value]
     while left:
-        each = left.pop()
+        inner = left.pop()
         values += 1
-        if type(each) is str:
-            characters += len(each)
-        elif type(each) is dict:
-            characters += sum(map(len, each))
-            left += each.values()
-        elif type(each) is list:
-            left += each
+        if type(inner) is str:
+            characters += len(inner)
+        elif type(inner) is dict:
+            characters += sum(map(len, inner))
+            left += inner.values()
+        elif type(inner) is list:
+            left += inner
     return values, characters
 
 
 def _keywords(root: Any) -> set[str]:
-    """Every name in it, at any depth."""
+    """Every name in the schema, at any depth."""
     return {name for node in _objects(root) for name in node}
 
 

@@ -18,7 +18,7 @@ _TERMS = {
         {"required": ["effect"], "properties": {"effect": {"const": Effect.ESCALATE.value}}},
     ]
 }
-"""Only a rule that escalates says what is asked of people."""
+"""Only a rule that escalates may have `approval`."""
 
 _BREAKER = {"required": ["type"], "properties": {"type": {"const": "denial_breaker"}}}
 BREAKERS_IN_GUARDRAILS = {
@@ -42,7 +42,7 @@ guardrails.
 
 
 def _of_rule(kind: type[Rule]) -> dict[str, Any]:
-    """What a type of rule requires across its fields."""
+    """The cross-field requirements of a type of rule."""
     conditional = (_ONE_OF_TWO,) if kind.is_conditional else ()
     terms = (_TERMS,) if "effect" in kind.__struct_fields__ else ()
     return {"allOf": [*kind.requirements, *conditional, *terms]}
@@ -56,7 +56,7 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
             {"properties": {"absent": {"const": True}}, "maxProperties": 1},
         ],
     },
-    **{each.__name__: _of_rule(each) for each in TYPES},
+    **{kind.__name__: _of_rule(kind) for kind in TYPES},
     PolicyEntry.__name__: {"allOf": [BREAKERS_IN_GUARDRAILS]},
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: EITHER_KIND,

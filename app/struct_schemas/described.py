@@ -15,12 +15,12 @@ def described(
 ) -> dict[str, Any]:
     """The schemas of these structs and of all structs in them, by name, with descriptions and further requirements.
 
-    ref_template: how one schema refers to another, with `{name}` in it. cross_field: requirements by the name of the
-    struct, besides those of the model's structs.
+    ref_template: the reference from one schema to another, with `{name}` in it. cross_field: requirements by
+    struct name, in addition to those of the model's structs.
     """
     kinds = tuple(kinds)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=ref_template)
-    structs = {each.__name__: each for kind in kinds for each in structs_of(msgspec.inspect.type_info(kind))}
+    structs = {struct.__name__: struct for kind in kinds for struct in structs_of(msgspec.inspect.type_info(kind))}
     for name, schema in schemas.items():
         schema.pop("title", None)
         schema["description"] = first_lines(schema.get("description", ""))
@@ -34,7 +34,7 @@ def described(
 
 
 def _describe_fields(struct: type, schema: dict[str, Any]) -> None:
-    """Describe every property and its other accepted spelling, which is not listed as a property of its own."""
+    """Describe every property and its other accepted spelling, which is not listed as a separate property."""
     aliases: dict[str, str] = getattr(struct, "aliases", {})
     properties = schema["properties"]
     for alias in aliases:
@@ -43,8 +43,8 @@ def _describe_fields(struct: type, schema: dict[str, Any]) -> None:
         schema["required"] = list(names)
     lines = field_lines(struct)
     own_names = {field.encode_name: field.name for field in msgspec.structs.fields(struct)}
-    for field, held in properties.items():
-        plain = _plain(held)
+    for field, property_schema in properties.items():
+        plain = _plain(property_schema)
         meaning = lines.get(own_names.get(field, field)) or plain.get("description", "")
         also = "".join(f" `{alias}` is accepted, too." for alias, meant in aliases.items() if meant == field)
         properties[field] = {**plain, "description": meaning + also}
@@ -64,5 +64,5 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     if "number" in types:
         types.pop("integer", None)
     merged["type"] = list(types) if len(types) > 1 else next(iter(types))
-    rest = {word: value for word, value in schema.items() if word != "anyOf"}
-    return {**rest, **merged}
+    others = {word: value for word, value in schema.items() if word != "anyOf"}
+    return {**others, **merged}

@@ -21,8 +21,8 @@ def structs_of(kind: msgspec.inspect.Type | msgspec.inspect.Field) -> Iterator[t
             getattr(kind, name) for name in ("type", "item_type", "key_type", "value_type") if hasattr(kind, name)
         ]
         inside = [*inside, *getattr(kind, "types", ())]
-    for each in inside:
-        yield from structs_of(each)
+    for inner in inside:
+        yield from structs_of(inner)
 
 
 def field_lines(struct: type) -> dict[str, str]:
@@ -31,9 +31,9 @@ def field_lines(struct: type) -> dict[str, str]:
     for base in reversed(struct.__mro__):
         names: list[str] = []
         for line in inspect.cleandoc(base.__doc__ or "").splitlines() if base.__module__.startswith("app.") else ():
-            if found := _FIELD_LINE.match(line):
-                names = found[1].split(", ")
-                meanings.update(dict.fromkeys(names, found[2]))
+            if match := _FIELD_LINE.match(line):
+                names = match[1].split(", ")
+                meanings.update(dict.fromkeys(names, match[2]))
             elif line:
                 meanings.update({name: f"{meanings[name]} {line}" for name in names})
             else:

@@ -1,4 +1,4 @@
-"""The parameters of a query, read off its struct."""
+"""The parameters of a query, derived from its struct."""
 
 import re
 import types
@@ -19,7 +19,7 @@ class Parameter(Struct, frozen=True):
     """A parameter of a query.
 
     name: in query strings. also: its other spelling there. attribute: its name in the struct.
-    kind: the type of its values, None aside. spelled: how they are written, if the type does not say so.
+    kind: the type of its values, without None. spelled: their spelling, if the type alone does not determine it.
     """
 
     name: str
@@ -36,7 +36,9 @@ class Parameter(Struct, frozen=True):
 def parameters_of(query: type[QueryFields]) -> tuple[Parameter, ...]:
     """The parameters in the order of the struct's fields."""
     hints, lines = get_type_hints(query, include_extras=True), field_lines(query)
-    return tuple(_parameter(each, hints[each.name], lines.get(each.name, "")) for each in msgspec.structs.fields(query))
+    return tuple(
+        _parameter(field, hints[field.name], lines.get(field.name, "")) for field in msgspec.structs.fields(query)
+    )
 
 
 def _parameter(field: msgspec.structs.FieldInfo, hint: Any, description: str) -> Parameter:

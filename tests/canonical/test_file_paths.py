@@ -114,7 +114,7 @@ def test_a_path_has_one_spelling(text, canonical):
 
 def test_a_refusal_says_what_is_wrong():
     """In words that finish the sentence `The path …`."""
-    with pytest.raises(Ambiguous, match="holds a percent sign"):
+    with pytest.raises(Ambiguous, match="contains a percent sign"):
         canonical_path("/a%20b")
     with pytest.raises(Ambiguous, match=r"U\+2044"):
         canonical_path("/a\u2044b")

@@ -238,7 +238,10 @@ def test_a_wrong_file_is_refused_with_its_line(text, message, tmp_path, run_remi
 def test_two_files_of_one_owner_and_folders_without_files_are_refused(remit, folder, tmp_path):
     """Each would delete the other's policies."""
     (folder / "again.yaml").write_text(REFUNDS.format(agent="refund-bot", most=1))
-    assert "agent refund-bot has the file policies/again.yaml already" in remit("diff", "policies").stderr
+    assert (
+        "agent refund-bot is already defined in policies/again.yaml; merge the two files"
+        in remit("diff", "policies").stderr
+    )
     (tmp_path / "empty").mkdir()
     assert "there are no policy files (.yaml, .yml, .json) in empty" in remit("diff", "empty").stderr
     assert "gone.yaml: No such file or directory" in remit("diff", "gone.yaml").stderr

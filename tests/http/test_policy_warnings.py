@@ -64,7 +64,7 @@ def test_a_policy_is_compared_with_the_catalogue(store, replica):
     ]
     answer = tenant.admin.post("/v1/policies/lint", json=draft)
     assert told(answer) == wanted
-    message = '"amuont" is no parameter of "refund.create", by the schema in the catalogue; there are amount'
+    message = '"amuont" is not a parameter of "refund.create", by the schema in the catalogue; there are amount'
     assert answer.json()["warnings"][0]["message"] == message
     tenant.close()
 

@@ -73,7 +73,7 @@ SENTENCES = {
     ),
     "no path behind the dot": (
         {"type": "rate_limit", "rateLimit": {"maxCalls": 1, "windowSeconds": 1, "per": ["context."]}},
-        ("rateLimit.per[0]", 'names no value; write a path behind the dot, as in "context.user"'),
+        ("rateLimit.per[0]", 'names no value; write a path after the dot, as in "context.user"'),
     ),
     "no absence": (
         constraint(absent=False),
@@ -84,8 +84,8 @@ SENTENCES = {
         (
             "schema.pattern",
             (
-                'is no JSON Schema of 2020-12: "(?=a)" is not a "regex"; patterns are those of Rust\'s regex, without '
-                "look-around and back-references"
+                'is not a JSON Schema of 2020-12: "(?=a)" is not a "regex"; patterns are those of Rust\'s regex, '
+                "without look-around and back-references"
             ),
         ),
     ),

@@ -47,9 +47,9 @@ def test_numbers_are_exact():
 @pytest.mark.parametrize(
     ("schema", "path", "said"),
     [
-        ({"type": "text"}, ("type",), "is no JSON Schema"),
-        ({"properties": {"a": {"pattern": "("}}}, ("properties", "a", "pattern"), "is no JSON Schema"),
-        ({"properties": {"a": {"pattern": "(?=x)"}}}, ("properties", "a", "pattern"), "is no JSON Schema"),
+        ({"type": "text"}, ("type",), "is not a JSON Schema"),
+        ({"properties": {"a": {"pattern": "("}}}, ("properties", "a", "pattern"), "is not a JSON Schema"),
+        ({"properties": {"a": {"pattern": "(?=x)"}}}, ("properties", "a", "pattern"), "is not a JSON Schema"),
         ({"$ref": "https://example.com/x"}, ("$ref",), "nothing is fetched"),
         ({"$ref": "file:///etc/passwd"}, ("$ref",), "nothing is fetched"),
         ({"$ref": "#"}, ("$ref",), "nothing is fetched"),
