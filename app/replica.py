@@ -1,4 +1,4 @@
-"""The parts of a running replica; `main` builds them and gives each what it needs.
+"""The parts of a running replica, in groups by use; they are made here, each with what it needs.
 
 Long because every part is made and connected here, where one can see what depends on what.
 """
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from app.admin.agents import AgentAdmin
 from app.admin.api_keys import KeyAdmin
@@ -86,56 +86,86 @@ class Admin(Struct, frozen=True, kw_only=True):
     webhooks: WebhookAdmin
 
 
-class Services(Struct, frozen=True, kw_only=True):
-    """The parts of one replica, connected to its store."""
+class Records(Struct, frozen=True, kw_only=True):
+    """What is stored, read and changed one record at a time."""
 
-    settings: Settings
-    admin: Admin
-    client: Client
-    readiness: Readiness
     workspaces: Workspaces
     api_keys: ApiKeys
-    authenticator: Authenticator
-    auth_failures: AuthFailures
-    request_rates: RequestRates
     agents: Agents
     policies: Policies
     policy_sets: PolicySets
     policy_versions: PolicyVersions
     divergences: Divergences
     catalog: Catalog
-    tool_listings: ToolListings
-    audit: AuditLog
-    sealing: SealingWatch
-    past_decisions: PastDecisions
-    replayer: Replayer
-    replays: ReplayProcesses
     changes: Changes
+    approvals: Approvals
+    webhooks: Webhooks
+
+
+class Decisions(Struct, frozen=True, kw_only=True):
+    """What a call meets on its way to its decision: who asks, how much they may, and who decides."""
+
+    settings: Settings
+    metrics: Metrics
+    authenticator: Authenticator
+    auth_failures: AuthFailures
+    request_rates: RequestRates
+    large_calls: LargeCalls
+    loop_budget: LoopBudget
+    call_pool: Pool
+    """Where calls do what takes long."""
     redactor: Redactor
     signer: Signer
     authorizer: Authorizer
-    explainer: Explainer
-    approvals: Approvals
     outcomes: Outcomes
-    approval_follower: ApprovalFollower
-    approval_reaper: ApprovalReaper
-    webhooks: Webhooks
-    delivery: Delivery
-    metrics: Metrics
-    pool: FairThreadPool
-    call_pool: Pool
-    """Where calls do what takes long."""
+    note_decision: DecisionNoter | None
+    """Logs a decision and how many us its caller waited; None if that is switched off."""
+
+
+class Explanations(Struct, frozen=True, kw_only=True):
+    """Why a call was or would be decided so, and which calls an agent may make."""
+
+    explainer: Explainer
+    past_decisions: PastDecisions
+    tool_listings: ToolListings
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    """The audit log, and what judges it again."""
+
+    audit: AuditLog
+    sealing: SealingWatch
+    replayer: Replayer
+    replays: ReplayProcesses
+
+
+class Streams(Struct, frozen=True, kw_only=True):
+    """What open streams wait for, and how many a key may have."""
+
     open_streams: OpenStreams
-    large_calls: LargeCalls
-    loop_budget: LoopBudget
+    approval_follower: ApprovalFollower
     newest: SharedPolling[int]
     """The newest entry of each workspace that is being followed."""
     callers: SharedPolling[Caller]
     """The callers, by raw key, of open streams; each is checked about once a second."""
-    note_decision: DecisionNoter | None = None
-    """Logs a decision and how many us its caller waited; None if that is switched off."""
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    stopping: asyncio.Event
     """Set when the replica is told to stop; open streams then end."""
+
+
+class Services(Struct, frozen=True, kw_only=True):
+    """The parts of one replica, connected to its store, in groups by use; a handler names the group it uses."""
+
+    settings: Settings
+    client: Client
+    readiness: Readiness
+    metrics: Metrics
+    pool: FairThreadPool
+    records: Records
+    admin: Admin
+    decisions: Decisions
+    explanations: Explanations
+    log: Log
+    streams: Streams
 
 
 @asynccontextmanager
@@ -158,7 +188,7 @@ async def open_services(
         stack.push_async_callback(follower.close)
         services = _services(settings, metrics, lane, shared, clients, pool, follower, stopping)
         if settings.bootstrap_key is not None:
-            await services.workspaces.ensure_default(settings.bootstrap_key)
+            await services.records.workspaces.ensure_default(settings.bootstrap_key)
         yield services
 
 
@@ -201,61 +231,71 @@ def _services(
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
-    sets = PolicySets(client, ids, limits, pool)
-    versions = PolicyVersions(client, policies, limits.policy_versions, pool)
-    lint = PolicyLint(agents, sets, catalog, pool)
-    reaper = ApprovalReaper(client, ids, settings.audit_backlog_max)
-    webhooks = Webhooks(client, ids, Secrets(signer), settings.webhooks_max)
-    delivery = Delivery(settings, Secrets(signer))
-    return Services(
-        settings=settings,
-        admin=Admin(
-            agents=AgentAdmin(agents, reaper),
-            keys=KeyAdmin(api_keys, agents, reaper),
-            policies=PolicyAdmin(policies, sets, versions, lint, reaper),
-            lint=lint,
-            webhooks=WebhookAdmin(webhooks, delivery),
-        ),
-        approval_reaper=reaper,
-        client=client,
-        readiness=Readiness(lane, client, (runner, prompt)),
+    records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
-        authenticator=authenticator,
-        request_rates=shared.request_rates,
-        auth_failures=shared.auth_failures,
         agents=agents,
-        policy_sets=sets,
         policies=policies,
-        policy_versions=versions,
+        policy_sets=PolicySets(client, ids, limits, pool),
+        policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
         divergences=Divergences(client, pool),
         catalog=catalog,
-        tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
-        audit=audit,
-        sealing=SealingWatch(client),
-        past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
-        replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
-        replays=ReplayProcesses(settings, stopping),
         changes=changes,
-        redactor=redactor,
-        signer=signer,
-        authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool, budget),
-        explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),
         approvals=Approvals(client, ids, settings.audit_backlog_max),
-        outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
-        approval_follower=follower,
-        webhooks=webhooks,
-        delivery=delivery,
+        webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
+    )
+    return Services(
+        settings=settings,
+        client=client,
+        readiness=Readiness(lane, client, (runner, prompt)),
         metrics=metrics,
         pool=pool,
-        call_pool=call_pool,
-        open_streams=OpenStreams(settings.streams_per_key),
-        large_calls=LargeCalls(),
-        loop_budget=budget,
-        newest=watch_newest(client, stopping),
-        callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
-        stopping=stopping,
-        note_decision=decision_noter(settings.log_decisions, cache.agent),
+        records=records,
+        admin=_admin(records, ApprovalReaper(client, ids, settings.audit_backlog_max), settings, signer, pool),
+        decisions=Decisions(
+            settings=settings,
+            metrics=metrics,
+            authenticator=authenticator,
+            auth_failures=shared.auth_failures,
+            request_rates=shared.request_rates,
+            large_calls=LargeCalls(),
+            loop_budget=budget,
+            call_pool=call_pool,
+            redactor=redactor,
+            signer=signer,
+            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool, budget),
+            outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
+            note_decision=decision_noter(settings.log_decisions, cache.agent),
+        ),
+        explanations=Explanations(
+            explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),
+            past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
+            tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
+        ),
+        log=Log(
+            audit=audit,
+            sealing=SealingWatch(client),
+            replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
+            replays=ReplayProcesses(settings, stopping),
+        ),
+        streams=Streams(
+            open_streams=OpenStreams(settings.streams_per_key),
+            approval_follower=follower,
+            newest=watch_newest(client, stopping),
+            callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
+            stopping=stopping,
+        ),
+    )
+
+
+def _admin(records: Records, reaper: ApprovalReaper, settings: Settings, signer: Signer, pool: FairThreadPool) -> Admin:
+    lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool)
+    return Admin(
+        agents=AgentAdmin(records.agents, reaper),
+        keys=KeyAdmin(records.api_keys, records.agents, reaper),
+        policies=PolicyAdmin(records.policies, records.policy_sets, records.policy_versions, lint, reaper),
+        lint=lint,
+        webhooks=WebhookAdmin(records.webhooks, Delivery(settings, Secrets(signer))),
     )
 
 

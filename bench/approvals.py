@@ -103,9 +103,11 @@ async def with_services(store: Store, act: Callable[[Services, Scene], Awaitable
         redis_url=store.url, secret=SECRET, approvals_per_agent_max=many, approvals_max=many, store_timeout_ms=10_000
     )
     async with open_alone(settings) as services:
-        workspace_id, _ = await services.workspaces.create(f"approvals {time.monotonic_ns()}")
-        key, _ = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
-        person, _ = await services.api_keys.create(workspace_id, "ann", (Scope.ADMIN,), by=ChangedBy(COMMAND_LINE))
+        workspace_id, _ = await services.records.workspaces.create(f"approvals {time.monotonic_ns()}")
+        key, _ = await services.records.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
+        person, _ = await services.records.api_keys.create(
+            workspace_id, "ann", (Scope.ADMIN,), by=ChangedBy(COMMAND_LINE)
+        )
         rule = {"tools": [TOOL], "type": "approval_required", "approval": {"expiresSeconds": 604_800, "maxUses": 1000}}
         allowing = {"type": "tool_allowlist", "tools": ["*"]}
         denied_id, _ = await add_agent(services, workspace_id, [PolicySketch([{**allowing, "type": "tool_denylist"}])])
@@ -120,7 +122,7 @@ async def ask(services: Services, scene: Scene, agent_id: str, number: int) -> D
     recorded = msgspec.json.encode(parameters)
     body = msgspec.json.encode({"agent_id": agent_id, "tool_name": TOOL, "parameters": parameters})
     request = AuthorizeRequest(agent_id, TOOL, "authorize", parameters, recorded, size=len(body), body=body)
-    return await services.authorizer.authorize(scene.caller, request, monotonic_us())
+    return await services.decisions.authorizer.authorize(scene.caller, request, monotonic_us())
 
 
 async def _asked(services: Services, scene: Scene, number: int) -> str:
@@ -147,7 +149,7 @@ def _decide(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]
         samples = [await timed(scene.denied_id, lambda each: each), await timed(scene.asked_id, lambda each: each)]
         samples.append(await timed(scene.asked_id, lambda each: each % AT_ONCE))
         for number in range(-1, AT_ONCE):
-            await services.approvals.decide(
+            await services.records.approvals.decide(
                 scene.workspace_id,
                 await _asked(services, scene, number),
                 ApprovalStatus.APPROVED,
@@ -170,7 +172,9 @@ def _look(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
         times = []
         for _ in range(PAGES):
             began = time.perf_counter()
-            found, _ = await services.approvals.page(scene.workspace_id, ApprovalQuery(status=ApprovalStatus.PENDING))
+            found, _ = await services.records.approvals.page(
+                scene.workspace_id, ApprovalQuery(status=ApprovalStatus.PENDING)
+            )
             times.append(time.perf_counter() - began)
             if len(found) != ApprovalQuery().limit:
                 raise RuntimeError("the page is not full")
@@ -183,7 +187,7 @@ def _wait(store: Store, replica: Replica) -> Sample:
     """The replica's CPU time for waiting requests, beyond what it spends without them."""
 
     async def asked(services: Services, scene: Scene) -> tuple[str, str]:
-        _, raw_key = await services.api_keys.create(
+        _, raw_key = await services.records.api_keys.create(
             scene.workspace_id, "waits", (Scope.READ,), by=ChangedBy(COMMAND_LINE)
         )
         return f"/v1/approvals/{await _asked(services, scene, 0)}?wait=60", raw_key

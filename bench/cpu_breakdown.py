@@ -98,8 +98,10 @@ def _sampled_under_load(bench: Bench, pid: int, work: Callable[[], object]) -> C
 
 def _compiled(place: Place) -> Callable[[Services], Awaitable[CompiledAgent]]:
     async def make(services: Services) -> CompiledAgent:
-        governed = await services.agents.load(place.workspace_id, place.agent_id)
-        return compile_agent(governed.agent, governed.policies, services.redactor.is_secret, governed.shared_marks)
+        governed = await services.records.agents.load(place.workspace_id, place.agent_id)
+        return compile_agent(
+            governed.agent, governed.policies, services.decisions.redactor.is_secret, governed.shared_marks
+        )
 
     return make
 

@@ -97,8 +97,10 @@ async def make_places(services: Services) -> list[Place]:
 
     places: list[Place] = []
     for number in range(WORKSPACES):
-        workspace_id, admin_key = await services.workspaces.create(f"workspace {number}")
-        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
+        workspace_id, admin_key = await services.records.workspaces.create(f"workspace {number}")
+        _, raw_key = await services.records.api_keys.create(
+            workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE)
+        )
         places += await asyncio.gather(*(agent(workspace_id, raw_key, admin_key) for _ in range(AGENTS_EACH)))
     return places
 

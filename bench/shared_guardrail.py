@@ -50,9 +50,11 @@ def _workspace(store: Store, agents: int) -> str:
 
     async def fill(services: Services) -> None:
         for number in range(1, agents):
-            await services.agents.create(place.workspace_id, f"agent {number}", None, by=ChangedBy(COMMAND_LINE))
+            await services.records.agents.create(
+                place.workspace_id, f"agent {number}", None, by=ChangedBy(COMMAND_LINE)
+            )
         rules = rules_of([*_GUARDS, HOT_RULES[0]])
-        await services.policies.create(
+        await services.records.policies.create(
             place.workspace_id,
             WORKSPACE,
             PolicyFields(name="guard", rules=rules, kind=PolicyKind.GUARDRAIL),
@@ -67,11 +69,11 @@ def _edit(store: Store, workspace_id: str) -> Sample:
     """The store's time for one change, including what the replica reads first."""
 
     async def edit(services: Services) -> Sample:
-        (policy,) = await services.policies.list_page(workspace_id)
+        (policy,) = await services.records.policies.list_page(workspace_id)
         spent_us = store.cpu_us()
         for number in range(CHANGES):
             rules = policy.rules if number % 2 else policy.rules[:-1]
-            await services.policies.update(
+            await services.records.policies.update(
                 workspace_id, policy.id, PolicyChanges(rules=rules), by=ChangedBy(COMMAND_LINE)
             )
         return {"store CPU ms": (store.cpu_us() - spent_us) / 1000 / CHANGES}

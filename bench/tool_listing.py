@@ -81,7 +81,7 @@ def _place(store_url: str, label: str) -> Place:
     tools = [ToolEntry(name=f"server{each // per_server}.tool{each % per_server}") for each in range(TOOLS)]
 
     async def fill(services: Services) -> None:
-        await services.catalog.put(place.workspace_id, tools, by=ChangedBy(COMMAND_LINE))
+        await services.records.catalog.put(place.workspace_id, tools, by=ChangedBy(COMMAND_LINE))
 
     populate(store_url, fill)
     return place

@@ -9,7 +9,7 @@ from app.model.actors import Actor
 from app.model.webhooks import Webhook
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
-from app.webhooks.delivery import Delivery
+from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.destinations import Refused
 from app.webhooks.webhooks import Webhooks
 
@@ -62,6 +62,10 @@ class WebhookAdmin:
             workspace_id, webhook_id, new.overlap_seconds * 1000, new.secret or None, if_match=if_match, by=by
         )
         return await self._shown(workspace_id, webhook, secret)
+
+    async def test(self, workspace_id: str, webhook_id: str) -> Attempt:
+        """Send one test event now, once, and return the outcome. Raises WebhookNotFound."""
+        return await self._webhooks.test(workspace_id, webhook_id, self._delivery)
 
     async def _shown(self, workspace_id: str, webhook: Webhook, secret: str | UnsetType = UNSET) -> WebhookView:
         [state] = await self._webhooks.states(workspace_id, [webhook.id])

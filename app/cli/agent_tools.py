@@ -25,7 +25,7 @@ def list_tools(workspace: str, agent: str, tool: str | None, as_json: bool) -> N
 
     async def read(services: "Services", workspace_id: str) -> "AgentTools":
         found = await find_agent(services, workspace_id, agent)
-        return (await services.tool_listings.list_tools(workspace_id, found.id, tool=tool)).whole
+        return (await services.explanations.tool_listings.list_tools(workspace_id, found.id, tool=tool)).whole
 
     found = in_workspace(workspace, read)
     if as_json:

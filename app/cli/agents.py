@@ -38,7 +38,9 @@ def list_agents(workspace: str, alias: str | None, name: str | None, status: str
 
     async def read(services: "Services", workspace_id: str) -> list[Agent]:
         wanted = None if status is None else AgentStatus(status)
-        return [each async for each in services.agents.each(workspace_id, alias=alias, name=name, status=wanted)]
+        return [
+            each async for each in services.records.agents.each(workspace_id, alias=alias, name=name, status=wanted)
+        ]
 
     found = in_workspace(workspace, read)
     if as_json:
@@ -61,7 +63,7 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 
     async def read(services: "Services", workspace_id: str) -> tuple[Agent, list[str]]:
         found = await find_agent(services, workspace_id, agent)
-        policies = await services.policies.list_page(workspace_id, Owner(found.id))
+        policies = await services.records.policies.list_page(workspace_id, Owner(found.id))
         return found, [each.name if each.enabled else f"{each.name} (disabled)" for each in policies]
 
     found, policies = in_workspace(workspace, read)
@@ -199,7 +201,7 @@ def delete_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> No
 
     async def delete(services: "Services", workspace_id: str) -> tuple[str, int]:
         found = await find_agent(services, workspace_id, agent)
-        policies = await services.policies.list_page(workspace_id, Owner(found.id))
+        policies = await services.records.policies.list_page(workspace_id, Owner(found.id))
         await services.admin.agents.delete(workspace_id, found.id, by)
         return found.id, len(policies)
 

@@ -141,7 +141,7 @@ def list_keys(workspace: str, as_json: bool) -> None:
     """List a workspace's keys; raw keys are stored nowhere."""
 
     async def read(services: "Services", workspace_id: str) -> list[ApiKey]:
-        return await services.api_keys.list_page(workspace_id)
+        return await services.records.api_keys.list_page(workspace_id)
 
     found = in_workspace(workspace, read)
     if as_json:

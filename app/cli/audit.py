@@ -65,7 +65,7 @@ def query_entries(
     wanted = replace(query, limit=limit, offset=offset, before=before)
 
     async def read(services: "Services", workspace_id: str) -> tuple[AuditPage, dict[str, str]]:
-        page = await services.audit.query(workspace_id, await _settled(services, workspace_id, wanted))
+        page = await services.log.audit.query(workspace_id, await _settled(services, workspace_id, wanted))
         names: dict[str, str] = {}
         if not as_json:
             await _name_agents(services, workspace_id, page.entries, names)
@@ -107,7 +107,7 @@ async def _name_agents(
     """Add the alias, or else the name, of every agent of these entries that still exists to `names`."""
     for agent_id in {entry.agent_id for entry in entries} - names.keys():
         try:
-            agent = await services.agents.get(workspace_id, agent_id)
+            agent = await services.records.agents.get(workspace_id, agent_id)
         except AgentNotFound:
             names[agent_id] = ""
         else:
@@ -144,12 +144,12 @@ def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_
     async def read(services: "Services", workspace_id: str) -> None:
         wanted = await _settled(services, workspace_id, query)
         # Entries appended between the two reads are in the second, which begins where the log ended before.
-        newest = (await services.audit.backlog(workspace_id)).last_sequence
+        newest = (await services.log.audit.backlog(workspace_id)).last_sequence
         if lines:
-            page = await services.audit.query(workspace_id, replace(wanted, limit=lines, before=newest + 1))
+            page = await services.log.audit.query(workspace_id, replace(wanted, limit=lines, before=newest + 1))
             await show(services, workspace_id, page.lines[::-1])
         if following:
-            async for stretch in services.audit.follow(workspace_id, wanted, newest, services.stopping):
+            async for stretch in services.log.audit.follow(workspace_id, wanted, newest, services.streams.stopping):
                 if stretch is not None:
                     await show(services, workspace_id, stretch.body.splitlines())
 
@@ -164,7 +164,7 @@ def show_status(workspace: str, as_json: bool) -> None:
     """Print the extent of the log, and how far sealing lags."""
 
     async def read(services: "Services", workspace_id: str) -> Backlog:
-        return await services.audit.backlog(workspace_id)
+        return await services.log.audit.backlog(workspace_id)
 
     backlog = in_workspace(workspace, read)
     if as_json:
@@ -201,7 +201,7 @@ def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> Non
     async def write(services: "Services", workspace_id: str) -> None:
         wanted = await _settled(services, workspace_id, query)
         with atomic_output(output) as file, progress_bar("exporting") as progress:
-            async for piece in services.audit.export(workspace_id, wanted, Format(kind), progress):
+            async for piece in services.log.audit.export(workspace_id, wanted, Format(kind), progress):
                 file.write(piece)
 
     in_workspace(workspace, write)
@@ -220,7 +220,7 @@ def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
 
     async def write(services: "Services", workspace_id: str) -> tuple[str, int]:
         with progress_bar("archiving") as progress:
-            return workspace_id, await services.audit.archive(folder, workspace_id, progress)
+            return workspace_id, await services.log.audit.archive(folder, workspace_id, progress)
 
     workspace_id, added = in_workspace(workspace, write)
     if as_json:

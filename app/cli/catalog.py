@@ -42,7 +42,7 @@ def import_tools(workspace: str, file: BinaryIO, prune: bool, as_json: bool, by:
         raise click.ClickException(f"{file.name}: {error}") from None
 
     async def put(services: "Services", workspace_id: str) -> ChangedCatalogView:
-        state, change = await services.catalog.put(workspace_id, entries, prune=prune, by=by)
+        state, change = await services.records.catalog.put(workspace_id, entries, prune=prune, by=by)
         return ChangedCatalogView.of(state, change)
 
     done = in_workspace(workspace, put)
@@ -62,7 +62,7 @@ def list_tools(workspace: str, as_json: bool) -> None:
     """List every known tool by name; tools known only from the log are marked `seen`."""
 
     async def read(services: "Services", workspace_id: str) -> list[CatalogToolView]:
-        listing = await services.catalog.listing(workspace_id)
+        listing = await services.records.catalog.listing(workspace_id)
         tools = listing.catalog.tools
         return [
             CatalogToolView.of(tools[name]) if name in tools else CatalogToolView(name=name, catalogued=False)
@@ -85,7 +85,7 @@ def show_tool(workspace: str, tool: str, as_json: bool) -> None:
     """Print one tool of the catalogue."""
 
     async def read(services: "Services", workspace_id: str) -> CatalogToolView:
-        return CatalogToolView.of(await services.catalog.get(workspace_id, tool))
+        return CatalogToolView.of(await services.records.catalog.get(workspace_id, tool))
 
     found = in_workspace(workspace, read)
     if as_json:
@@ -106,7 +106,7 @@ def delete_tool(workspace: str, tool: str, as_json: bool, by: ChangedBy) -> None
     """Remove a tool from the catalogue; policies and log are unchanged."""
 
     async def delete(services: "Services", workspace_id: str) -> None:
-        await services.catalog.delete_tool(workspace_id, tool, by=by)
+        await services.records.catalog.delete_tool(workspace_id, tool, by=by)
 
     in_workspace(workspace, delete)
     if as_json:

@@ -48,7 +48,7 @@ def changes(workspace: str, query: ChangeQuery, limit: int, before: str | None, 
         if actor is not None and actor_id is None:
             actor_id = (await find_key(services, workspace_id, actor)).id
         asked = replace(query, actor_id=actor_id, limit=limit, older_than=before)
-        return await services.changes.query(workspace_id, asked)
+        return await services.records.changes.query(workspace_id, asked)
 
     page = in_workspace(workspace, read)
     if as_json:

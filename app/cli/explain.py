@@ -87,7 +87,7 @@ def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
     import msgspec
 
     async def read(services: "Services", workspace_id: str) -> "PastExplanation":
-        return await services.past_decisions.explain(workspace_id, entry)
+        return await services.explanations.past_decisions.explain(workspace_id, entry)
 
     found = in_workspace(workspace, read)
     if as_json:

@@ -19,10 +19,10 @@ _SHOWN = 5
 async def find_agent(services: "Services", workspace_id: str, called: str) -> Agent:
     """The agent with this id, this alias or, if only one has it, this name. Raises AgentNotFound, Invalid."""
     if (agent_id := canonical_uuid(called)) is not None:
-        return await services.agents.get(workspace_id, agent_id)
-    async for agent in services.agents.each(workspace_id, alias=called):
+        return await services.records.agents.get(workspace_id, agent_id)
+    async for agent in services.records.agents.each(workspace_id, alias=called):
         return agent
-    agents = services.agents.each(workspace_id)
+    agents = services.records.agents.each(workspace_id)
     found = await _only(agents, lambda agent: agent.name == called, f'agents are called "{called}"')
     if found is None:
         raise AgentNotFound(f'No agent is called "{called}"; `remit agents list` shows all of them')
@@ -42,12 +42,12 @@ async def find_policy(
     agent, group: search only the policies of this agent or group.
     """
     if (policy_id := canonical_uuid(called)) is not None:
-        return await services.policies.get(workspace_id, policy_id)
+        return await services.records.policies.get(workspace_id, policy_id)
     from app.model.policies import owner_or_none
 
     agent_id = None if agent is None else await find_agent_id(services, workspace_id, agent)
     for is_meant in (lambda policy: policy.key == called, lambda policy: policy.name == called):
-        policies = services.policies.each(workspace_id, owner_or_none(agent_id, group))
+        policies = services.records.policies.each(workspace_id, owner_or_none(agent_id, group))
         found: Policy | None = await _only(policies, is_meant, f'policies are called "{called}"')
         if found is not None:
             return found
@@ -67,7 +67,9 @@ async def find_key(services: "Services", workspace_id: str, called: str) -> ApiK
         begins = prefix.startswith(KEY_TYPE) and len(prefix) > len(KEY_TYPE) and key.prefix.startswith(prefix)
         return begins or key.name == called
 
-    found = await _only(services.api_keys.each(workspace_id), is_meant, f'keys are called "{called}" or begin so')
+    found = await _only(
+        services.records.api_keys.each(workspace_id), is_meant, f'keys are called "{called}" or begin so'
+    )
     if found is None:
         sentence = f'No API key has the id, beginning or name "{called}"; `remit keys list` shows all of them'
         raise ApiKeyNotFound(sentence)

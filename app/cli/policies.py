@@ -57,8 +57,10 @@ def list_policies(workspace: str, agent: str | None, group: str | None, as_json:
 
     async def read(services: "Services", workspace_id: str) -> "tuple[list[Policy], dict[str, str]]":
         agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
-        names = {each.id: each.alias or each.name async for each in services.agents.each(workspace_id)}
-        return [each async for each in services.policies.each(workspace_id, owner_or_none(agent_id, group))], names
+        names = {each.id: each.alias or each.name async for each in services.records.agents.each(workspace_id)}
+        return [
+            each async for each in services.records.policies.each(workspace_id, owner_or_none(agent_id, group))
+        ], names
 
     found, names = in_workspace(workspace, read)
     if as_json:

@@ -73,7 +73,7 @@ class StoreSets:
         return (await self._services.admin.agents.create(self._workspace_id, new, by)).id
 
     async def get(self, owner: Owner) -> PolicySet:
-        return await self._services.policy_sets.get(self._workspace_id, owner)
+        return await self._services.records.policy_sets.get(self._workspace_id, owner)
 
     async def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy) -> None:
         tags = frozenset({version})
@@ -85,7 +85,7 @@ class StoreSets:
         from app.cli.replay import report_of
         from app.model.replays import ReplayTask
 
-        to_ms = await self._services.audit.now_ms()
+        to_ms = await self._services.log.audit.now_ms()
         task = ReplayTask(
             workspace_id=self._workspace_id,
             agent_id=owner.agent_id,
@@ -100,10 +100,10 @@ class StoreSets:
         return await self._services.admin.lint.about(self._workspace_id, owner, policies)
 
     async def agents(self) -> "list[tuple[str, FileAgent]]":
-        return [(each.id, file_agent(each)) async for each in self._services.agents.each(self._workspace_id)]
+        return [(each.id, file_agent(each)) async for each in self._services.records.agents.each(self._workspace_id)]
 
     async def owners(self) -> AsyncIterator[Owner]:
-        async for policy in self._services.policies.each(self._workspace_id):
+        async for policy in self._services.records.policies.each(self._workspace_id):
             yield policy.owner
 
 

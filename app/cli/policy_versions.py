@@ -26,7 +26,7 @@ def list_versions(workspace: str, policy: str, as_json: bool) -> None:
 
     async def read(services: "Services", workspace_id: str) -> "list[PolicyVersion]":
         found = await find_policy(services, workspace_id, policy)
-        return [each async for each in services.policy_versions.each(workspace_id, found.id)]
+        return [each async for each in services.records.policy_versions.each(workspace_id, found.id)]
 
     versions = [PolicyVersionView.of(each) for each in in_workspace(workspace, read)]
     if as_json:
@@ -82,7 +82,7 @@ def show_divergence(workspace: str, policy: str, agent: str | None, group: str |
 
     async def read(services: "Services", workspace_id: str) -> "PolicyDivergence":
         found = await find_policy(services, workspace_id, policy, agent, group)
-        return await services.divergences.get(workspace_id, found.id)
+        return await services.records.divergences.get(workspace_id, found.id)
 
     found = DivergenceView.of(in_workspace(workspace, read))
     if as_json:

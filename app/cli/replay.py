@@ -74,7 +74,7 @@ async def _replayed(
 ) -> "ReplayReport":  # fmt: skip
     from app.model.replays import ReplayTask
 
-    to_ms = await services.audit.now_ms() if to_ms is None else to_ms
+    to_ms = await services.log.audit.now_ms() if to_ms is None else to_ms
     task = ReplayTask(
         workspace_id=workspace_id,
         agent_id=None if agent is None else (await find_agent(services, workspace_id, agent)).id,
@@ -91,9 +91,9 @@ async def report_of(services: "Services", task: "ReplayTask") -> "ReplayReport":
     import os
 
     os.nice(_NICENESS)  # decisions of replicas on this machine have priority
-    await services.replayer.require_possible(task)
+    await services.log.replayer.require_possible(task)
     with progress_bar("replaying") as progress:
-        async for line in services.replayer.lines(task):
+        async for line in services.log.replayer.lines(task):
             if (report := reported(line, progress)) is not None:
                 return report
     raise click.ClickException(BROKEN_OFF)

@@ -46,7 +46,7 @@ def in_workspace(workspace: str, act: Callable[["Services", str], Awaitable[T]])
     """The same, with the id of the workspace as well."""
 
     async def run(services: "Services") -> T:
-        return await act(services, await services.workspaces.find(workspace))
+        return await act(services, await services.records.workspaces.find(workspace))
 
     return with_services(run)
 

@@ -124,7 +124,7 @@ async def _verify_once(
     """The result, or None if the store was unavailable and another round follows."""
     try:
         with progress_bar("verifying") as progress:
-            return await services.audit.verify(workspace_id, since, progress=progress)
+            return await services.log.audit.verify(workspace_id, since, progress=progress)
     except StoreUnavailable as error:
         if not lasting:
             raise

@@ -24,7 +24,7 @@ def list_events(workspace: str, webhook: str, as_json: bool) -> None:
     from app.webhooks.attempts import UnsentView
 
     async def read(services: "Services", workspace_id: str) -> list[UnsentView]:
-        unsent = await services.webhooks.unsent(workspace_id, webhook)
+        unsent = await services.records.webhooks.unsent(workspace_id, webhook)
         return [UnsentView.of(each) for each in unsent]
 
     found = in_workspace(workspace, read)
@@ -47,7 +47,7 @@ def retry_events(workspace: str, webhook: str, event: str | None, as_json: bool)
     """Retry parked events now, and for another day."""
 
     async def retry(services: "Services", workspace_id: str) -> int:
-        return await services.webhooks.retry(workspace_id, webhook, event)
+        return await services.records.webhooks.retry(workspace_id, webhook, event)
 
     count = in_workspace(workspace, retry)
     if as_json:

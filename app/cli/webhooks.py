@@ -138,7 +138,7 @@ def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
     """Send one event now and print the outcome; exit code 1 if it was not delivered."""
 
     async def test(services: "Services", workspace_id: str) -> Any:
-        return await services.webhooks.test(workspace_id, webhook, services.delivery)
+        return await services.admin.webhooks.test(workspace_id, webhook)
 
     attempt = in_workspace(workspace, test)
     if as_json:
@@ -174,7 +174,7 @@ def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
     """Delete a webhook and its waiting events."""
 
     async def delete(services: "Services", workspace_id: str) -> None:
-        await services.webhooks.delete(workspace_id, webhook, by=COMMAND_LINE)
+        await services.records.webhooks.delete(workspace_id, webhook, by=COMMAND_LINE)
 
     in_workspace(workspace, delete)
     if as_json:

@@ -25,7 +25,7 @@ def create_workspace(name: str, as_json: bool) -> None:
     """Create a workspace and print its id and its first admin key, once."""
 
     async def create(services: "Services") -> tuple[str, str]:
-        return await services.workspaces.create(name)
+        return await services.records.workspaces.create(name)
 
     workspace_id, raw_key = with_services(create)
     if as_json:
@@ -38,7 +38,7 @@ def create_workspace(name: str, as_json: bool) -> None:
 @JSON
 def list_workspaces(as_json: bool) -> None:
     """List every workspace's id and name."""
-    known = with_services(lambda services: services.workspaces.by_name())
+    known = with_services(lambda services: services.records.workspaces.by_name())
     if as_json:
         print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
     else:

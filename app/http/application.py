@@ -30,6 +30,10 @@ PUBLIC = frozenset(
 """The paths that need no key. What bounds callers holds for all others, even if nothing is served there."""
 
 
+_GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
+"""The groups of the services, each of which a handler can name instead of all."""
+
+
 class Application(Litestar):
     """Litestar, except that calls are answered before routing."""
 
@@ -44,17 +48,17 @@ class Application(Litestar):
         # As the router does. Whether this second spelling is served is decided here alone, for doors and all others.
         scope["path"] = path = path.rstrip("/") or "/"
         if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
-            return await send_answer(send, await respond(services, door, AsgiCall(scope, receive)))
-        if path not in PUBLIC and has_bounds(services):
+            return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
+        if path not in PUBLIC and has_bounds(services.decisions):
             try:
-                send = with_headers(send, check_rate(services, peer_of(scope), scope["headers"]))
+                send = with_headers(send, check_rate(services.decisions, peer_of(scope), scope["headers"]))
             except (LockedOut, TooManyRequests) as error:
                 refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
                 return await send_answer(send, refusal)
         try:
             return await answer_with_request_id(super().__call__, scope, receive, send)
         finally:
-            close_stream(services, scope)
+            close_stream(services.streams, scope)
 
 
 def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:
@@ -72,6 +76,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         lifespan=[lifespan],
         dependencies={
             "services": Provide(_services, sync_to_thread=False),
+            **{name: Provide(_group(name), sync_to_thread=False) for name in _GROUPS},
             "caller": Provide(provide_caller, sync_to_thread=False),
             "if_match": Provide(provide_if_match, sync_to_thread=False),
             "params": Provide(provide_params, sync_to_thread=False),
@@ -82,6 +87,13 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         openapi_config=None,
         logging_config=None,  # app.logs has configured logging; Litestar would replace that with a queue and a thread
     )
+
+
+def _group(name: str) -> Callable[[State], Any]:
+    def provide_group(state: State) -> Any:
+        return getattr(state.services, name)
+
+    return provide_group
 
 
 def _services(state: State) -> Services:

@@ -17,7 +17,7 @@ from app.model.actors import ChangedBy
 from app.model.api_keys import ASKING, Caller, Scope
 from app.model.ids import canonical_uuid
 from app.model.query_fields import QueryFields
-from app.replica import Services
+from app.replica import Decisions
 
 _ONLY = frozenset({AUTHORIZATION})
 _FORWARDED = b"x-forwarded-for"
@@ -33,12 +33,12 @@ def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
     wanted = " or ".join(scopes)
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-        services = connection.app.state.services
+        decisions = connection.app.state.services.decisions
         try:
             raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
-            caller = await services.authenticator.authenticate(raw_key)
+            caller = await decisions.authenticator.authenticate(raw_key)
         except Unauthorized as error:
-            note_failure(services, peer_of(connection.scope), connection.scope["headers"], error)
+            note_failure(decisions, peer_of(connection.scope), connection.scope["headers"], error)
             raise
         if not caller.has_any(scopes):
             raise InsufficientScope(f"This endpoint requires the scope {wanted}; the key has {listed_scopes(caller)}")
@@ -66,25 +66,25 @@ def require_asking_for(caller: Caller, called: str) -> None:
         raise InsufficientScope(BOUND_ELSEWHERE)
 
 
-def note_failure(services: Services, peer: str | None, headers: Iterable[Header], error: AppError) -> None:
+def note_failure(decisions: Decisions, peer: str | None, headers: Iterable[Header], error: AppError) -> None:
     """If the error is a failed authentication, count it for the address that the request came from."""
     if isinstance(error, Unauthorized):
-        services.auth_failures.note(peer, _forwarded(headers))
+        decisions.auth_failures.note(peer, _forwarded(headers))
 
 
-def require_not_locked_out(services: Services, peer: str | None, headers: Iterable[Header]) -> None:
+def require_not_locked_out(decisions: Decisions, peer: str | None, headers: Iterable[Header]) -> None:
     """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica."""
-    failures = services.auth_failures
+    failures = decisions.auth_failures
     if failures.locked_until[0] and (wait_s := failures.wait_s(peer, _forwarded(headers))):
         raw_key = _raw_key_in(headers)
-        if raw_key is None or not services.authenticator.has_worked(raw_key):
+        if raw_key is None or not decisions.authenticator.has_worked(raw_key):
             raise LockedOut(math.ceil(wait_s))
 
 
-def known_caller(services: Services, headers: Iterable[Header]) -> Caller | None:
+def known_caller(decisions: Decisions, headers: Iterable[Header]) -> Caller | None:
     """The caller with the request's key, if the key has worked in this process; the store is not asked."""
     raw_key = _raw_key_in(headers)
-    return None if raw_key is None else services.authenticator.cached(raw_key)
+    return None if raw_key is None else decisions.authenticator.cached(raw_key)
 
 
 def _raw_key_in(headers: Iterable[Header]) -> str | None:

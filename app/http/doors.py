@@ -34,7 +34,7 @@ def route_of(door: Door) -> ASGIRouteHandler:
         if scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
             return await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
         problem = not_allowed(scope["method"], _ALLOW)  # type: ignore[typeddict-item]
-        scope["litestar_app"].state.services.metrics.refused(problem.code)
+        scope["litestar_app"].state.services.decisions.metrics.refused(problem.code)
         return await send_answer(send, error_answer(problem))
 
     return other_method

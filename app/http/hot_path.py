@@ -32,7 +32,7 @@ from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision
 from app.redaction.recording import QUICK_BYTES, takes_long
-from app.replica import Services
+from app.replica import Decisions
 from app.validation_messages import visible
 
 IN_THE_LOOP_BYTES = 16 * 1024
@@ -88,7 +88,7 @@ class Call(Protocol):
         """
 
 
-async def respond(services: Services, door: Door, call: Call) -> Answer:
+async def respond(decisions: Decisions, door: Door, call: Call) -> Answer:
     """Admit, authenticate, read, authorize, answer. A decision is in the audit stream when it is returned.
 
     Raises MoveToSlowLane if the slow lane must answer it.
@@ -97,83 +97,85 @@ async def respond(services: Services, door: Door, call: Call) -> Answer:
     arrived_us = call.arrived_us = moved_us or monotonic_us()
     admitted: list[Header] = []
     try:
-        if has_bounds(services):
-            admitted = check_rate(services, call.peer, call.headers, has_moved=moved_us > 0)
+        if has_bounds(decisions):
+            admitted = check_rate(decisions, call.peer, call.headers, has_moved=moved_us > 0)
         given = call.head.call_headers or call_headers_of(call.head)
         raw_key = given.raw_key
-        caller = services.authenticator.recall(given.digest) or await services.authenticator.authenticate_once(raw_key)
+        caller = decisions.authenticator.recall(given.digest) or await decisions.authenticator.authenticate_once(
+            raw_key
+        )
         counted = 0
         try:
             if not caller.asks_for_all:
                 require_asking(caller)
-            counted = _enter_large(services, caller, call) if call.most > LARGE_BYTES else 0
-            max_bytes = services.settings.call_bytes_max
+            counted = _enter_large(decisions, caller, call) if call.most > LARGE_BYTES else 0
+            max_bytes = decisions.settings.call_bytes_max
             raw = await call.body(max_bytes)
-            reading = Reading(services.redactor, services.signer, max_bytes, given.idempotency_key, call.headers)
+            reading = Reading(decisions.redactor, decisions.signer, max_bytes, given.idempotency_key, call.headers)
             request = (
                 door.read(raw, reading)
                 if len(raw) <= _AT_ONCE_BYTES
-                else await _read_in_turn(services, caller.workspace_id, door, raw, reading)
+                else await _read_in_turn(decisions, caller.workspace_id, door, raw, reading)
             )
             if not caller.asks_for_all:
                 require_asking_for(caller, request.agent_id)
-            decision = await services.authorizer.authorize(caller, request, arrived_us)
+            decision = await decisions.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
             # No commit has confirmed the key, so the store is asked before the caller learns anything.
-            await services.authenticator.authenticate(raw_key, promptly=True)
+            await decisions.authenticator.authenticate(raw_key, promptly=True)
             raise
         except Unauthorized:
-            services.authenticator.forget(raw_key)
+            decisions.authenticator.forget(raw_key)
             raise
         finally:
             if counted:
-                services.large_calls.leave(caller.workspace_id, counted)
+                decisions.large_calls.leave(caller.workspace_id, counted)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
-        return _refusal(services, door, call, error, arrived_us, admitted)
+        return _refusal(decisions, door, call, error, arrived_us, admitted)
     headers = [JSON, request_id_header(given.request_id or decision.id.encode()), *admitted]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
-        services.metrics.decided(decision.outcome.result, decision.latency_us)
+        decisions.metrics.decided(decision.outcome.result, decision.latency_us)
     body = door.answer(decision)
     waited_us = monotonic_us() - arrived_us
-    services.metrics.ready(waited_us)
-    if services.note_decision is not None:
-        services.note_decision(caller.workspace_id, request, decision, waited_us)
+    decisions.metrics.ready(waited_us)
+    if decisions.note_decision is not None:
+        decisions.note_decision(caller.workspace_id, request, decision, waited_us)
     return Answer(200, headers, body)
 
 
 def _refusal(
-    services: Services, door: Door, call: Call, error: Exception, arrived_us: int, admitted: list[Header]
+    decisions: Decisions, door: Door, call: Call, error: Exception, arrived_us: int, admitted: list[Header]
 ) -> Answer:
     """The answer to a call that was not decided."""
     problem = error if isinstance(error, AppError) else unexpected(error)
-    note_failure(services, call.peer, call.headers, problem)
-    services.metrics.refused(problem.code)
-    services.metrics.ready(monotonic_us() - arrived_us)
+    note_failure(decisions, call.peer, call.headers, problem)
+    decisions.metrics.refused(problem.code)
+    decisions.metrics.ready(monotonic_us() - arrived_us)
     status, headers, body = door.refuse(problem)
     return Answer(status, [*headers, request_id_header(request_id_of(call.headers)), *admitted], body)
 
 
-def _enter_large(services: Services, caller: Caller, call: Call) -> int:
+def _enter_large(decisions: Decisions, caller: Caller, call: Call) -> int:
     """Count the call as a large one; return the bytes counted. Raises Overloaded if there is no room for it."""
-    counted = min(call.most, services.settings.call_bytes_max)
-    if not services.large_calls.enter(caller.workspace_id, counted):
+    counted = min(call.most, decisions.settings.call_bytes_max)
+    if not decisions.large_calls.enter(caller.workspace_id, counted):
         raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
     return counted
 
 
 async def _read_in_turn(
-    services: Services, workspace_id: str, door: Door, raw: bytes, reading: Reading
+    decisions: Decisions, workspace_id: str, door: Door, raw: bytes, reading: Reading
 ) -> AuthorizeRequest:
     """Read a body that may take milliseconds: in the workspace's share of the loop, or in a thread.
 
     Raises MoveToSlowLane if the slow lane must answer.
     """
     size = len(raw)
-    if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, services.redactor)):
-        return services.loop_budget.run(workspace_id, monotonic_us(), door.read, raw, reading)
-    return await services.call_pool.run(workspace_id, door.read, raw, reading)
+    if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, decisions.redactor)):
+        return decisions.loop_budget.run(workspace_id, monotonic_us(), door.read, raw, reading)
+    return await decisions.call_pool.run(workspace_id, door.read, raw, reading)
 
 
 class AsgiCall:

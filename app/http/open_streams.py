@@ -9,7 +9,7 @@ from litestar import Request
 from app.errors import TooManyStreams, Unauthorized
 from app.http.protocol.target import HALF_CLOSED
 from app.model.api_keys import Caller
-from app.replica import Services
+from app.replica import Decisions, Streams
 
 OPEN_STREAM = "open_stream"
 """In the state of a request with a streamed answer: the key that has it open."""
@@ -22,18 +22,18 @@ first comment, and writing the second fails.
 """
 
 
-def require_room_for_stream(request: Request[Any, Any, Any], caller: Caller, services: Services) -> None:
+def require_room_for_stream(request: Request[Any, Any, Any], caller: Caller, streams: Streams) -> None:
     """Count the answer as one of the key's open streams until `close_stream`. Raises TooManyStreams."""
-    if not services.open_streams.enter(caller.key_id):
-        raise TooManyStreams(services.open_streams.per_key)
+    if not streams.open_streams.enter(caller.key_id):
+        raise TooManyStreams(streams.open_streams.per_key)
     request.scope["state"][OPEN_STREAM] = caller.key_id
 
 
-def close_stream(services: Services, scope: Any) -> None:
+def close_stream(streams: Streams, scope: Any) -> None:
     """Stop counting the answer, if it was counted; most never are."""
     key_id = scope.get("state", {}).pop(OPEN_STREAM, None)
     if key_id is not None:
-        services.open_streams.leave(key_id)
+        streams.open_streams.leave(key_id)
 
 
 def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
@@ -42,19 +42,19 @@ def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
     return event if isinstance(event, asyncio.Event) else asyncio.Event()
 
 
-async def is_revoked(services: Services, raw_key: str) -> bool:
+async def is_revoked(decisions: Decisions, raw_key: str) -> bool:
     """Whether the key has become invalid, checked now: for data that must not be sent after that."""
     try:
-        await services.authenticator.authenticate(raw_key)
+        await decisions.authenticator.authenticate(raw_key)
     except Unauthorized:
         return True
     return False
 
 
-async def while_valid(services: Services, raw_key: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def while_valid(streams: Streams, raw_key: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the pieces until the key has ended or the replica is told to stop; the answer then lacks its end."""
-    async with services.callers.on(raw_key, asyncio.Event()) as known:
+    async with streams.callers.on(raw_key, asyncio.Event()) as known:
         async for piece in pieces:
-            if known.error is not None or services.stopping.is_set():
+            if known.error is not None or streams.stopping.is_set():
                 return
             yield piece

@@ -14,7 +14,7 @@ from app.model.policies import WORKSPACE, Owner
 from app.model.policy_keys import is_key
 from app.model.query_fields import AgentFilter, QueryFields
 from app.model.text import FieldError, Name, require_visible
-from app.replica import Services
+from app.replica import Records
 
 _QueryT = TypeVar("_QueryT", bound=QueryFields)
 _ENCODED_SLASHES = (b"%2f", b"%5c")
@@ -80,20 +80,18 @@ def require_references(agent_id: str | None, group: str | None) -> None:
         require_visible("group", group)
 
 
-async def agent_in_path(services: Services, caller: Caller, given: str) -> str:
+async def agent_in_path(records: Records, caller: Caller, given: str) -> str:
     """The id of the agent that a path names. Raises AgentNotFound."""
     called = agent_reference(name_in_path(given))
     if called is None:
         raise AgentNotFound("No agent has this id or alias")
-    return await services.agents.id_of(caller.workspace_id, called)
+    return await records.agents.id_of(caller.workspace_id, called)
 
 
-async def with_agent_id(services: Services, caller: Caller, query: _QueryT) -> _QueryT:
+async def with_agent_id(records: Records, caller: Caller, query: _QueryT) -> _QueryT:
     """The query with the id of the agent that it names, if it names one. Raises AgentNotFound."""
     called = getattr(query, "agent_id", None)
-    return (
-        query if called is None else replace(query, agent_id=await services.agents.id_of(caller.workspace_id, called))
-    )
+    return query if called is None else replace(query, agent_id=await records.agents.id_of(caller.workspace_id, called))
 
 
 class PolicyOwner(QueryFields, frozen=True):
@@ -107,20 +105,20 @@ class PolicyOwner(QueryFields, frozen=True):
     group: Name | None = None
 
 
-async def policy_in_path(services: Services, caller: Caller, query: PolicyOwner, given: str) -> str:
+async def policy_in_path(records: Records, caller: Caller, query: PolicyOwner, given: str) -> str:
     """The id of the policy that a path names, by its id or by the key it has among its owner's policies.
 
     The query names the owner: agent_id, group, or neither for the workspace. Raises PolicyNotFound, AgentNotFound.
     """
-    named = await with_agent_id(services, caller, query)
+    named = await with_agent_id(records, caller, query)
     agent_id, group = named.agent_id, named.group
     policy_id = canonical_uuid(given)
     if policy_id is None and is_key(given) and None in (agent_id, group):
-        return await services.policies.id_of(caller.workspace_id, given, Owner(agent_id, group))
+        return await records.policies.id_of(caller.workspace_id, given, Owner(agent_id, group))
     if policy_id is None or (agent_id is not None and group is not None):
         raise PolicyNotFound("No policy has this id or key")
     if (owner := Owner(agent_id, group)) != WORKSPACE:
-        policy = await services.policies.get(caller.workspace_id, policy_id)
+        policy = await records.policies.get(caller.workspace_id, policy_id)
         if policy.owner != owner:
             raise PolicyNotFound("No policy has this id or key")
     return policy_id

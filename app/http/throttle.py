@@ -7,27 +7,27 @@ from app.errors import TooManyRequests
 from app.fairness.request_rates import Allowance
 from app.http.answers import Header
 from app.http.authentication import known_caller, require_not_locked_out
-from app.replica import Services
+from app.replica import Decisions
 
 
-def has_bounds(services: Services) -> bool:
+def has_bounds(decisions: Decisions) -> bool:
     """Whether anybody could be refused now. If not, the hot path checks nothing else."""
-    return services.request_rates.on or services.auth_failures.locked_until[0] > 0.0
+    return decisions.request_rates.on or decisions.auth_failures.locked_until[0] > 0.0
 
 
 def check_rate(
-    services: Services, peer: str | None, headers: Sequence[Header], *, has_moved: bool = False
+    decisions: Decisions, peer: str | None, headers: Sequence[Header], *, has_moved: bool = False
 ) -> list[Header]:
     """The key's remaining allowance, as headers for whatever the answer will be.
 
     has_moved: whether the other lane has counted the request. A key new to this lane is not counted the first time.
     Raises LockedOut or TooManyRequests.
     """
-    require_not_locked_out(services, peer, headers)
-    caller = known_caller(services, headers) if services.request_rates.on else None
+    require_not_locked_out(decisions, peer, headers)
+    caller = known_caller(decisions, headers) if decisions.request_rates.on else None
     if caller is None:
         return []
-    allowance = services.request_rates.take(caller.key_id, 0 if has_moved else 1)
+    allowance = decisions.request_rates.take(caller.key_id, 0 if has_moved else 1)
     if allowance.wait_s:
         raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
     return _headers(allowance)

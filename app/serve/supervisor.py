@@ -81,8 +81,8 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
         for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
             if finding.severity is not Severity.OK:
                 say(f"{finding.severity:9} {finding.sentence}")
-        if first_start and not await services.workspaces.by_name():
-            _, raw_key = await services.workspaces.create(DEFAULT)
+        if first_start and not await services.records.workspaces.by_name():
+            _, raw_key = await services.records.workspaces.create(DEFAULT)
             # Printed at once, because the key is stored nowhere and the start may still fail.
             say(f"admin key {raw_key} (shown only once)")
             return raw_key

@@ -155,7 +155,7 @@ def main() -> None:
         hearts.keep_beating(place, asyncio.get_running_loop().call_later)
 
     def end_streams() -> None:
-        app.state.services.stopping.set()  # the services exist only once it serves
+        app.state.services.streams.stopping.set()  # the services exist only once it serves
 
     Worker(config, lane, keep_beating, end_streams).run(sockets=[] if place else [listener])
 

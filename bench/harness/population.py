@@ -65,8 +65,10 @@ def make_place(store_url: str, name: str, policies: Sequence[PolicySketch]) -> P
     """A workspace with one agent that has these policies; asked with a read key, as a PEP would."""
 
     async def make(services: Services) -> Place:
-        workspace_id, admin_key = await services.workspaces.create(name)
-        _, raw_key = await services.api_keys.create(workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE))
+        workspace_id, admin_key = await services.records.workspaces.create(name)
+        _, raw_key = await services.records.api_keys.create(
+            workspace_id, "pep", (Scope.READ,), by=ChangedBy(COMMAND_LINE)
+        )
         agent_id, policy_ids = await add_agent(services, workspace_id, policies)
         return Place(workspace_id, raw_key, agent_id, policy_ids, admin_key)
 
@@ -98,9 +100,9 @@ async def add_agent(
     services: Services, workspace_id: str, policies: Iterable[PolicySketch]
 ) -> tuple[str, tuple[str, ...]]:
     """Create an agent; return its id and its policies' ids."""
-    agent = await services.agents.create(workspace_id, "benchmark", None, by=ChangedBy(COMMAND_LINE))
+    agent = await services.records.agents.create(workspace_id, "benchmark", None, by=ChangedBy(COMMAND_LINE))
     made = [
-        await services.policies.create(
+        await services.records.policies.create(
             workspace_id,
             Owner(agent.id),
             PolicyFields(

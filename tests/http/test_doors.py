@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -125,7 +126,7 @@ async def test_a_key_that_asks_too_fast_is_refused_and_sees_it_coming(store, ten
 async def test_a_large_call_waits_for_room(store, tenant, monkeypatch, door):
     """Its size counts from before its body is read until it is answered."""
     async with calling(store, tenant, monkeypatch, door) as caller:
-        room = caller.services.large_calls
+        room = caller.services.decisions.large_calls
         assert (await caller.send("x" * 70_000)).status_code == 200
         assert room.held == 0
         while room.enter(tenant.id, 64 * 1024):
@@ -176,7 +177,7 @@ def test_other_methods_are_refused_and_options_lists_them(tenant, door, path):
 @every_door
 async def test_the_fast_lane_takes_short_calls_at_every_door(door):
     """Past ASGI and the router; in any other spelling, or with a query, they take the long way."""
-    dispatch = FarEnd(services=object()).connection._dispatch
+    dispatch = FarEnd(services=SimpleNamespace(decisions=object())).connection._dispatch
     for target, direct in ((door.path, door), (f"{door.path}/", None), (f"{door.path}?a", None)):
         head = read_head(b"POST %b HTTP/1.1\r\nHost: h\r\n" % target.encode())
         assert dispatch.open(None, head).door is direct

@@ -19,11 +19,16 @@ GET = SimpleNamespace(method="GET")
 
 
 class Broken:
-    """Services with a programming error: everything that needs the store raises."""
+    """Parts with a programming error: everything that needs the store raises."""
 
+    streams = None
     request_rates = SimpleNamespace(on=False)
     auth_failures = SimpleNamespace(locked_until=[0.0], wait_s=lambda *_: 0.0)
     metrics = SimpleNamespace(refused=lambda _code: None, ready=lambda _us: None)
+
+    @property
+    def decisions(self):
+        return self
 
     def __getattr__(self, name):
         raise ZeroDivisionError(f"the password is hunter2, the key {ADMIN_KEY}")

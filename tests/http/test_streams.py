@@ -102,8 +102,8 @@ async def test_an_export_ends_without_its_end_when_its_key_is_revoked():
         for each in (b"one", b"two", b"end"):
             yield each
 
-    services, sent = SimpleNamespace(callers=SimpleNamespace(on=on), stopping=asyncio.Event()), []
-    async for piece in while_valid(services, "svc_", pieces()):
+    streams, sent = SimpleNamespace(callers=SimpleNamespace(on=on), stopping=asyncio.Event()), []
+    async for piece in while_valid(streams, "svc_", pieces()):
         sent.append(piece)
         known.show("caller", Unauthorized("revoked") if len(sent) == 2 else None)
         await asyncio.sleep(0)
@@ -121,8 +121,8 @@ async def test_an_export_ends_without_its_end_when_the_replica_stops():
         for each in (b"one", b"two", b"end"):
             yield each
 
-    services, sent = SimpleNamespace(callers=SimpleNamespace(on=on), stopping=asyncio.Event()), []
-    async for piece in while_valid(services, "svc_", pieces()):
+    streams, sent = SimpleNamespace(callers=SimpleNamespace(on=on), stopping=asyncio.Event()), []
+    async for piece in while_valid(streams, "svc_", pieces()):
         sent.append(piece)
-        services.stopping.set()
+        streams.stopping.set()
     assert sent == [b"one"]

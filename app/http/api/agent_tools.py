@@ -15,7 +15,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import Name, require_tool_name
 from app.model.tool_access import AgentTools
-from app.replica import Services
+from app.replica import Records, Services
 
 _encode = msgspec.json.encode
 _UNNAMED = b'{"name":"","catalogued":false,'
@@ -58,9 +58,9 @@ async def list_agent_tools(
     known. `allowed` and `denied` are returned only where they are certain. Nothing is counted or logged. A key with the
     scope `authorize` may ask about the agents for which it may ask decisions.
     """
-    found = await services.tool_listings.list_tools(
+    found = await services.explanations.tool_listings.list_tools(
         caller.workspace_id,
-        await _agent(services, caller, agent_id),
+        await _agent(services.records, caller, agent_id),
         limit=params.limit,
         offset=params.offset,
         tool=params.tool,
@@ -68,11 +68,11 @@ async def list_agent_tools(
     return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
 
 
-async def _agent(services: Services, caller: Caller, given: str) -> str:
+async def _agent(records: Records, caller: Caller, given: str) -> str:
     """The agent's id. Raises AgentNotFound; InsufficientScope for a key bound to other agents."""
     reads_all = caller.has_any(_READERS)
     try:
-        agent_id = await agent_in_path(services, caller, given)
+        agent_id = await agent_in_path(records, caller, given)
     except AgentNotFound:
         if reads_all or caller.asks_for_all:
             raise

@@ -20,7 +20,7 @@ from app.model.agents import Agent, AgentStatus, Alias
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import Name
-from app.replica import Services
+from app.replica import Admin, Records, Services
 from app.store.optimistic import Versions
 from app.views.agents import AgentView
 
@@ -64,19 +64,19 @@ class UpdateAgent(Body, AgentChanges, frozen=True):
 async def create_agent(
     data: JSONBody[CreateAgent],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    admin: NamedDependency[Admin],
     by: NamedDependency[ChangedBy],
 ) -> Response[AgentView]:
     """Create an agent."""
-    return _answer(await services.admin.agents.create(caller.workspace_id, data, by))
+    return _answer(await admin.agents.create(caller.workspace_id, data, by))
 
 
 @endpoint("GET", "/v1/agents", **_READ)
 async def list_agents(
-    params: NamedDependency[AgentFilters], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    params: NamedDependency[AgentFilters], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[list[AgentView]]:
     """List agents, oldest first."""
-    agents = services.agents.each(
+    agents = records.agents.each(
         caller.workspace_id, params.limit, params.offset, alias=params.alias, name=params.name, status=params.status
     )
     return await answer_list(agents, AgentView.of)
@@ -84,10 +84,10 @@ async def list_agents(
 
 @endpoint("GET", "/v1/agents/{agent_id}", **_READ, errors=(AgentNotFound,), headers=ETAG)
 async def get_agent(
-    agent_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    agent_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[AgentView]:
     """Read an agent."""
-    return _answer(await services.agents.get(caller.workspace_id, await agent_in_path(services, caller, agent_id)))
+    return _answer(await records.agents.get(caller.workspace_id, await agent_in_path(records, caller, agent_id)))
 
 
 @endpoint(
@@ -111,7 +111,7 @@ async def update_agent(
     Only the given fields change; `{}` changes nothing. The status `revoked` is final. An alias that is taken from the
     agent names its new agent from the next decision on.
     """
-    known = await agent_in_path(services, caller, agent_id)
+    known = await agent_in_path(services.records, caller, agent_id)
     return _answer(await services.admin.agents.update(caller.workspace_id, known, data, by, if_match))
 
 
@@ -127,7 +127,7 @@ async def delete_agent(
 
     Its audit entries stay.
     """
-    known = await agent_in_path(services, caller, agent_id)
+    known = await agent_in_path(services.records, caller, agent_id)
     await services.admin.agents.delete(caller.workspace_id, known, by, if_match)
 
 

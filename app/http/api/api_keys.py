@@ -16,7 +16,7 @@ from app.http.references import id_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
-from app.replica import Services
+from app.replica import Admin, Records
 from app.views.api_keys import ApiKeyView, CreatedApiKey
 
 _ADMIN: dict[str, Any] = {"tag": "API keys", "scopes": (Scope.ADMIN,)}
@@ -57,22 +57,22 @@ class CreateApiKey(Body, NewKey, frozen=True):
 async def create_key(
     data: JSONBody[CreateApiKey],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    admin: NamedDependency[Admin],
     by: NamedDependency[ChangedBy],
 ) -> CreatedApiKey:
     """Create an API key.
 
     The raw key is in this answer and never shown again.
     """
-    return CreatedApiKey.of(*await services.admin.keys.create(caller.workspace_id, data, by))
+    return CreatedApiKey.of(*await admin.keys.create(caller.workspace_id, data, by))
 
 
 @endpoint("GET", "/v1/api-keys", **_ADMIN, example=API_KEY_VIEW)
 async def list_keys(
-    params: NamedDependency[KeyPage], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    params: NamedDependency[KeyPage], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[list[ApiKeyView]]:
     """List API keys, oldest first."""
-    keys = services.api_keys.each(caller.workspace_id, params.limit, params.offset)
+    keys = records.api_keys.each(caller.workspace_id, params.limit, params.offset)
     return await answer_list(keys, ApiKeyView.of)
 
 
@@ -81,7 +81,7 @@ async def revoke_key(
     key_id: FromPath[str],
     params: NamedDependency[Revocation],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    admin: NamedDependency[Admin],
     by: NamedDependency[ChangedBy],
 ) -> None:
     """Revoke an API key.
@@ -90,4 +90,4 @@ async def revoke_key(
     unless you pass `force=true`: without one, only the console can make another.
     """
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
-    await services.admin.keys.revoke(caller.workspace_id, known, by, force=params.force)
+    await admin.keys.revoke(caller.workspace_id, known, by, force=params.force)

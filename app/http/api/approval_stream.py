@@ -18,7 +18,7 @@ from app.http.headers import raw_key_of
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.openapi.described_headers import last_event_id
 from app.model.api_keys import Caller, Scope
-from app.replica import Services
+from app.replica import Records, Services
 
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
 
@@ -45,7 +45,7 @@ async def stream_approvals(
     after = request.headers.get("last-event-id")
     if after is not None and not _is_event_id(after):
         raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
-    require_room_for_stream(request, caller, services)
+    require_room_for_stream(request, caller, services.streams)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     messages = _messages(services, caller, raw_key, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)
@@ -61,15 +61,15 @@ async def _messages(
     """
     silence_s, sent = SILENCE_S, after or "0-0"
     async with (
-        services.callers.on(raw_key, wake) as known,
-        services.approval_follower.subscribed(caller.workspace_id, wake) as events,
+        services.streams.callers.on(raw_key, wake) as known,
+        services.streams.approval_follower.subscribed(caller.workspace_id, wake) as events,
     ):
         if after is not None:
-            for event in await services.approval_follower.missed(caller.workspace_id, after):
-                yield await _message(services, caller, event)
+            for event in await services.streams.approval_follower.missed(caller.workspace_id, after):
+                yield await _message(services.records, caller, event)
                 sent = event.id
         yield b": listening\n\n"
-        while known.error is None and not services.stopping.is_set():
+        while known.error is None and not services.streams.stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), silence_s)
             if events.empty() and known.error is None:
@@ -79,18 +79,18 @@ async def _messages(
             wake.clear()
             while not events.empty():
                 coming = events.get_nowait()
-                if await is_revoked(services, raw_key):
+                if await is_revoked(services.decisions, raw_key):
                     return
                 if coming is None:
                     yield b": still here\n\n"
                 elif _place(coming.id) > _place(sent):
-                    yield await _message(services, caller, coming)
+                    yield await _message(services.records, caller, coming)
                     sent = coming.id
 
 
-async def _message(services: Services, caller: Caller, event: ApprovalEvent) -> bytes:
+async def _message(records: Records, caller: Caller, event: ApprovalEvent) -> bytes:
     try:
-        approval = await services.approvals.get(caller.workspace_id, event.approval_id)
+        approval = await records.approvals.get(caller.workspace_id, event.approval_id)
     except ApprovalNotFound:
         return b"id: %b\n\n" % event.id.encode()
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (

@@ -22,7 +22,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, Seconds
 from app.model.query_fields import QueryFields
 from app.model.text import VisibleLines, require_visible
-from app.replica import Services
+from app.replica import Records, Services
 from app.store.optimistic import Versions
 
 WAIT_MAX_S = 60
@@ -76,11 +76,11 @@ class ApproveCall(ApprovalNote, frozen=True):
     headers=NEXT_CURSOR,
 )
 async def list_approvals(
-    params: NamedDependency[ApprovalQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    params: NamedDependency[ApprovalQuery], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[list[Approval]]:
     """List approvals, waiting and decided."""
-    params = await with_agent_id(services, caller, params)
-    found, before = await services.approvals.page(caller.workspace_id, params)
+    params = await with_agent_id(records, caller, params)
+    found, before = await records.approvals.page(caller.workspace_id, params)
     return Response(found, headers={} if before is None else {"X-Next-Cursor": before})
 
 
@@ -94,7 +94,7 @@ async def get_approval(
 ) -> Response[Approval]:
     """Read one approval, or wait until it is decided."""
     wanted = _known(approval_id)
-    approval = await services.approvals.get(caller.workspace_id, wanted)
+    approval = await services.records.approvals.get(caller.workspace_id, wanted)
     if not (caller.has_any((Scope.READ, Scope.APPROVE)) or caller.may_ask_for(approval.agent_id)):
         raise unknown_approval()
     if params.wait and approval.status is ApprovalStatus.PENDING:
@@ -116,7 +116,7 @@ async def approve_call(
     approval_id: FromPath[str],
     data: JSONBody[ApproveCall],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
 ) -> Response[Approval]:
     """Approve the call.
@@ -124,7 +124,7 @@ async def approve_call(
     When the agent asks again, it is allowed, unless its policies have come to require more. The key that asked can
     never approve. If the rule requires several people, each uses a key of their own.
     """
-    approval = await services.approvals.decide(
+    approval = await records.approvals.decide(
         caller.workspace_id,
         _known(approval_id),
         ApprovalStatus.APPROVED,
@@ -150,11 +150,11 @@ async def deny_call(
     approval_id: FromPath[str],
     data: JSONBody[ApprovalNote],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
 ) -> Response[Approval]:
     """Deny the call."""
-    return await _refuse(services, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
+    return await _refuse(records, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
 
 
 @endpoint(
@@ -169,25 +169,25 @@ async def cancel_approval(
     approval_id: FromPath[str],
     data: JSONBody[ApprovalNote],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
 ) -> Response[Approval]:
     """Withdraw the request.
 
     Only with the key that asked.
     """
-    return await _refuse(services, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
+    return await _refuse(records, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
 
 async def _refuse(
-    services: Services,
+    records: Records,
     caller: Caller,
     approval_id: str,
     verdict: ApprovalStatus,
     data: ApprovalNote,
     if_match: Versions,
 ) -> Response[Approval]:
-    approval = await services.approvals.decide(
+    approval = await records.approvals.decide(
         caller.workspace_id,
         _known(approval_id),
         verdict,
@@ -204,21 +204,21 @@ async def _decided(services: Services, caller: Caller, raw_key: str, approval_id
     Raises Unauthorized once the key is revoked or expired: such a key is told nothing more.
     """
     wake = asyncio.Event()
-    async with services.approval_follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
+    async with services.streams.approval_follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 # These reads see what happened before the subscription, the queue what happens after it.
                 concerned = True
-                while not services.stopping.is_set():
+                while not services.streams.stopping.is_set():
                     if concerned:
-                        left_s = await services.authenticator.seconds_left(raw_key)
+                        left_s = await services.decisions.authenticator.seconds_left(raw_key)
                         key_ends = None if left_s is None else asyncio.get_running_loop().time() + left_s
-                        approval = await services.approvals.get(caller.workspace_id, approval_id)
+                        approval = await services.records.approvals.get(caller.workspace_id, approval_id)
                         if approval.status is not ApprovalStatus.PENDING:
                             break
                     concerned = await _something_came(events, wake, approval_id, key_ends)
-    await services.authenticator.authenticate(raw_key)
-    return await services.approvals.get(caller.workspace_id, approval_id)
+    await services.decisions.authenticator.authenticate(raw_key)
+    return await services.records.approvals.get(caller.workspace_id, approval_id)
 
 
 async def _something_came(

@@ -55,10 +55,10 @@ async def export_audit_log(
     formula is preceded by an apostrophe.
     """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    params = await with_agent_id(services, caller, params)
-    require_room_for_stream(request, caller, services)
-    pieces = services.audit.export(caller.workspace_id, params, params.format)
-    pieces = while_valid(services, raw_key, pieces)
+    params = await with_agent_id(services.records, caller, params)
+    require_room_for_stream(request, caller, services.streams)
+    pieces = services.log.audit.export(caller.workspace_id, params, params.format)
+    pieces = while_valid(services.streams, raw_key, pieces)
     headers = {"Content-Disposition": f'attachment; filename="audit-log.{params.format}"', "Vary": "Accept-Encoding"}
     if accepts_gzip(request.headers.get("accept-encoding", "")):
         pieces = gzipped(pieces)

@@ -18,7 +18,7 @@ from app.model.checkpoints import Checkpoint
 from app.model.query_fields import QueryFields, Spelled
 from app.model.text import require_text
 from app.model.times import rfc3339
-from app.replica import Services
+from app.replica import Log, Records, Services
 from app.views.audit_log import VerificationView, with_code, with_codes
 from app.webhooks.records import note_finding
 
@@ -62,7 +62,7 @@ async def query_audit_log(
     All given filters must match. Every decision already answered is found, on every replica. A page has up to 4 MiB;
     the last page has no `X-Next-Cursor`.
     """
-    page = await services.audit.query(caller.workspace_id, await with_agent_id(services, caller, params))
+    page = await services.log.audit.query(caller.workspace_id, await with_agent_id(services.records, caller, params))
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
@@ -73,20 +73,20 @@ async def query_audit_log(
 
 @endpoint("GET", "/v1/audit-logs/{entry_id}", **_READ, answer=AuditEntry, errors=(AuditEntryNotFound, AuditLogDamaged))
 async def get_audit_entry(
-    entry_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    entry_id: FromPath[str], caller: NamedDependency[Caller], log: NamedDependency[Log]
 ) -> Response[bytes]:
     """Read one audit entry.
 
     The id of an entry is that of the decision: `id` in the answer to authorize.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return Response(with_code((await services.audit.entry(caller.workspace_id, known))[1]), media_type=MediaType.JSON)
+    return Response(with_code((await log.audit.entry(caller.workspace_id, known))[1]), media_type=MediaType.JSON)
 
 
 @endpoint("GET", "/v1/audit-logs/status", **_READ, example=BACKLOG)
-async def audit_log_status(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> Backlog:
+async def audit_log_status(caller: NamedDependency[Caller], log: NamedDependency[Log]) -> Backlog:
     """Read how far sealing is behind."""
-    return await services.audit.backlog(caller.workspace_id)
+    return await log.audit.backlog(caller.workspace_id)
 
 
 @endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT), example=VERIFICATION_VIEW)
@@ -99,7 +99,7 @@ async def verify_audit_log(
     found, ask again with the answer's `checkpoint`. Keep a checkpoint elsewhere and pass it later: nothing else detects
     a log that was rewritten as a whole.
     """
-    found = await services.audit.verify(caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS)
+    found = await services.log.audit.verify(caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS)
     if found.finding is not None:
         await note_finding(services.client, caller.workspace_id, found.finding)
     return VerificationView.of(found)
@@ -107,7 +107,7 @@ async def verify_audit_log(
 
 @endpoint("GET", "/v1/changes", tag="Changes", scopes=(Scope.ADMIN, Scope.AUDIT), example=CHANGE, headers=NEXT_CURSOR)
 async def query_changes(
-    params: NamedDependency[ChangeQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    params: NamedDependency[ChangeQuery], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[list[Change]]:
     """Query the trail of changes, newest first.
 
@@ -115,6 +115,6 @@ async def query_changes(
     change: none is missing, and refused changes have none. All given filters must match. Continue until an answer has
     no X-Next-Cursor: a page may hold fewer than `limit`.
     """
-    page = await services.changes.query(caller.workspace_id, params)
+    page = await records.changes.query(caller.workspace_id, params)
     headers = {} if page.older_than is None else {"X-Next-Cursor": page.older_than}
     return Response(page.changes, headers=headers)

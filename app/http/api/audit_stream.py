@@ -48,14 +48,14 @@ async def stream_audit_log(
     then connect again.
     """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
-    params, after = await with_agent_id(services, caller, params), _resumed_after(request)
+    params, after = await with_agent_id(services.records, caller, params), _resumed_after(request)
     # Proxies that buffer an answer would delay the events.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if after is not None:
-        after, floor = await services.audit.resumed(caller.workspace_id, after)
+        after, floor = await services.log.audit.resumed(caller.workspace_id, after)
         if floor is not None and (params.from_ms is None or params.from_ms <= floor.time_ms):
             headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
-    require_room_for_stream(request, caller, services)
+    require_room_for_stream(request, caller, services.streams)
     messages = _messages(services, caller, raw_key, params, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)
 
@@ -79,15 +79,17 @@ async def _messages(
     """
     silence_s = SILENCE_S
     async with (
-        services.callers.on(raw_key, wake) as known,
-        services.newest.on(caller.workspace_id, wake) as newest,
+        services.streams.callers.on(raw_key, wake) as known,
+        services.streams.newest.on(caller.workspace_id, wake) as newest,
     ):
-        async for chunk in services.audit.follow(caller.workspace_id, params, after, services.stopping, newest):
+        async for chunk in services.log.audit.follow(
+            caller.workspace_id, params, after, services.streams.stopping, newest
+        ):
             if known.error is not None:
                 return
             if chunk is not None:
                 events = await _events(chunk)
-                if await is_revoked(services, raw_key):
+                if await is_revoked(services.decisions, raw_key):
                     return
                 yield events
                 continue

@@ -20,7 +20,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import FieldError, ToolName, require_tool_name
-from app.replica import Services
+from app.replica import Records, Services
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
 from app.views.catalog import CatalogToolView, ChangedCatalogView
@@ -125,7 +125,7 @@ async def put_catalog(
     if_match, by = provide_if_match_tags(request), provide_changed_by(request)
     raw = await read_body(request.receive, MAX_CATALOG_BODY)
     entries = await services.pool.run(caller.workspace_id, lambda: tools_of(raw, prune=params.prune))
-    state, change = await services.catalog.put(
+    state, change = await services.records.catalog.put(
         caller.workspace_id,
         entries,
         prune=params.prune,
@@ -143,7 +143,7 @@ async def list_catalog(
 
     The tools of the catalogue, and with `catalogued` false those that only the sealed log has.
     """
-    listing = await services.catalog.listing(caller.workspace_id)
+    listing = await services.records.catalog.listing(caller.workspace_id)
     names = listing.names[params.offset :][: params.limit]
     found = await services.pool.run(caller.workspace_id, _views, listing.catalog.tools, names)
     return Response(found, headers=version_header(listing.catalog.version))
@@ -151,10 +151,10 @@ async def list_catalog(
 
 @endpoint("GET", "/v1/catalog/tool/{tool}", **_READ, errors=(ToolNotFound,), headers=ETAG)
 async def get_tool(
-    tool: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    tool: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[CatalogToolView]:
     """Read a tool of the catalogue."""
-    found = await services.catalog.get(caller.workspace_id, _tool_in(tool))
+    found = await records.catalog.get(caller.workspace_id, _tool_in(tool))
     return Response(CatalogToolView.of(found), headers=version_header(found.version))
 
 
@@ -165,12 +165,12 @@ async def put_tool(
     tool: FromPath[str],
     data: JSONBody[PutTool],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
     by: NamedDependency[ChangedBy],
 ) -> Response[CatalogToolView]:
     """Put one tool into the catalogue."""
-    made = await services.catalog.put_tool(caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, by=by)
+    made = await records.catalog.put_tool(caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, by=by)
     return Response(CatalogToolView.of(made), headers=version_header(made.version))
 
 
@@ -178,12 +178,12 @@ async def put_tool(
 async def delete_tool(
     tool: FromPath[str],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
     by: NamedDependency[ChangedBy],
 ) -> None:
     """Remove a tool from the catalogue."""
-    await services.catalog.delete_tool(caller.workspace_id, _tool_in(tool), if_match=if_match, by=by)
+    await records.catalog.delete_tool(caller.workspace_id, _tool_in(tool), if_match=if_match, by=by)
 
 
 def tools_of(raw: bytes, *, prune: bool) -> list[ToolEntry]:

@@ -47,12 +47,12 @@ async def report_outcome(
     unknown = DecisionNotFound("This key has asked for no decision with this id")
     known = id_in_path(decision_id, unknown)
     try:
-        _, line = await services.audit.entry(caller.workspace_id, known)
+        _, line = await services.log.audit.entry(caller.workspace_id, known)
     except AuditEntryNotFound:
         raise unknown from None
     decision = decode_call(line)
     _require_allowed(decision, caller, unknown)
-    return await services.outcomes.record(caller.workspace_id, decision, data.status)
+    return await services.decisions.outcomes.record(caller.workspace_id, decision, data.status)
 
 
 def _require_allowed(decision: DecidedCall, caller: Caller, unknown: DecisionNotFound) -> None:

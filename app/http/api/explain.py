@@ -28,7 +28,7 @@ from app.model.policies import Policy
 from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError, Name, ToolName
 from app.model.times import parse_time_ms
-from app.replica import Services
+from app.replica import Decisions, Explanations, Services
 from app.validation_messages import refusing_fields
 
 PATH = "/v1/explain"
@@ -84,15 +84,15 @@ async def explain(
     What authorize would answer to this key, and the part of every rule of every policy in it. The decision itself runs,
     up to the moment of writing: nothing is taken, logged or created, and no approval is requested or used.
     """
-    max_bytes = services.settings.call_bytes_max
+    max_bytes = services.decisions.settings.call_bytes_max
     size = min(AsgiCall(request.scope, request.receive).most, max_bytes)
-    with services.large_calls.room_for(caller.workspace_id, size):
+    with services.decisions.large_calls.room_for(caller.workspace_id, size):
         return await _explained(services, caller, await read_body(request.receive, max_bytes))
 
 
 async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanation:
-    body, call = await services.pool.run(caller.workspace_id, _decode, services, raw)
-    agent_id = await services.agents.id_of(caller.workspace_id, call.agent_id)
+    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, raw)
+    agent_id = await services.records.agents.id_of(caller.workspace_id, call.agent_id)
     drafts = body.policies or []
 
     def drafting(agent: Agent, policies: Sequence[Policy]) -> Sequence[Policy]:
@@ -100,14 +100,14 @@ async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanat
 
     at_us = None if body.at is UNSET else parse_time_ms(body.at) * 1000
     with refusing_fields():
-        return await services.explainer.explain(caller, replace(call, agent_id=agent_id), at_us, drafting)
+        return await services.explanations.explainer.explain(caller, replace(call, agent_id=agent_id), at_us, drafting)
 
 
-def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
+def _decode(decisions: Decisions, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
     """The body, and its call, decoded as authorize would from the same bytes, because approvals are bound to them."""
-    max_bytes = services.settings.call_bytes_max
+    max_bytes = decisions.settings.call_bytes_max
     body = decode_body(raw, ExplainBody, max_bytes)
-    return body, read_call(raw, Reading(services.redactor, services.signer, max_bytes))
+    return body, read_call(raw, Reading(decisions.redactor, decisions.signer, max_bytes))
 
 
 @endpoint(
@@ -119,7 +119,7 @@ def _decode(services: Services, raw: bytes) -> tuple[ExplainBody, AuthorizeReque
     errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
 )
 async def explain_entry(
-    entry_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    entry_id: FromPath[str], caller: NamedDependency[Caller], explanations: NamedDependency[Explanations]
 ) -> PastExplanation:
     """Explain a past decision.
 
@@ -127,4 +127,4 @@ async def explain_entry(
     hold is `unknown`, never guessed. 410 if a policy has changed too often since then.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return await services.past_decisions.explain(caller.workspace_id, known)
+    return await explanations.past_decisions.explain(caller.workspace_id, known)

@@ -32,7 +32,7 @@ from app.model.policies import (
 from app.model.policy_keys import PolicyKey
 from app.model.query_fields import AgentFilter, Limit, Offset, QueryFields
 from app.model.text import Name
-from app.replica import Services
+from app.replica import Records, Services
 from app.store.optimistic import Versions
 from app.views.policies import PolicyView, WrittenPolicyView
 
@@ -126,19 +126,19 @@ async def create_policy(
     names neither, for every agent of the workspace.
     """
     called = None if data.agent_id is None else agent_reference(data.agent_id)
-    agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
     owner, accept = Owner(agent_id, data.group), accepting(strict=params.strict)
     return answer_written(await services.admin.policies.create(caller.workspace_id, owner, data, by, accept))
 
 
 @endpoint("GET", "/v1/policies", **_READ, example=POLICY_VIEW, errors=(AgentNotFound,))
 async def list_policies(
-    params: NamedDependency[PolicyFilters], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    params: NamedDependency[PolicyFilters], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[list[PolicyView]]:
     """List policies in evaluation order."""
-    params = await with_agent_id(services, caller, params)
+    params = await with_agent_id(records, caller, params)
     owner = owner_or_none(params.agent_id, params.group)
-    policies = services.policies.each(
+    policies = records.policies.each(
         caller.workspace_id, owner, params.limit, params.offset, kind=params.kind, key=params.key
     )
     return await answer_list(policies, PolicyView.of)
@@ -149,11 +149,11 @@ async def get_policy(
     policy_id: FromPath[str],
     params: NamedDependency[PolicyOwner],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
 ) -> Response[PolicyView]:
     """Read a policy."""
-    known = await policy_in_path(services, caller, params, policy_id)
-    policy = await services.policies.get(caller.workspace_id, known)
+    known = await policy_in_path(records, caller, params, policy_id)
+    policy = await records.policies.get(caller.workspace_id, known)
     return Response(PolicyView.of(policy), headers=version_header(policy.version))
 
 
@@ -179,7 +179,7 @@ async def update_policy(
     Only the given fields change; `{}` changes nothing. `rules` replaces the whole list. A policy's owner cannot be
     changed.
     """
-    known = await policy_in_path(services, caller, params, policy_id)
+    known = await policy_in_path(services.records, caller, params, policy_id)
     accept = accepting(strict=params.strict)
     written = await services.admin.policies.update(caller.workspace_id, known, data, by, accept, if_match)
     return answer_written(written)
@@ -195,7 +195,7 @@ async def delete_policy(
     if_match: NamedDependency[Versions],
 ) -> None:
     """Delete a policy."""
-    known = await policy_in_path(services, caller, params, policy_id)
+    known = await policy_in_path(services.records, caller, params, policy_id)
     await services.admin.policies.delete(caller.workspace_id, known, by, if_match)
 
 

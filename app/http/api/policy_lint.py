@@ -75,7 +75,7 @@ async def lint_policies(
     the same agents. Nothing is stored. Answers to writes carry the same warnings.
     """
     called = None if data.agent_id is None else agent_reference(data.agent_id)
-    agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
     owner = Owner(agent_id, data.group)
     with refusing_fields():
         require_entries(data.policies, owner)

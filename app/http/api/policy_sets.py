@@ -22,7 +22,7 @@ from app.model.policies import WORKSPACE, Owner
 from app.model.policy_sets import Entries, require_entries
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
-from app.replica import Services
+from app.replica import Records, Services
 from app.validation_messages import refusing_fields
 from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
 
@@ -94,10 +94,10 @@ class PutPolicies(Body, frozen=True):
 
 @endpoint("GET", "/v1/agents/{agent_id}/policies", **_GET, example=POLICY_SET_VIEW, errors=(AgentNotFound,))
 async def get_agent_policies(
-    agent_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    agent_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[PolicySetView]:
     """Read all policies of an agent."""
-    return await _shown(services, caller, Owner(await agent_in_path(services, caller, agent_id)))
+    return await _shown(records, caller, Owner(await agent_in_path(records, caller, agent_id)))
 
 
 @endpoint(
@@ -122,10 +122,10 @@ async def put_agent_policies(
 
 @endpoint("GET", "/v1/groups/{group}/policies", **_GET)
 async def get_group_policies(
-    group: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    group: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[PolicySetView]:
     """Read all policies of a group."""
-    return await _shown(services, caller, Owner(group=_group(group)))
+    return await _shown(records, caller, Owner(group=_group(group)))
 
 
 @endpoint("PUT", "/v1/groups/{group}/policies", **_PUT, errors=_REFUSALS)
@@ -143,10 +143,10 @@ async def put_group_policies(
 
 @endpoint("GET", "/v1/workspace/policies", **_GET)
 async def get_workspace_policies(
-    caller: NamedDependency[Caller], services: NamedDependency[Services]
+    caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> Response[PolicySetView]:
     """Read all policies of the whole workspace."""
-    return await _shown(services, caller)
+    return await _shown(records, caller)
 
 
 @endpoint("PUT", "/v1/workspace/policies", **_PUT, errors=_REFUSALS)
@@ -161,8 +161,8 @@ async def put_workspace_policies(
     return await _applied(services, caller, request, params, data)
 
 
-async def _shown(services: Services, caller: Caller, owner: Owner = WORKSPACE) -> Response[PolicySetView]:
-    held = await services.policy_sets.get(caller.workspace_id, owner)
+async def _shown(records: Records, caller: Caller, owner: Owner = WORKSPACE) -> Response[PolicySetView]:
+    held = await records.policy_sets.get(caller.workspace_id, owner)
     return Response(PolicySetView.of(held, owner), headers=version_header(held.version))
 
 
@@ -175,9 +175,9 @@ async def _applied(
     agent: str | None = None,
     group: str | None = None,
 ) -> Response[AppliedSetView]:
-    owner = Owner(None if agent is None else await agent_in_path(services, caller, agent), group)
+    owner = Owner(None if agent is None else await agent_in_path(services.records, caller, agent), group)
     called = None if data.agent_id is None else agent_reference(data.agent_id)
-    named = None if called is None else await services.agents.id_of(caller.workspace_id, called)
+    named = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
     data.require_owner(named, owner)
     done = await services.admin.policies.put(
         caller.workspace_id,

@@ -27,7 +27,7 @@ from app.http.references import PolicyOwner, policy_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit
-from app.replica import Services
+from app.replica import Records, Services
 from app.store.optimistic import Versions
 from app.views.policies import WrittenPolicyView
 from app.views.policy_versions import DivergenceView, PolicyVersionView
@@ -61,15 +61,15 @@ async def list_versions(
     policy_id: FromPath[str],
     params: NamedDependency[VersionsQuery],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
 ) -> Response[list[PolicyVersionView]]:
     """List the versions of a policy, newest first.
 
     Who changed it, when and why, and the whole policy after the change. The last 100 are kept
     (`REMIT_POLICY_VERSIONS_MAX`), until the policy is deleted.
     """
-    known = await policy_in_path(services, caller, params, policy_id)
-    versions = services.policy_versions.each(caller.workspace_id, known, params.limit)
+    known = await policy_in_path(records, caller, params, policy_id)
+    versions = records.policy_versions.each(caller.workspace_id, known, params.limit)
     return await answer_list(versions, PolicyVersionView.of)
 
 
@@ -104,7 +104,7 @@ async def roll_back(
     The policy is restored as a new version: nothing is removed from the trail. Without Change-Reason, the trail says
     `back to version …`. Rate limits whose tools and window are the same keep their counted calls.
     """
-    known = await policy_in_path(services, caller, params, policy_id)
+    known = await policy_in_path(services.records, caller, params, policy_id)
     accept = accepting(strict=params.strict)
     written = await services.admin.policies.roll_back(caller.workspace_id, known, data.version, by, accept, if_match)
     return answer_written(written)
@@ -115,7 +115,7 @@ async def get_divergence(
     policy_id: FromPath[str],
     params: NamedDependency[PolicyOwner],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
 ) -> DivergenceView:
     """Count what a shadow policy would have changed.
 
@@ -123,5 +123,5 @@ async def get_divergence(
     enforced. Each count rises with the entry that records it, `GET /v1/audit-logs?shadow=ID` lists those, and every
     change of the policy resets the counts.
     """
-    known = await policy_in_path(services, caller, params, policy_id)
-    return DivergenceView.of(await services.divergences.get(caller.workspace_id, known))
+    known = await policy_in_path(records, caller, params, policy_id)
+    return DivergenceView.of(await records.divergences.get(caller.workspace_id, known))

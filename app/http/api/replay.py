@@ -70,7 +70,7 @@ class ReplayBody(Body, frozen=True):
 
 async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
     """A guard that refuses a replay above the limit before its body is read, so that refusals are cheap."""
-    connection.app.state.services.replays.require_room(connection.scope["state"]["caller"].workspace_id)
+    connection.app.state.services.log.replays.require_room(connection.scope["state"]["caller"].workspace_id)
 
 
 @endpoint(
@@ -100,10 +100,10 @@ async def replay_log(
     """
     raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
     called = None if data.agent_id is None else agent_reference(data.agent_id)
-    agent_id = None if called is None else await services.agents.id_of(caller.workspace_id, called)
-    task = data.task(caller.workspace_id, agent_id, await services.audit.now_ms())
-    await services.replayer.require_possible(task)
-    lines = while_valid(services, raw_key, await services.replays.begin(task))
+    agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
+    task = data.task(caller.workspace_id, agent_id, await services.log.audit.now_ms())
+    await services.log.replayer.require_possible(task)
+    lines = while_valid(services.streams, raw_key, await services.log.replays.begin(task))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(lines, media_type="application/x-ndjson", headers=headers)
 

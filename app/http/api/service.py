@@ -67,7 +67,7 @@ async def readyz(services: NamedDependency[Services]) -> Health:
     """Check that decisions can be made."""
     # Both lanes reach the store; it accepts writes, knows the scripts, and has room.
     await services.readiness.require()
-    await services.sealing.require_room(services.settings.audit_backlog_max)
+    await services.log.sealing.require_room(services.settings.audit_backlog_max)
     return Health("ok")
 
 
@@ -78,7 +78,7 @@ async def metrics(services: NamedDependency[Services]) -> str:
     numbers: dict[str, float] = {_UP: 0}
     try:
         await services.client.call("PING")
-        lag = await services.sealing.look()
+        lag = await services.log.sealing.look()
         told = await delivery_counts(services.client)
     except StoreUnavailable:
         pass

@@ -25,7 +25,7 @@ from app.http.openapi.examples.webhooks import (
 )
 from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
-from app.replica import Services
+from app.replica import Admin, Records
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
 from app.webhooks.attempts import UnsentView
@@ -46,28 +46,28 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
 async def create_webhook(
-    data: JSONBody[CreateWebhook], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    data: JSONBody[CreateWebhook], caller: NamedDependency[Caller], admin: NamedDependency[Admin]
 ) -> Response[WebhookView]:
     """Create a webhook.
 
     It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is only in
     this answer, and later in that of `rotate-secret`.
     """
-    return _answer(await services.admin.webhooks.create(caller.workspace_id, data, caller.actor))
+    return _answer(await admin.webhooks.create(caller.workspace_id, data, caller.actor))
 
 
 @endpoint("GET", "/v1/webhooks", **_ADMIN)
-async def list_webhooks(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> list[WebhookView]:
+async def list_webhooks(caller: NamedDependency[Caller], admin: NamedDependency[Admin]) -> list[WebhookView]:
     """List webhooks and their state."""
-    return await services.admin.webhooks.list_all(caller.workspace_id)
+    return await admin.webhooks.list_all(caller.workspace_id)
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound,), headers=ETAG)
 async def get_webhook(
-    webhook_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    webhook_id: FromPath[str], caller: NamedDependency[Caller], admin: NamedDependency[Admin]
 ) -> Response[WebhookView]:
     """Read a webhook and its state."""
-    return _answer(await services.admin.webhooks.get(caller.workspace_id, _known(webhook_id)))
+    return _answer(await admin.webhooks.get(caller.workspace_id, _known(webhook_id)))
 
 
 @endpoint(
@@ -82,7 +82,7 @@ async def update_webhook(
     webhook_id: FromPath[str],
     data: JSONBody[UpdateWebhook],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    admin: NamedDependency[Admin],
     if_match: NamedDependency[Versions],
 ) -> Response[WebhookView]:
     """Change a webhook.
@@ -90,21 +90,21 @@ async def update_webhook(
     Only the given fields change; `{}` changes nothing.
     """
     known = _known(webhook_id)
-    return _answer(await services.admin.webhooks.update(caller.workspace_id, known, data, caller.actor, if_match))
+    return _answer(await admin.webhooks.update(caller.workspace_id, known, data, caller.actor, if_match))
 
 
 @endpoint("DELETE", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict))
 async def delete_webhook(
     webhook_id: FromPath[str],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
 ) -> None:
     """Delete a webhook.
 
     Its waiting events are not sent.
     """
-    await services.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, by=caller.actor)
+    await records.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, by=caller.actor)
 
 
 @endpoint(
@@ -120,7 +120,7 @@ async def rotate_webhook_secret(
     webhook_id: FromPath[str],
     data: JSONBody[RotateSecret],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    admin: NamedDependency[Admin],
     if_match: NamedDependency[Versions],
 ) -> Response[WebhookView]:
     """Rotate a webhook's secret.
@@ -128,7 +128,7 @@ async def rotate_webhook_secret(
     During the overlap, each event carries a signature by the old secret and by the new one.
     """
     known = _known(webhook_id)
-    return _answer(await services.admin.webhooks.rotate(caller.workspace_id, known, data, caller.actor, if_match))
+    return _answer(await admin.webhooks.rotate(caller.workspace_id, known, data, caller.actor, if_match))
 
 
 @endpoint(
@@ -138,21 +138,21 @@ async def send_test(
     webhook_id: FromPath[str],
     data: JSONBody[SendTest],  # noqa: ARG001 - read, so that what is unknown in it is refused
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    admin: NamedDependency[Admin],
 ) -> Attempt:
     """Send one test event now.
 
     Its type is `webhook.test`. It is sent once, without retries.
     """
-    return await services.webhooks.test(caller.workspace_id, _known(webhook_id), services.delivery)
+    return await admin.webhooks.test(caller.workspace_id, _known(webhook_id))
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}/events", **_ADMIN, example=UNSENT_VIEW, errors=(WebhookNotFound,))
 async def list_unsent_events(
-    webhook_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    webhook_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
 ) -> list[UnsentView]:
     """List events that could not be delivered."""
-    found = await services.webhooks.unsent(caller.workspace_id, _known(webhook_id))
+    found = await records.webhooks.unsent(caller.workspace_id, _known(webhook_id))
     return [UnsentView.of(each) for each in found]
 
 
@@ -168,11 +168,11 @@ async def retry_events(
     webhook_id: FromPath[str],
     data: JSONBody[RetryEvents],
     caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    records: NamedDependency[Records],
 ) -> Retried:
     """Retry parked events."""
     event = None if data.event is UNSET else data.event
-    return Retried(await services.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
+    return Retried(await records.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
 
 
 def _answer(webhook: WebhookView) -> Response[WebhookView]:

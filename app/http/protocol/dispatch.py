@@ -16,7 +16,7 @@ from app.http.protocol.head import CHUNKED, RequestHead
 from app.http.protocol.incoming import Incoming
 from app.http.protocol.target import Ends, scope_of
 from app.lanes.lane import Lane, MoveToSlowLane
-from app.replica import Services
+from app.replica import Decisions
 
 _MOST_LINES = 100
 """Of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes. Each takes 3 us, and
@@ -44,9 +44,9 @@ class Dispatch:
         self._application = config.loaded_app
         self._tasks, self._app_state, self._loop = server.tasks, app_state, loop
         self._ends = Ends.of(transport)
-        self._services: Services | None = None
+        self._decisions: Decisions | None = None
         if isinstance(self._application, Application):
-            self._services = self._application.state.services
+            self._decisions = self._application.state.services.decisions
 
     def takes(self, head: RequestHead, incoming: Incoming) -> bool:
         """Whether this lane answers the request: the fast one short calls, the slow one everything else.
@@ -64,7 +64,7 @@ class Dispatch:
 
     def open(self, owner: ExchangeOwner, head: RequestHead) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
-        door = TARGETS.get(head.target) if head.method == b"POST" and self._services is not None else None
+        door = TARGETS.get(head.target) if head.method == b"POST" and self._decisions is not None else None
         scope = scope_of(head, self._ends, self._app_state) if door is None else None
         return Exchange(owner, head, self._ends.peer, scope, door)
 
@@ -73,10 +73,10 @@ class Dispatch:
 
         Whoever expects 100 Continue sends the body only once it has been asked for.
         """
-        services = self._services
-        if exchange.scope is not None or services is None or exchange.head.expects:
+        decisions = self._decisions
+        if exchange.scope is not None or decisions is None or exchange.head.expects:
             return False
-        return known_caller(services, exchange.headers) is not None
+        return known_caller(decisions, exchange.headers) is not None
 
     def start(self, exchange: Exchange) -> None:
         """Process the request; if it is being processed already, tell it that more of its body has arrived."""
@@ -91,7 +91,7 @@ class Dispatch:
         """Answer the exchange, whatever is raised on the way."""
         try:
             if exchange.door is not None:
-                exchange.finish(await respond(cast("Services", self._services), exchange.door, exchange))
+                exchange.finish(await respond(cast("Decisions", self._decisions), exchange.door, exchange))
             else:
                 await self._application(cast("Any", exchange.scope), exchange.receive, exchange.send)
                 if not (exchange.is_answered or exchange.is_gone):

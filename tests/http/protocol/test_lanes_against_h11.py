@@ -52,20 +52,21 @@ class Application(Recorder):
     def __init__(self, lane, requests, moves_late):
         super().__init__()
         self.requests = requests
-        self.state = SimpleNamespace(services=SimpleNamespace(lane=lane, requests=requests, moves_late=moves_late))
+        decisions = SimpleNamespace(lane=lane, requests=requests, moves_late=moves_late)
+        self.state = SimpleNamespace(services=SimpleNamespace(decisions=decisions))
 
 
-async def respond(services, _door, exchange):
+async def respond(decisions, _door, exchange):
     """A call, as the application would record it; in the fast lane, every second one takes long."""
     try:
         body = await exchange.body(_MOST)
     except AppError as error:
         return error_answer(error)
-    if services.moves_late(body):
-        services.lane.require_short()
+    if decisions.moves_late(body):
+        decisions.lane.require_short()
     head = exchange.head
-    services.requests.append((head.method, head.target, b"", head.headers, body))
-    return Answer(200, [], b"%d" % len(services.requests))
+    decisions.requests.append((head.method, head.target, b"", head.headers, body))
+    return Answer(200, [], b"%d" % len(decisions.requests))
 
 
 class Lanes:
@@ -177,7 +178,7 @@ def calls_are_answered_here(monkeypatch):
     """Calls take Remit's direct path up to this test."""
     monkeypatch.setattr(dispatch, "Application", Application)
     monkeypatch.setattr(dispatch, "respond", respond)
-    monkeypatch.setattr(dispatch, "known_caller", lambda _services, headers: dict(headers).get(b"te"))
+    monkeypatch.setattr(dispatch, "known_caller", lambda _decisions, headers: dict(headers).get(b"te"))
 
 
 @pytest.mark.usefixtures("calls_are_answered_here")
