@@ -25,7 +25,7 @@ ARGV[8]       expected        version that the person has seen; "" = any
 ARGV[9]       uses            maximum number of uses that this person grants; "" = the rules' maximum
 ARGV[10]      valid_ms        maximum time for use that this person grants; "" = the rules' maximum
 ARGV[11]      keep_ms         how long the record stays after the approval has ended
-ARGV[12]      backlog_max     entries that the stream may hold unsealed
+ARGV[12]      backlog_max     entries that the stream may have unsealed
 ARGV[13]      agent_id        of the approval. This and what follows have not changed since it was asked for
 ARGV[14]      tool_name
 ARGV[15]      asked_by        id of the API key that asked
@@ -47,7 +47,7 @@ RETURNS       {status, state, version}
   own         the key that decides is the one that asked, or was made by it; nothing written
   not_own     only the key that asked may cancel; nothing written
   twice       this key has already approved it; nothing written
-  backlog     the stream holds backlog_max entries; nothing written
+  backlog     the stream has backlog_max entries; nothing written
 WRITES        entry, commits, approval, open, agent_open, events; approval_call if the approval has ended
 TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
@@ -74,18 +74,18 @@ local time_ms = math.floor(time_us / 1000)
 local time_ms_text = string.format('%.0f', time_ms)
 
 local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by')
-local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
+local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
   'approved_by', 'asked_sequence')
-local state, version = held[1], tonumber(held[2] or 1)
+local state, version = stored[1], tonumber(stored[2] or 1)
 local function refuse(status) return {status, state or '', version} end
 
 if not caller[1] or (caller[2] and not (time_ms < tonumber(caller[2]))) then return refuse('revoked') end
 if not state then return refuse('missing') end
 if expected ~= '' and tonumber(expected) ~= version then return refuse('stale') end
 if state ~= 'pending' then return refuse('decided') end
-if not (time_ms < tonumber(held[3])) then return refuse('expired') end
+if not (time_ms < tonumber(stored[3])) then return refuse('expired') end
 local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
-if not of_agent[1] or not (tonumber(held[9] or 0) > tonumber(of_agent[2] or -1)) then return refuse('ended') end
+if not of_agent[1] or not (tonumber(stored[9] or 0) > tonumber(of_agent[2] or -1)) then return refuse('ended') end
 if call('HEXISTS', asker, 'created_ms') == 0 then return refuse('ended') end
 for i = 11, #KEYS do
   if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end
@@ -95,7 +95,7 @@ if verdict == 'cancelled' then
 elseif key_id == asked_by or string.find(' ' .. (caller[4] or '') .. ' ', ' ' .. asked_by .. ' ', 1, true) then
   return refuse('own')
 end
-local approvers = held[4] or ''
+local approvers = stored[4] or ''
 if string.find(approvers, ' ' .. key_id, 1, true) then return refuse('twice') end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
@@ -106,7 +106,7 @@ local is_current = call('GET', approval_call) == approval_id
 local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
 
 version = version + 1
-local record = {'version', version, 'said', (held[7] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
+local record = {'version', version, 'said', (stored[7] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
   .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. key_id or ''),
   'name ' .. key_id, caller[3]}
 local function set(name, value)
@@ -116,10 +116,10 @@ end
 state = verdict
 if verdict == 'approved' then
   -- The next person can only narrow what the one before has granted.
-  local uses_left = math.min(tonumber(held[5] or max_uses), uses or math.huge)
-  local granted_ms = math.min(tonumber(held[6] or most_valid_ms), valid_ms or math.huge)
+  local uses_left = math.min(tonumber(stored[5] or max_uses), uses or math.huge)
+  local granted_ms = math.min(tonumber(stored[6] or most_valid_ms), valid_ms or math.huge)
   set('uses_left', uses_left)
-  set('approved_by', (held[8] and held[8] .. '", "' or '') .. caller[3])
+  set('approved_by', (stored[8] and stored[8] .. '", "' or '') .. caller[3])
   set('granted_ms', string.format('%.0f', granted_ms))
   local _, count = string.gsub(record[6], ' ', '')
   if count < required then

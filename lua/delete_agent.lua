@@ -9,7 +9,7 @@ KEYS[4]       agents          sorted set of the workspace's agents
 KEYS[5]       agent_policies  sorted set of the agent's policy ids
 KEYS[6]       policies        sorted set of the workspace's policy ids
 KEYS[7]       aliases         hash; alias → id of the agent that has it
-KEYS[8]       commits         hash; holds the sequence of the log's newest entry, and in `workspace` the version
+KEYS[8]       commits         hash; has the sequence of the log's newest entry, and in `workspace` the version
                               token of what applies to every agent
 KEYS[9]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many policies name it
 KEYS[9+i]     record          record, versions, divergence or quota of one of its policies

@@ -16,7 +16,7 @@ ARGV[3]       approval_id     of the record
 ARGV[4]       ending          expired: only if its time has passed; cancelled: at any time
 ARGV[5]       reason          of the entry
 ARGV[6]       keep_ms         how long the record stays
-ARGV[7]       backlog_max     entries that the stream may hold unsealed
+ARGV[7]       backlog_max     entries that the stream may have unsealed
 ARGV[8]       agent_id        of the approval. This and what follows have not changed since it was asked for
 ARGV[9]       tool_name
 ARGV[10]      asked_by        id of the API key that asked
@@ -26,7 +26,7 @@ ARGV[12]      rule            that asked, "<index> <type>"
 RETURNS       {status}
   done        the approval has ended, and the log has the entry
   kept        it had already ended, or its time has not passed; no entry written
-  backlog     the stream holds backlog_max entries; nothing written
+  backlog     the stream has backlog_max entries; nothing written
 WRITES        entry, commits, approval, open, agent_open, approval_call, events
 TIME          O(log N), N open approvals
 HOLDS         I2 no decision without its entry, I14 an approval is of one call, used as often as it says
@@ -44,13 +44,13 @@ if not time_us then
   time_us = clock[1] * 1000000 + clock[2]
 end
 local time_ms = math.floor(time_us / 1000)
-local held = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usable_until_ms')
-local state = held[1]
+local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usable_until_ms')
+local state = stored[1]
 if state ~= 'pending' and state ~= 'approved' then
   if call('ZSCORE', open, approval_id) then call('ZREM', open, approval_id) end
   return {'kept'}
 end
-local ends_ms = tonumber(state == 'pending' and held[3] or held[4])
+local ends_ms = tonumber(state == 'pending' and stored[3] or stored[4])
 if ending == 'expired' and time_ms < ends_ms then return {'kept'} end
 if call('XLEN', audit_stream) >= backlog_max then return {'backlog'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
@@ -65,7 +65,7 @@ call('XADD', audit_stream, sequence .. '-0',
   'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', policy_id, 'rule', rule, 'reason', reason,
   'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. ending, 'approvalId', approval_id)
 call('HSET', commits, 'sequence', sequence)
-call('HSET', approval, 'status', ending, 'version', (held[2] or 1) + 1)
+call('HSET', approval, 'status', ending, 'version', (stored[2] or 1) + 1)
 call('ZREM', open, approval_id)
 call('ZREM', agent_open, approval_id)
 if is_current then call('DEL', approval_call) end

@@ -13,7 +13,7 @@ ARGV[1+2i]    found           why it is quarantined, and its content
 RETURNS       {status}
   freed       the named entries are in audit_poison, and the stream is deleted: its next entry is the next commit's
   more        the named entries are in audit_poison, but there are others above the last commit; call again
-  unsealed    the named entries are in audit_poison, but the stream holds entries of commits; seal them and call again
+  unsealed    the named entries are in audit_poison, but the stream has entries of commits; seal them and call again
   stale       there has been another commit since; nothing written
 WRITES        audit_poison, stream
 TIME          O(N), N named entries

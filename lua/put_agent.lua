@@ -6,7 +6,7 @@ KEYS[1]       caller_key      hash; record of the caller's API key; missing = re
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       agent           hash; the agent's record
 KEYS[4]       agents          sorted set; member = agent id, score = created_ms
-KEYS[5]       commits         hash; holds the sequence of the log's newest entry
+KEYS[5]       commits         hash; has the sequence of the log's newest entry
 KEYS[6]       aliases         hash; alias → id of the agent that has it
 KEYS[7]       holder          hash; record of the agent that had the alias when it was looked up; if none, `agent`
 
@@ -26,7 +26,7 @@ ARGV[11+2i]   value           value i. All fields are given, except alias, times
                               approvals_ended
 
 RETURNS       {status, created_ms, updated_ms, revision}
-  done        the record holds exactly the given fields, its alias, created_ms, updated_ms, revision and version,
+  done        the record has exactly the given fields, its alias, created_ms, updated_ms, revision and version,
               and rate_limits and rules_bytes if it had them. The revision counts the changes of the agent's own
               fields, from 1. approvals_ended is the log's newest sequence when the agent was last not active;
               approvals asked for before that have ended
@@ -55,12 +55,12 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
-local held = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
+local stored = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
   'rules_bytes', 'approvals_ended', 'alias')
 -- The revision and not the version token, which also changes with every edit of a policy: suspending an agent must
 -- not fail because of those. A record that an older release wrote without a revision is at 1.
-local held_revision = held[1] and tonumber(held[4] or 1) or 0
-if held_revision ~= expected then return {'stale', 0, 0, 0} end
+local stored_revision = stored[1] and tonumber(stored[4] or 1) or 0
+if stored_revision ~= expected then return {'stale', 0, 0, 0} end
 -- Frozen: the agent is being deleted. A freeze that ends over a second from now dates from before a clock step.
 local frozen_ms = tonumber(redis.call('HGET', agent, 'frozen_until_ms') or 0) - now_ms
 if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
@@ -68,22 +68,22 @@ if frozen_ms > 0 and frozen_ms <= 1000 then return {'frozen', 0, 0, 0} end
 local agents_held = redis.call('ZCARD', agents)
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
 if expected == 0 and agents_held >= agents_max then return {'full', 0, 0, 0} end
-local approvals_ended = active and held[7] or not active and sequence
-local old_alias = held[8] or ''
+local approvals_ended = active and stored[7] or not active and sequence
+local old_alias = stored[8] or ''
 local leads_to = redis.call('HGET', aliases, alias ~= '' and alias or old_alias) or ''
 if alias ~= '' and leads_to ~= '' and leads_to ~= id then
   if leads_to ~= holder_id then return {'stale', 0, 0, 0} end
   if redis.call('HGET', holder, 'alias') == alias then return {'taken', 0, 0, 0} end
 end
-local created_ms = tonumber(held[2] or now_ms)
+local created_ms = tonumber(stored[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
-local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
-local revision = held_revision + 1
+local updated_ms = stored[3] and math.max(now_ms, tonumber(stored[3]) + 1) or now_ms
+local revision = stored_revision + 1
 
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'revision', revision, 'version', version}
-if held[5] then record[#record + 1], record[#record + 2] = 'rate_limits', held[5] end
-if held[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', held[6] end
+if stored[5] then record[#record + 1], record[#record + 2] = 'rate_limits', stored[5] end
+if stored[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', stored[6] end
 if approvals_ended then record[#record + 1], record[#record + 2] = 'approvals_ended', approvals_ended end
 if alias ~= '' then record[#record + 1], record[#record + 2] = 'alias', alias end
 for i = 12, #ARGV do record[#record + 1] = ARGV[i] end

@@ -7,10 +7,10 @@ KEYS[1]       caller_key      hash; record of the caller's API key; missing = re
 KEYS[2]       changes         stream; the trail of changes
 KEYS[3]       owner           hash; record of their owner (agent, group or workspace), which counts the rate limits and
                               bytes of the owner's policies
-KEYS[4]       tokens          hash that holds the owner's version token: an agent's record itself, else `commits`
+KEYS[4]       tokens          hash with the owner's version token: an agent's record itself, else `commits`
 KEYS[5]       owner_policies  sorted set; member = policy id, score as below
 KEYS[6]       policies        the same for all policies of the workspace
-KEYS[7]       commits         hash; holds the sequence of the log's newest entry, and in `workspace` the version
+KEYS[7]       commits         hash; has the sequence of the log's newest entry, and in `workspace` the version
                               token of what applies to every agent
 KEYS[8]       marks           hash; what enabled policies name in `forbiddenAfter` -> how many policies name it
 KEYS[8+i]     record          hash; record of policy i. After these come, for each policy, the list of its changes in the
@@ -19,7 +19,7 @@ KEYS[8+i]     record          hash; record of policy i. After these come, for ea
 
 ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       reason          for the trail: why they are changed; "" = not given
-ARGV[3]       token_field     field of `tokens` that holds the owner's version token
+ARGV[3]       token_field     field of `tokens` with the owner's version token
 ARGV[4]       expected        version token that the caller read with other policies of the owner, "0" = there was none;
                               "" = other policies do not matter
 ARGV[5]       version_token   the new one
@@ -88,14 +88,14 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- What to do with each policy, and what its record has now.
 local steps, more, limits_held, bytes_held = {}, 0, 0, 0
 for i = 1, policy_count do
-  local held = redis.call('HMGET', KEYS[8 + i], 'version', 'created_ms', 'updated_ms', 'rate_limits', 'rules_bytes')
+  local stored = redis.call('HMGET', KEYS[8 + i], 'version', 'created_ms', 'updated_ms', 'rate_limits', 'rules_bytes')
   local step = {id = ARGV[parts], read = ARGV[parts + 1], before = ARGV[parts + 2], after = ARGV[parts + 3],
-    priority = tonumber(ARGV[parts + 4]), first = parts + 6, version = held[1] or '0',
-    created_ms = tonumber(held[2] or now_ms), updated_ms = tonumber(held[3] or 0)}
+    priority = tonumber(ARGV[parts + 4]), first = parts + 6, version = stored[1] or '0',
+    created_ms = tonumber(stored[2] or now_ms), updated_ms = tonumber(stored[3] or 0)}
   step.kind = step.after == '' and 'deleted' or step.read == '0' and 'created' or 'updated'
   redis.call('LLEN', KEYS[8 + policy_count + i])
   more = more + (step.kind == 'created' and 1 or step.kind == 'deleted' and -1 or 0)
-  limits_held, bytes_held = limits_held + tonumber(held[4] or 0), bytes_held + tonumber(held[5] or 0)
+  limits_held, bytes_held = limits_held + tonumber(stored[4] or 0), bytes_held + tonumber(stored[5] or 0)
   parts = step.first + tonumber(ARGV[parts + 5])
   step.last = parts - 1
   steps[i] = step

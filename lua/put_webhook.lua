@@ -21,7 +21,7 @@ ARGV[6+2i]    field           field i of the record
 ARGV[7+2i]    value           value i; all fields but the times and the version are given
 
 RETURNS       {status, created_ms, updated_ms, version}
-  done        the record holds exactly the given fields, created_ms, updated_ms and version
+  done        the record has exactly the given fields, created_ms, updated_ms and version
   revoked     the caller's key is gone; nothing written, numbers are 0
   stale       the record is not at `expected`; nothing written, numbers are 0
   full        the workspace has webhooks_max webhooks; nothing written, numbers are 0
@@ -39,17 +39,17 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked', 0, 0, 0} end
-local held = redis.call('HMGET', webhook, 'version', 'created_ms', 'updated_ms')
-if tonumber(held[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
+local stored = redis.call('HMGET', webhook, 'version', 'created_ms', 'updated_ms')
+if tonumber(stored[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local webhooks_held = redis.call('ZCARD', webhooks)
 redis.call('HLEN', outbox)
 if expected == 0 and webhooks_held >= webhooks_max then return {'full', 0, 0, 0} end
 local sequence = redis.call('HGET', commits, 'sequence') or '0'
 local newest = redis.call('XREVRANGE', notices, '+', '-', 'COUNT', 1)[1]
-local created_ms = tonumber(held[2] or now_ms)
+local created_ms = tonumber(stored[2] or now_ms)
 -- Strictly later than before, so that two changes within a millisecond can be told apart.
-local updated_ms = held[3] and math.max(now_ms, tonumber(held[3]) + 1) or now_ms
+local updated_ms = stored[3] and math.max(now_ms, tonumber(stored[3]) + 1) or now_ms
 
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'version', expected + 1}

@@ -25,7 +25,7 @@ for i = 1, #KEYS / 2 do
   local mask = tonumber(ARGV[1 + i]) or math.huge
   local record = redis.call('HMGET', segment, 'frames', 'digests', 'previous', 'sha256')
   local frames, digests, previous, sha256 = record[1], record[2] or '', record[3] or '', record[4] or ''
-  local read, start, place = {frames, digests, previous, sha256}, 0, 0
+  local read, start, index = {frames, digests, previous, sha256}, 0, 0
   if not frames then read = {} end
   if digests == '' then mask = math.huge end
   -- The data is a string of its own, not a field of the hash: Lua would get the whole field, at ten times the cost.
@@ -38,13 +38,13 @@ for i = 1, #KEYS / 2 do
         read = {}
         break
       end
-      read[#read + 1] = place
+      read[#read + 1] = index
       read[#read + 1] = frame
       bytes_left = bytes_left - size
     end
     mask = math.floor(mask / 2)
     start = start + size
-    place = place + 1
+    index = index + 1
   end
   segments[i] = read
 end

@@ -13,7 +13,7 @@ WRITES        nothing
 TIME          O(R), R = what the commands read
 HOLDS         I8 an acknowledged change binds every later decision
 
-MULTI would not do: a store at its `maxmemory` refuses it, whatever commands it holds.
+MULTI would not do: a store at its `maxmemory` refuses it, whatever commands it contains.
 ]]
 assert(#ARGV >= 2 * #KEYS, 'ARITY')
 local replies, at = {}, 2 * #KEYS + 1

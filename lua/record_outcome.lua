@@ -6,7 +6,7 @@ KEYS[1]       caller_key      hash; record of the API key that reports; missing 
 KEYS[2]       commits         hash; `sequence` is that of the log's newest entry
 KEYS[3]       audit_stream    stream; id = <sequence>-0
 KEYS[4]       outcome         string; the earlier report: `<status> <entry_id> <ms> <given back>`
-KEYS[5]       taken           string; what the call took of refundable limits; missing = nothing, or given back already
+KEYS[5]       taken           string; what the call took from refundable limits; missing = nothing, or already given back
 KEYS[5+i]     quota           list; bucket i that it took from, in the format of commit_decision
 
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
@@ -15,8 +15,8 @@ ARGV[3]       decision_id     of the decision that allowed the call
 ARGV[4]       status          executed, failed, not_executed
 ARGV[5]       decided_ms      when the call was allowed
 ARGV[6]       report_ms       for how long after that its outcome can be reported
-ARGV[7]       backlog_max     entries that the stream may hold unsealed
-ARGV[8]       agent_id        of the entry, as in the decision's; the same holds for what follows
+ARGV[7]       backlog_max     entries that the stream may have unsealed
+ARGV[8]       agent_id        of the entry, as in the decision's; so are the following ones
 ARGV[9]       key_id          id of the API key that reports, which is the one that asked
 ARGV[10]      tool_name
 ARGV[11]      policy_id       "" = none
@@ -31,7 +31,7 @@ RETURNS       {status, reported, entry_id, time_ms, given_back}
   other       another status was reported before; returns the earlier report; nothing written
   late        the call was allowed at least report_ms ago; nothing written
   revoked     the key is gone or has expired; nothing written
-  backlog     the stream holds backlog_max entries; nothing written
+  backlog     the stream has backlog_max entries; nothing written
 WRITES        entry, commits, outcome; deletes taken; removes the call's time from its rate limits, and its amount from
               all of a budget's totals that include it
 TIME          O(N), N live entries of a bucket, at most 10,000
@@ -68,16 +68,16 @@ local gives_back = status == 'not_executed' and call('STRLEN', taken) > 0
 local calls, totals, given_back = {}, {}, 0
 if gives_back then
   for i = 1, #KEYS - 5 do
-    local place, taken_us, found = 5 + i, ARGV[11 + 2 * i], false
+    local key_index, taken_us, found = 5 + i, ARGV[11 + 2 * i], false
     local aside, amount = string.match(ARGV[12 + 2 * i], '^(~?)(.*)$')
     amount = tonumber(amount)
     if not amount then
-      found = call('LPOS', KEYS[place], taken_us)
-      if found then calls[#calls + 1] = {place, taken_us} end
+      found = call('LPOS', KEYS[key_index], taken_us)
+      if found then calls[#calls + 1] = {key_index, taken_us} end
     else
       local since, changed, first = tonumber(taken_us), {}, 0
       repeat
-        local entries = call('LRANGE', KEYS[place], first, first + CHUNK - 1)
+        local entries = call('LRANGE', KEYS[key_index], first, first + CHUNK - 1)
         for n, entry in ipairs(entries) do
           local time, total = string.match(entry, '^(%d+) (%d+)$')
           if tonumber(time) < since then
@@ -85,7 +85,7 @@ if gives_back then
             break
           end
           found = found or time == taken_us
-          changed[#changed + 1] = {place, first + n - 1, time .. ' ' .. string.format('%.0f', (total - amount) % TOTALS)}
+          changed[#changed + 1] = {key_index, first + n - 1, time .. ' ' .. string.format('%.0f', (total - amount) % TOTALS)}
         end
         first = first and #entries == CHUNK and first + CHUNK
       until not first
@@ -99,8 +99,8 @@ if gives_back then
 end
 
 local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
-local said = {executed = 'executed', failed = 'tried and failed', not_executed = 'not executed'}
-local reason = 'The call was ' .. said[status]
+local in_words = {executed = 'executed', failed = 'tried and failed', not_executed = 'not executed'}
+local reason = 'The call was ' .. in_words[status]
 local unit = given_back == 1 and ' limit' or ' limits'
 if given_back > 0 then reason = reason .. '; no longer counted by ' .. given_back .. unit end
 call('XADD', audit_stream, sequence .. '-0',

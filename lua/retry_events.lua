@@ -1,7 +1,7 @@
 #!lua
 --[[
-retry_events: parked or waiting events are tried again now, and if need be for another day, even if the
-receiver has asked for a wait.
+retry_events: retry parked or waiting events now, and if need be for another day, even if the receiver has asked
+for a wait.
 
 KEYS[1]       webhook         hash; the webhook's record; missing = deleted
 KEYS[2]       outbox          hash; the cursors, counters, and quiet_until_ms

@@ -31,8 +31,8 @@ assert(#ARGV == 6 and #KEYS == (needs_other and 5 or 4), 'ARITY')
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
-local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
-if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
+local stored = redis.call('HMGET', key, 'created_ms', 'expires_ms')
+if not stored[1] or (stored[2] or '') ~= expires_ms then return {'stale'} end
 if needs_other then
   -- If two admin keys revoke each other, the second finds the first gone. Scopes never change, so they are not checked.
   local other = redis.call('HMGET', other_admin, 'created_ms', 'expires_ms')

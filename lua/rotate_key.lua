@@ -39,8 +39,8 @@ local keys_max, reason = tonumber(ARGV[10]), ARGV[11]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
-local held = redis.call('HMGET', key, 'created_ms', 'expires_ms')
-if not held[1] or (held[2] or '') ~= expires_ms then return {'stale'} end
+local stored = redis.call('HMGET', key, 'created_ms', 'expires_ms')
+if not stored[1] or (stored[2] or '') ~= expires_ms then return {'stale'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('HLEN', successor)
 local keys_held = redis.call('ZCARD', keys)

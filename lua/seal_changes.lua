@@ -23,8 +23,8 @@ local trail, changes_chain = KEYS[1], KEYS[2]
 local built_upon, position_before, position, last_id, sha256 = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local newest = redis.call('XREVRANGE', changes_chain, '+', '-', 'COUNT', 1)[1]
-local held = newest and newest[1] or '0-0'
-if held ~= position_before .. '-0' then return {'stale', position} end
+local newest_id = newest and newest[1] or '0-0'
+if newest_id ~= position_before .. '-0' then return {'stale', position} end
 if newest and newest[2][4] ~= built_upon then return {'stale', position} end
 if not redis.call('XRANGE', trail, last_id, last_id)[1] then return {'stale', position} end
 

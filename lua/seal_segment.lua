@@ -23,7 +23,7 @@ ARGV[11]      frames          "<entries>:<bytes>" of each zstd frame in data, co
 ARGV[12]      data            the entries as JSON lines, compressed
 ARGV[13]      part            of the log that the segment belongs to
 ARGV[14]      span            the part's new value in audit_parts
-ARGV[15]      names           how many names the part's indexes hold, by dimension
+ARGV[15]      names           number of names in the part's indexes, by dimension
 ARGV[16]      digests         of each stored frame, comma-separated; readers verify frames with them
 ARGV[16+i]    member          of index i
 

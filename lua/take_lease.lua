@@ -4,7 +4,7 @@ take_lease: take or extend the lease, unless another holder has it.
 
 KEYS[1]       audit_lease     string; the holder's name
 
-ARGV[1]       holder          the name under which the caller holds it
+ARGV[1]       holder          the name under which the caller has it
 ARGV[2]       lease_ms        how long it lasts from now on
 
 RETURNS       {status}
@@ -19,7 +19,7 @@ It is a script because at `maxmemory` a plain SET is refused, exactly when seali
 assert(#KEYS == 1 and #ARGV == 2, 'ARITY')
 local audit_lease, holder, lease_ms = KEYS[1], ARGV[1], ARGV[2]
 
-local holds = redis.call('GET', audit_lease)
-if holds and holds ~= holder then return {'taken'} end
+local current = redis.call('GET', audit_lease)
+if current and current ~= holder then return {'taken'} end
 redis.call('SET', audit_lease, holder, 'PX', lease_ms)
 return {'held'}

@@ -55,7 +55,7 @@ class Approvals:
     async def page(self, workspace_id: str, query: ApprovalQuery) -> tuple[list[Approval], str | None]:
         """The matching approvals, newest first, and the id from which the next page continues."""
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
-        found: list[Approval] = []
+        matches: list[Approval] = []
         before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
         opened = None if query.agent_id is None or query.status not in OPEN else await self._open_ids(keyspace, query)
         while True:
@@ -75,11 +75,11 @@ class Approvals:
                     continue
                 approval = approval_of(approval_id, record, now_ms)
                 if query.status in (None, approval.status) and query.agent_id in (None, approval.agent_id):
-                    if len(found) == query.limit:
-                        return found, found[-1].id
-                    found.append(approval)
+                    if len(matches) == query.limit:
+                        return matches, matches[-1].id
+                    matches.append(approval)
             if len(ids) < chunk:
-                return found, None
+                return matches, None
             before = ids[-1]
             if opened is None and query.status in OPEN:  # few of the others may be open
                 opened = await self._open_ids(keyspace, query)
@@ -127,8 +127,8 @@ class Approvals:
             self._backlog_max,
             *(record[name] for name in _ASKED),
         ]
-        found = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
-        reply = check_reply(DECIDE_APPROVAL, found)
+        raw_reply = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
+        reply = check_reply(DECIDE_APPROVAL, raw_reply)
         require_backlog(reply[0])
         _raise_for(reply[0], reply[1])
         return await self.get(workspace_id, approval_id)
@@ -185,7 +185,7 @@ def _raise_for(status: str, state: str) -> None:
         case "expired":
             raise ApprovalDecided("Nobody decided it in time: the approval has expired")
         case "ended":
-            raise ApprovalDecided("The approval is over: its agent, the key that asked or a policy that asked is gone")
+            raise ApprovalDecided("The approval has ended: its agent, requesting key or policy no longer exists")
         case _:
             raise ApprovalDecided(f"The approval is {state} already")
 

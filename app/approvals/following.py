@@ -18,7 +18,7 @@ _UNREAD_MAX = 1_000
 
 
 class ApprovalEvent(Struct, frozen=True):
-    """A change of an approval. id: its place among the workspace's events."""
+    """A change of an approval. id: its position among the workspace's events."""
 
     id: str
     approval_id: str
@@ -61,8 +61,8 @@ class ApprovalFollower:
     async def missed(self, workspace_id: str, after: str) -> list[ApprovalEvent]:
         """The events after the one with this id, as far back as the store keeps them (10,000 events)."""
         entries = await self._reader.after({Keyspace(workspace_id).approval_events: after}, wait=False)
-        found = [_event(entry_id, fields) for _, entry_id, fields in entries]
-        return [event for event in found if event is not None]
+        events = [_event(entry_id, fields) for _, entry_id, fields in entries]
+        return [event for event in events if event is not None]
 
     async def close(self) -> None:
         """Deliver no further events."""
@@ -147,7 +147,7 @@ def _put(queue: "asyncio.Queue[ApprovalEvent | None]", listener: _Listener, even
 
 
 def _event(entry_id: str, fields: dict[str, str]) -> ApprovalEvent | None:
-    """The event, None if another program added it."""
+    """The event; None if another program added it."""
     if not {"id", "status"} <= fields.keys():
         log.warning("event %s of the approvals is not one that Remit wrote, and is left out", entry_id)
         return None

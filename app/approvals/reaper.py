@@ -55,7 +55,7 @@ class ApprovalReaper:
         await self.end_after_changes(workspaces)
 
     async def end_expired(self, workspaces: Sequence[str]) -> None:
-        """Expire and log the approvals that nobody decided or used in time, a few per workspace at a time."""
+        """Expire and log the approvals that were not decided or used in time, a few per workspace at a time."""
         now_ms = await store_time_ms(self._client)
         names = [Keyspace(workspace_id).approvals_open for workspace_id in workspaces]
         due = await self._client.read_each(
@@ -69,15 +69,17 @@ class ApprovalReaper:
     async def end_after_changes(self, workspaces: Sequence[str]) -> None:
         """End, in every workspace, the open approvals whose basis the trail says is gone."""
         keyspaces = [Keyspace(workspace_id) for workspace_id in workspaces]
-        held = await self._client.read_each(("ZCARD", each.approvals_open) for each in keyspaces)
-        some = [each for each, count in zip(workspaces, held, strict=True) if count]
+        open_counts = await self._client.read_each(("ZCARD", each.approvals_open) for each in keyspaces)
+        some = [each for each, count in zip(workspaces, open_counts, strict=True) if count]
         seen = await self._client.read_each(("GET", Keyspace(each).approvals_trail) for each in some)
         for workspace_id, mark in zip(some, seen, strict=True):
             with failures_logged(log, f"end approvals of workspace {workspace_id}"):
                 await self._end_after(workspace_id, _text(mark or b"0-0"))
 
     async def end_soon(self, workspace_id: str, agent_id: str | None = None) -> None:
-        """End what a change just made has ended, before it is acknowledged; never raises, because the change was made.
+        """End the approvals whose basis a change has just removed, before the change is acknowledged.
+
+        Never raises, because the change was made.
 
         agent_id: only approvals of this agent can be affected.
         """
@@ -121,12 +123,12 @@ class ApprovalReaper:
         await self._client.call("SET", keyspace.approvals_trail, changes[-1][0])
 
     async def _without_basis(self, keyspace: Keyspace, ids: Sequence[str]) -> list[tuple[_Open, str]]:
-        """The approvals without a basis, and what each has lost."""
-        held = await self._read(keyspace, ids)
-        agents = list(dict.fromkeys(each.agent_id for each in held))
-        keys = list(dict.fromkeys(each.key_id for each in held))
-        policies = list(dict.fromkeys(policy_id for each in held for policy_id in each.policies))
-        found = await self._client.read_pipelined(
+        """The approvals without a basis, each with the reason."""
+        approvals = await self._read(keyspace, ids)
+        agents = list(dict.fromkeys(each.agent_id for each in approvals))
+        keys = list(dict.fromkeys(each.key_id for each in approvals))
+        policies = list(dict.fromkeys(policy_id for each in approvals for policy_id in each.policies))
+        replies = await self._client.read_pipelined(
             [
                 *(("HMGET", keyspace.agent(each), "version", "approvals_ended") for each in agents),
                 *(("EXISTS", keyspace.key(each)) for each in keys),
@@ -134,13 +136,13 @@ class ApprovalReaper:
             ]
         )
         until: dict[str, int | None] = {}
-        for agent_id, (version, ended) in zip(agents, found[: len(agents)], strict=True):
+        for agent_id, (version, ended) in zip(agents, replies[: len(agents)], strict=True):
             with decoding_record(f"The record of agent {agent_id}"):
                 until[agent_id] = int(ended or -1) if version is not None else None
         named = (*keys, *policies)
-        gone = {each for each, there in zip(named, found[len(agents) :], strict=True) if not there}
+        gone = {each for each, exists in zip(named, replies[len(agents) :], strict=True) if not exists}
         over = []
-        for each in held:
+        for each in approvals:
             active_after = until[each.agent_id]
             if active_after is None:
                 over.append((each, "The agent was deleted"))
@@ -155,20 +157,22 @@ class ApprovalReaper:
     async def _read(self, keyspace: Keyspace, ids: Sequence[str]) -> list[_Open]:
         """Read what the approvals depend on; ids without a record are removed from the list of open ones."""
         replies = await self._client.read_pipelined(("HMGET", keyspace.approval(each), *_FIELDS) for each in ids)
-        held = []
+        approvals = []
         for approval_id, reply in zip(ids, replies, strict=True):
-            found = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
+            fields = {name: value for name, value in zip(_FIELDS, reply, strict=True) if value is not None}
             with decoding_record(f"The record of approval {approval_id}"):
-                record = whole_record(found)
+                record = whole_record(fields)
             if "digest" not in record:
                 await self._client.call("ZREM", keyspace.approvals_open, approval_id)
                 continue
             with decoding_record(f"The record of approval {approval_id}"):
                 asked_sequence = int(record.get("asked_sequence", 0))
-                named = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
+                names = (record["agent_id"], record["tool_name"], record["key_id"], record["digest"])
                 policies = policies_that_asked(record)
-                held.append(_Open(approval_id, *named, asked_sequence, policies, record["policy_id"], record["rule"]))
-        return held
+                approvals.append(
+                    _Open(approval_id, *names, asked_sequence, policies, record["policy_id"], record["rule"])
+                )
+        return approvals
 
     async def _end(self, workspace_id: str, approval: _Open, why: str, *, expired: bool = False) -> bool:
         """End the approval and log why; False if it had already ended. expired: only if it has expired."""
@@ -189,7 +193,7 @@ def require_backlog(status: str) -> None:
 
 
 def _removes_basis(change: dict[str, str]) -> bool:
-    """Whether the change may have removed the basis of an approval."""
+    """True if the change may have removed the basis of an approval."""
     if change["kind"] == ChangeKind.DELETED:
         return True
     return change["resourceType"] == ResourceType.AGENT and '"status"' in change["after"]

@@ -10,7 +10,7 @@ from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace
 
 KEEP_MS = 30 * 24 * 3600 * 1000
-"""How long a record is kept after it becomes final; the log keeps it for ever."""
+"""The time that a record is kept after it becomes final; the log keeps its entries for ever."""
 
 _strings = msgspec.json.Decoder(list[str])
 _string = msgspec.json.Decoder(str)
@@ -49,7 +49,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
 
 
 def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, digest: str) -> dict[str, str]:
-    """The keys that hold an open approval, by the names that the scripts use."""
+    """The keys with the data of an open approval, by the names that the scripts use."""
     return {
         "approval": keyspace.approval(approval_id),
         "commits": keyspace.commits,
@@ -71,9 +71,9 @@ def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:
 
 
 def _verdicts(record: dict[str, str]) -> list[Said]:
-    said = []
+    verdicts = []
     for line in record.get("said", "").splitlines():
         time_ms, key_id, verdict, note = line.split(" ", 3)
         by = Person(key_id, record.get(f"name {key_id}", ""))
-        said.append(Said(by, ApprovalStatus(verdict), rfc3339(number_of(time_ms)), _string.decode(note)))
-    return said
+        verdicts.append(Said(by, ApprovalStatus(verdict), rfc3339(number_of(time_ms)), _string.decode(note)))
+    return verdicts

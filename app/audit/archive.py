@@ -47,7 +47,7 @@ class ArchivedSegment(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ArchiveAltered(AuditLogDamaged):
-    """An archive does not hold what was sealed; `finding` says where."""
+    """An archive differs from what was sealed; `finding` says where."""
 
     def __init__(self, fault: Fault, segment: int, message: str) -> None:
         super().__init__(message)
@@ -79,7 +79,7 @@ class Archive:
     def verify(self) -> Checkpoint:
         """Check every file; return the last archived segment, or the workspace's genesis if there is none.
 
-        Raises ArchiveAltered naming the first file that does not hold what was sealed.
+        Raises ArchiveAltered naming the first file that differs from what was sealed.
         """
         last: ArchivedSegment | None = None
         for row in self.rows():
@@ -96,7 +96,7 @@ class Archive:
             if chain(row.previous, body) != row.sha256 or body.count(b"\n") != row.count:
                 sentence = f"{row.file} does not hold the entries that were sealed"
                 raise ArchiveAltered(Fault.CHANGED, row.segment, sentence)
-            _require_as_said(row, body)
+            _require_as_described(row, body)
             last = row
         if last is None:
             return Checkpoint(self.workspace_id, 0, 0, genesis(self.workspace_id), 0)
@@ -107,8 +107,8 @@ class Archive:
         """Archive every sealed segment that the archive lacks, record that in the store, and return how many were
         added.
 
-        Raises AuditLogDamaged if a segment does not hold what was sealed, Invalid if the archive ends below the floor
-        or another run is writing to it.
+        Raises AuditLogDamaged if a segment differs from what was sealed, Invalid if the archive ends below the floor or
+        another run is writing to it.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / MANIFEST).open("ab") as manifest:
@@ -187,20 +187,22 @@ class Archive:
             raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} cannot be decompressed") from None
 
 
-def _require_as_said(row: ArchivedSegment, body: bytes) -> None:
-    """Raise ArchiveAltered unless the manifest gives the segment's sequences and times as its entries have them."""
+def _require_as_described(row: ArchivedSegment, body: bytes) -> None:
+    """Raise ArchiveAltered unless the sequences and times in the manifest are those of the segment's entries."""
     try:
         times = [parse_time_ms(named(line).timestamp) for line in body.splitlines()]
     except ValueError:
         raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} holds a line that is no entry") from None
-    said = row.last_sequence - row.first_sequence + 1, row.first_time, row.last_time
-    if said != (row.count, rfc3339(min(times)), rfc3339(max(times))) or (row.segment == 1) != (row.first_sequence == 1):
-        sentence = f"The manifest does not say of {row.file} what its entries say"
+    described = row.last_sequence - row.first_sequence + 1, row.first_time, row.last_time
+    if described != (row.count, rfc3339(min(times)), rfc3339(max(times))) or (row.segment == 1) != (
+        row.first_sequence == 1
+    ):
+        sentence = f"The manifest describes {row.file} differently than its entries do"
         raise ArchiveAltered(Fault.CHANGED, row.segment, sentence)
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """The file holds `data`, synced to disk, or does not exist under this name."""
+    """Write `data` to the file and sync it; after a crash, the file is complete or does not exist under this name."""
     unfinished = path.with_suffix(".part")
     with unfinished.open("wb") as file:
         file.write(data)

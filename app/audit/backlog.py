@@ -1,4 +1,4 @@
-"""How far sealing is behind, over all workspaces. Cheap to ask, because monitors ask often."""
+"""The unsealed entries of all workspaces together. Cheap to read, because monitors ask often."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     """The lag of all workspaces together.
 
     unsealed: entries in all streams. longest, shortest: entries in the longest and in the shortest stream.
-    lag_seconds: age of the oldest unsealed entry by the store's clock; 0 if there is none.
+    lag_seconds: age of the oldest unsealed entry by the store's clock; 0 without one.
     segments: sealed so far. poison: entries that could not be sealed unchanged.
     intact_seconds: time since a log was last found intact (or created, if it never was), the longest of all logs.
     """

@@ -56,7 +56,7 @@ class Compactor:
         return sealed
 
     async def _due(self, workspaces: list[str], enough: int) -> list[str]:
-        """The workspaces whose stream holds enough entries, or an entry that has waited long enough."""
+        """The workspaces whose stream has enough entries, or an entry that has waited long enough."""
         streams = [Keyspace(workspace_id).audit_stream for workspace_id in workspaces]
         lengths = [reply or 0 for reply in await self._client.read_each(("XLEN", stream) for stream in streams)]
         due = [each for each, length in zip(workspaces, lengths, strict=True) if length >= enough]
@@ -68,7 +68,7 @@ class Compactor:
             )
             for workspace_id, reply in zip(short, replies, strict=True):
                 for _, fields in stream_entries(reply or ()):
-                    # A clock that steps back must not hold up sealing, so entries in the future are due as well.
+                    # A clock that steps back must not delay sealing, so entries in the future are due as well.
                     if abs(now_ms - time_ms_of(fields)) >= self._seal_after_ms:
                         due.append(workspace_id)
         return due

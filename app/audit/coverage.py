@@ -8,7 +8,7 @@ from app.model.checkpoints import Finding, Part
 
 
 class Coverage(NamedTuple):
-    """How far a verification got. unsealed, trail: None if it did not reach their end."""
+    """The extent of a verification. unsealed, trail: None if it did not reach their end."""
 
     first_segment: int
     segments: int
@@ -18,7 +18,7 @@ class Coverage(NamedTuple):
     finding: Finding | None
 
     def sentences(self, *, after_checkpoint: bool) -> tuple[list[str], list[str]]:
-        """What was checked, and what was not, in sentences."""
+        """The sentences about what was checked, and those about what was not."""
         first, last = self.first_segment, self.first_segment + self.segments - 1
         checked, unchecked = [], []
         if self.segments:

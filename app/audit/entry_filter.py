@@ -43,7 +43,7 @@ class EntryFilter:
         self._to = None if query.to_ms is None else rfc3339(query.to_ms)
         self._rule_type = query.rule_type
         # The rarest comes first, because lines are searched for the first.
-        wanted = {
+        values = {
             "id": query.id,
             "policyId": query.policy_id,
             "keyId": query.key_id,
@@ -52,11 +52,11 @@ class EntryFilter:
             "action": query.action,
             "result": None if query.result is None else query.result.value,
         }
-        given = {name: text for name, text in wanted.items() if text is not None}
-        self._fields = [(name.encode(), text.encode()) for name, text in given.items()]
-        self._needles = [b'"%b":%b' % (name.encode(), _json(text)) for name, text in given.items()]
+        filters = {name: text for name, text in values.items() if text is not None}
+        self._fields = [(name.encode(), text.encode()) for name, text in filters.items()]
+        self._needles = [b'"%b":%b' % (name.encode(), _json(text)) for name, text in filters.items()]
         names = zip(_Filterable.__struct_fields__, _Filterable.__struct_encode_fields__, strict=True)
-        self._attributes = [(attribute, given[name]) for attribute, name in names if name in given]
+        self._attributes = [(attribute, filters[name]) for attribute, name in names if name in filters]
         self._rule_suffix = b""
         if query.rule_type is not None:
             self._needles.append(b'"type":%b}' % _json(query.rule_type))
@@ -76,7 +76,7 @@ class EntryFilter:
         )
 
     def matches(self, line: bytes) -> bool:
-        """Whether the line matches the query."""
+        """True if the line matches the query."""
         if self._everything:
             return True
         for needle in self._needles:
@@ -94,18 +94,18 @@ class EntryFilter:
     def select(self, body: bytes) -> list[tuple[int, bytes]]:
         """The matching lines of `body`, each with its index, from 0."""
         if not self._needles:
-            return [(place, line) for place, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
+            return [(index, line) for index, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
         # Most lines do not contain the needle, so lines are split off and counted only where it is found.
         needle = self._needles[0]
-        found = []
-        place = counted = 0
+        matches = []
+        index = counted = 0
         at = body.find(needle)
         while at >= 0:
             start, end = body.rfind(b"\n", 0, at) + 1, body.find(b"\n", at)
             line = body[start:end]
             if self.matches(line):
-                place += body.count(b"\n", counted, start)
+                index += body.count(b"\n", counted, start)
                 counted = start
-                found.append((place, line))
+                matches.append((index, line))
             at = body.find(needle, end)
-        return found
+        return matches

@@ -53,7 +53,7 @@ OPTIONAL = {
     b"shadow": JSON,
     b"suspendedBy": TEXT,
 }
-"""Optional fields of an entry, and how each is written in the line."""
+"""Optional fields of an entry, and the form of each in the line."""
 _AS_WRITTEN = list(FIELDS)
 _COLUMNS = len(FIELDS)
 _IN_EVERY_LINE = {*FIELDS, b"latencyMs", b"timestamp"}
@@ -146,7 +146,7 @@ def line_from(columns: Sequence[bytes]) -> bytes:
 
 
 def placeholder(sequence: int, fields: Mapping[bytes, bytes] | None, why: str, time_ms: int) -> bytes:
-    """The line logged in place of an unreadable entry: whatever can be read of it, and why the rest cannot.
+    """The line logged in place of an unreadable entry: its readable fields, and why the others cannot be read.
 
     time_ms: the entry's own if it is readable, otherwise that of the entry before it.
     """
@@ -188,24 +188,24 @@ def named(line: bytes) -> Named:
 
 
 def _optional(fields: Sequence[bytes]) -> bytes:
-    """How further fields are written in the line; alternating names and values. Raises ValueError."""
-    found = {}
+    """The further fields as they appear in the line. fields: alternating names and values. Raises ValueError."""
+    written = {}
     for name, value in zip(fields[::2], fields[1::2], strict=True):
-        if name in _IN_EVERY_LINE or name in found:
+        if name in _IN_EVERY_LINE or name in written:
             raise ValueError(f"{_shown(name)}: occurs twice")
         match OPTIONAL.get(name, TEXT):
             case "json":
                 _raw.decode(value.decode())
-                found[name] = _on_one_line(value)
+                written[name] = _on_one_line(value)
             case "number":
-                found[name] = b"%d" % int(value)
+                written[name] = b"%d" % int(value)
             case _:
-                found[name] = _json(value.decode())
-    return b"".join(b",%b:%b" % (_json(name.decode()), value) for name, value in found.items())
+                written[name] = _json(value.decode())
+    return b"".join(b",%b:%b" % (_json(name.decode()), value) for name, value in written.items())
 
 
 def _on_one_line(text: bytes) -> bytes:
-    """The same JSON without line feeds; they occur only outside strings, where a space means the same."""
+    """The same JSON without line feeds. They occur only outside strings, where a space means the same."""
     return text.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in text or b"\r" in text else text
 
 

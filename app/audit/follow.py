@@ -15,7 +15,7 @@ POLL_S = 0.25
 
 
 async def resumed(client: Client, workspace_id: str, after: int) -> tuple[int, Floor | None]:
-    """Where a reader of everything up to `after` continues, with the floor if the next entries were dropped."""
+    """The sequence after which a reader continues, and the floor if the entries after `after` were dropped."""
     head, _ = await read_head(client, Keyspace(workspace_id))
     if head.floor is None or head.floor.sequence <= after + 1:
         return after, None
@@ -30,13 +30,12 @@ async def follow(
     stopping: asyncio.Event,
     newest: Polled[int] | None = None,
 ) -> AsyncIterator[EntryChunk | None]:
-    """Yield every matching entry after a sequence, including those appended from now on; None while there is nothing
-    new.
+    """Yield every matching entry after a sequence, also those appended from now on; yield None while nothing is new.
 
     after: None = only new entries. newest: the newest sequence, polled once for all followers of a workspace; without
     it, this follower asks the store. It ends when `stopping` is set. Every chunk says how far the log was read; a
     follower that reconnects with that sequence gets the rest, without gap or repetition. Raises StoreUnavailable if
-    retention drops the next entries; `resumed` then gives the place to continue.
+    retention drops the next entries; `resumed` then says where to continue.
     """
     scan = Scan(client, workspace_id, query)
     position = await scan.newest() if after is None else after

@@ -17,7 +17,7 @@ _is_number = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
 class Head(NamedTuple):
     """The chain's newest link; segment 0 means that nothing is sealed.
 
-    sequence: of the last sealed entry. sha256: of the last segment. names: how many names the part's indexes hold.
+    sequence: of the last sealed entry. sha256: of the last segment. names: the number of names in the part's indexes.
     floor: None while nothing was dropped. archived: the last archived segment.
     unarchived: the last segment that retention dropped without an archive, as configured.
     """
@@ -62,7 +62,7 @@ async def read_head(client: Client, keyspace: Keyspace) -> tuple[Head, dict[int,
 
 
 def head_of(record: dict[str, str] | list[str]) -> Head:
-    """The head described by the store's reply; that of an empty log if the reply is empty. Raises AuditLogDamaged."""
+    """The head described by the store's reply; an empty reply describes an empty log. Raises AuditLogDamaged."""
     fields = as_record(record)
     try:
         floor = None
@@ -130,7 +130,7 @@ def _count(raw: str | bytes | None) -> int:
 
 
 def _number(text: str) -> int:
-    """A number as the scripts write it. Raises ValueError, even if it is only too large for any log."""
+    """The number in the form in which the scripts write it. Raises ValueError, also if it is too large for any log."""
     if not _is_number(text):
         raise ValueError
     return int(text)
@@ -138,7 +138,7 @@ def _number(text: str) -> int:
 
 @contextmanager
 def unreadable_is_damage() -> Iterator[None]:
-    """Raise AuditLogDamaged in place of ForeignData: asking again would not help, unlike when the store is down."""
+    """Raise AuditLogDamaged in place of ForeignData: damage, unlike an unavailable store, outlasts a retry."""
     try:
         yield
     except ForeignData as error:

@@ -1,7 +1,7 @@
 """The index of segments: for each value, a sorted set of the segments that contain it.
 
-Each key covers one part of the log (128 segments). `by:all` holds every segment of the part:
-`<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` holds `<segment>:<matching
+Each key covers one part of the log (128 segments). `by:all` lists every segment of the part:
+`<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` lists `<segment>:<matching
 entries>:<frames>`, frames being a bit mask in hex, bit i for the segment's frame i.
 
 The dimensions are agent (with `<agent>:<result>` as value, so that a query for both reads one set), tool, action and
@@ -35,7 +35,7 @@ _CACHED = 1 << 12
 class IndexedSegment(NamedTuple):
     """A segment that may have matches, as the index describes it.
 
-    mask: the frames that may; None = all.
+    mask: the frames that may have some; None = all.
     exact: exactly `max_matches` entries match, unless the query's times or cursor exclude part of the segment.
     """
 
@@ -69,7 +69,7 @@ def values_of(agent_id: str, tool_name: str, action: str, result: str | None) ->
 
 
 class Lookup:
-    """How the index answers a query: which sorted sets to read, and what follows from them."""
+    """Answers a query from the index: reads the sorted sets of its values and intersects them."""
 
     def __init__(self, keyspace: Keyspace, query: AuditFilters) -> None:
         self._keyspace = keyspace
@@ -88,7 +88,7 @@ class Lookup:
 
     @property
     def unfiltered(self) -> bool:
-        """Whether the query filters by no dimension, so every segment may match."""
+        """True if the query filters by no dimension, so every segment may match."""
         return self._counts and not self._dimensions
 
     async def read(
@@ -97,7 +97,7 @@ class Lookup:
         """For each part, the segments in which every dimension has a match, newest first.
 
         The sets of the dimensions are read first. The segments' rows are read only for parts with candidates, because
-        most parts hold nothing about a rare agent. head, spans: as read at the start of the query.
+        most parts have nothing about a rare agent. head, spans: as read at the start of the query.
         Raises AuditLogDamaged if the index cannot be read, or does not name every segment of these parts exactly once.
         """
         postings: list[dict[int, Posting] | None] = [None] * len(parts)
@@ -169,7 +169,7 @@ class Lookup:
 
 
 def miscounted(segment: IndexedSegment, matches: int) -> AuditLogDamaged:
-    """The error for an index that gives a segment another number of matches than its entries."""
+    """The error for an index whose number of matches in a segment is not that of the entries."""
     return AuditLogDamaged(
         f"The index of the audit log says that {segment.max_matches} entries of segment {segment.row.number} match, "
         f"and {matches} do"
@@ -177,7 +177,7 @@ def miscounted(segment: IndexedSegment, matches: int) -> AuditLogDamaged:
 
 
 class Posting(NamedTuple):
-    """What an index records of a segment: entries, frames, and whether the count is exact."""
+    """The index's record of a segment: its matching entries, their frames, and whether the count is exact."""
 
     entries: int
     mask: int
@@ -196,8 +196,8 @@ def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool) -
 
 def _posting_of(text: str) -> tuple[int, int, int]:
     """Segment, matches and frames of a member. Raises AuditLogDamaged."""
-    number, _, rest = text.partition(":")
-    entries, _, mask = rest.partition(":")
+    number, _, counts = text.partition(":")
+    entries, _, mask = counts.partition(":")
     try:
         posted = int(number), int(entries), int(mask, 16)
         if min(posted) > 0:

@@ -30,7 +30,7 @@ def row_member(row: Row) -> str:
 
 
 def members_with_scores(reply: Sequence[Any]) -> list[tuple[str, float]]:
-    """The members of a sorted set and their scores, from a reply that redis-py has left as it is."""
+    """The members of a sorted set and their scores, from a reply that redis-py has not converted."""
     # They come in pairs or, over the older protocol, one after the other.
     pairs = zip(reply[::2], reply[1::2], strict=True) if reply and isinstance(reply[0], str) else reply
     return [(member, float(score)) for member, score in pairs]
@@ -42,20 +42,20 @@ def rows_of(members: Iterable[str], part: int, head: Head, spans: Mapping[int, S
     Raises AuditLogDamaged if a row cannot be read, or contradicts its neighbours, the head or the part's span.
     """
     numbers = segments_of(part)
-    wanted = range(max(numbers.start, head.first_segment), min(numbers.stop, head.segment + 1))
+    expected = range(max(numbers.start, head.first_segment), min(numbers.stop, head.segment + 1))
     rows: dict[int, Row] = {}
     try:
         for text in members:
             row = Row(*map(int, text.split(":")))
-            if row.number in wanted:
+            if row.number in expected:
                 if row.number in rows:
                     raise AuditLogDamaged(f"The index of the audit log has segment {row.number} twice")
                 rows[row.number] = row
     except (TypeError, ValueError):
         raise AuditLogDamaged("A row of the index of the audit log cannot be read") from None
-    missing = [number for number in wanted if number not in rows]
-    if wanted and not missing:
-        _check(rows, wanted, head, spans)
+    missing = [number for number in expected if number not in rows]
+    if expected and not missing:
+        _check(rows, expected, head, spans)
     return PartRows(rows, missing)
 
 
@@ -64,11 +64,11 @@ def missing_from_index(number: int) -> AuditLogDamaged:
     return AuditLogDamaged(f"The index of the audit log does not have segment {number}")
 
 
-def _check(rows: Mapping[int, Row], wanted: range, head: Head, spans: Mapping[int, Span]) -> None:
-    """Raise AuditLogDamaged unless the rows follow each other and fill the part's place between its neighbours."""
-    span, last = spans[part_of(wanted.start)], wanted[-1]
-    following = head.first_sequence if wanted.start == head.first_segment else span.first_sequence
-    for number in wanted:
+def _check(rows: Mapping[int, Row], expected: range, head: Head, spans: Mapping[int, Span]) -> None:
+    """Raise AuditLogDamaged unless the rows follow each other and fill the gap between the neighbouring parts."""
+    span, last = spans[part_of(expected.start)], expected[-1]
+    following = head.first_sequence if expected.start == head.first_segment else span.first_sequence
+    for number in expected:
         _, entries, first, first_ms, last_ms = rows[number]
         in_span = span.first_sequence <= first and span.first_ms <= first_ms and last_ms <= span.last_ms
         if first != following or entries < 1 or not in_span:

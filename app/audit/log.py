@@ -39,9 +39,9 @@ async def export(
 ) -> AsyncIterator[bytes]:
     """Yield the matching entries that the log has now, oldest first; the last chunk marks the export as complete.
 
-    It holds a few segments at a time, however large the log is. progress: called with the sequences searched and their
-    total. Raises StoreUnavailable midway if the store becomes unavailable or retention drops entries still to come; the
-    file then has no end marker.
+    It reads a few segments at a time, however large the log. progress: called with the sequences searched and their
+    total. Raises StoreUnavailable midway if the store becomes unavailable or retention drops entries still to come;
+    the file then has no end marker.
     """
     scan, writer = Scan(client, workspace_id, query), Writer(kind)
     newest = await scan.newest()
@@ -77,7 +77,7 @@ _LAST_MS = 253_402_200_000_000
 class AuditLog:
     """Read access to the logs. It never writes to one: commits make the entries, the sealer makes the segments.
 
-    drops_unarchived: whether retention may drop segments that no archive has, so that verification expects it.
+    drops_unarchived: retention may drop segments that no archive has, which verification then accepts.
     """
 
     def __init__(self, client: Client, *, drops_unarchived: bool = False) -> None:
@@ -158,7 +158,7 @@ class AuditLog:
         return await store_time_ms(self._client)
 
     async def floor(self, workspace_id: str) -> Floor | None:
-        """Where the log begins, if retention has dropped older entries."""
+        """The floor at which the log begins; None unless retention has dropped older entries."""
         with unreadable_is_damage():
             return head_of(await self._client.call("HGETALL", Keyspace(workspace_id).audit_head)).floor
 
@@ -188,18 +188,18 @@ class AuditLog:
         """Verify the log as `Verifier.verify` documents; if all of it is intact, that is recorded for monitors."""
         verifier = Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived)
         began_ms = await store_time_ms(self._client)
-        found = await verifier.verify(since, segments_max, progress)
-        if found.finding is None and found.complete:
+        verification = await verifier.verify(since, segments_max, progress)
+        if verification.finding is None and verification.complete:
             with suppress(StoreUnavailable):  # a store that refuses writes does not change the finding
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
-        return found
+        return verification
 
     async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
         """Archive as `Archive.write` documents."""
         return await Archive(folder, workspace_id).write(self._client, progress)
 
     async def backlog(self, workspace_id: str) -> Backlog:
-        """How far sealing is behind, read at one moment. Raises AuditLogDamaged."""
+        """The unsealed entries and their lag, read at one moment. Raises AuditLogDamaged."""
         with unreadable_is_damage():
             return await self._backlog(workspace_id)
 
@@ -217,8 +217,8 @@ class AuditLog:
         head = head_of(record)
         last_sequence = newest_of(str(head.sequence), newest)
         if head.sequence + unsealed < last_sequence:
-            held = f"{unsealed} entries in the stream"
-            raise AuditLogDamaged(f"Of entries up to {last_sequence} {head.sequence} are sealed, and {held}")
+            in_stream = f"{unsealed} entries in the stream"
+            raise AuditLogDamaged(f"Of entries up to {last_sequence} {head.sequence} are sealed, and {in_stream}")
         lag_ms = 0
         if oldest:
             # An oldest entry whose time cannot be read says nothing about the lag.
@@ -235,7 +235,7 @@ class AuditLog:
         )
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
-        """Offer the stream's entries to the page; the sequence below which every entry must be sealed."""
+        """Offer the stream's entries to the page; return the sequence below which every entry must be sealed."""
         walk = StreamWalk(self._client, keyspace, below)
         async for sequence, fields in walk.entries():
             if matcher.may_hold(fields):

@@ -11,13 +11,13 @@ from app.redis_client.scripts import DROP_SEGMENT
 from app.store.keyspace import Keyspace
 
 ReadUpTo = Callable[[str], Awaitable[int | None]]
-"""The sequence that all readers whom retention must wait for have reached; None if there are no such readers."""
+"""The sequence that all readers whom retention must wait for have reached; None without such readers."""
 
 
 class Retention:
     """Drops whole segments, oldest first. The newest segment always stays, because the chain continues from it.
 
-    hold_ms: how much longer a segment is kept while some such reader has not read it.
+    hold_ms: how much longer a segment is kept while any of these readers has not read it.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Retention:
         return number if status == "dropped" else None
 
     async def _named_by(self, keyspace: Keyspace, part: int, segment: Segment) -> list[tuple[str, str]]:
-        """Every sorted set that names the segment, with the member that does."""
+        """(key, member) of every index entry that points at the segment."""
         lines = [named(line) for line in segment.body().splitlines()]
         values = {value for line in lines for value in _values(line.agent_id, line.tool_name, line.action, line.result)}
         values |= {(dimension, OTHER) for dimension in CAPPED}

@@ -75,7 +75,7 @@ class Scan:
         return tail.first == position + 1
 
     async def _tail(self, position: int, until: int) -> "_Tail | None":
-        """The next unsealed entries; None if there are none."""
+        """The next unsealed entries; None without any."""
         first, last = f"{position + 1}-0", f"{until}-0"
         stream = self._keyspace.audit_stream
         entries: list[tuple[int, dict[bytes, bytes]]] = []

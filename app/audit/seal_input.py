@@ -25,7 +25,7 @@ class Quarantined(Struct, frozen=True):
 
     @property
     def found(self) -> bytes:
-        """Why it was set aside and what it held, as JSON."""
+        """The reason why it was set aside and its content, as JSON."""
         shown = {_shown(name): _shown(value) for name, value in self.fields.items()}
         return msgspec.json.encode({"why": self.why, "fields": shown})
 
@@ -37,7 +37,7 @@ def _shown(raw: bytes) -> str:
 log = logging.getLogger(__name__)
 
 FEW = 16
-"""How many entries are read first, while their size is unknown: 512 of the largest would take 32 MB."""
+"""The number of entries read first, while their size is unknown: 512 of the largest would take 32 MB."""
 _POISON_MAX = 512
 """Entries set aside in one call."""
 _GONE = "it was gone from the stream"
@@ -107,8 +107,7 @@ class SealInput:
 
 
 async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int) -> SealInput | None:
-    """What the segment after `upon` will hold; None if `upon` is no longer the head, because then other entries are
-    next.
+    """The content of the segment after `upon`; None if `upon` is no longer the head: then other entries are next.
 
     expected: how many entries are likely to fill the segment; no more are read at once.
     An entry that cannot be sealed unchanged is saved for inspection before it leaves the stream.
@@ -144,22 +143,22 @@ def _position(head: list[bytes | None], upon: ChainPosition) -> ChainPosition:
 
 
 def _further(block: SegmentBuilder, most: int) -> int:
-    """How many more entries are likely to fit, judging by their size so far."""
+    """The number of further entries that are likely to fit, judging by the size of those so far."""
     fit = (SEGMENT_BYTES - block.bytes) * max(1, block.entries) // max(1, block.bytes) + 1
     return max(1, min(most - block.entries, fit))
 
 
 async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool:
     """Save the entries set aside; False if the head has moved, because then other entries must be saved."""
-    poison = sorted(gathered.poison, key=lambda each: not each.foreign)
-    kept: list[Value] = []
-    for each in poison:
-        kept += (each.entry_id, each.found)
-    args = [gathered.upon.sha256, gathered.upon.sequence, sum(each.foreign for each in poison), *kept]
+    poison = sorted(gathered.poison, key=lambda entry: not entry.foreign)
+    saved: list[Value] = []
+    for entry in poison:
+        saved += (entry.entry_id, entry.found)
+    args = [gathered.upon.sha256, gathered.upon.sequence, sum(entry.foreign for entry in poison), *saved]
     keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_poison]
     [status] = await client.run(QUARANTINE_ENTRIES, keys, args)
     if status != "kept":
         return False
-    for each in poison:
-        log.error("entry %s of %s is quarantined: %s", each.entry_id, keyspace.audit_stream, each.why)
+    for entry in poison:
+        log.error("entry %s of %s is quarantined: %s", entry.entry_id, keyspace.audit_stream, entry.why)
     return True

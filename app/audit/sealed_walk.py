@@ -49,7 +49,7 @@ class SealedWalk:
 
     @property
     def takes_all(self) -> bool:
-        """Whether every entry in the range matches, so none may be missing."""
+        """True if every entry in the range matches, so none may be missing."""
         return self._lookup.unfiltered and self._query.from_ms is None and self._query.to_ms is None
 
     def parts(self) -> list[int]:
@@ -118,11 +118,11 @@ class SealedWalk:
             raise miscounted(frames.segment, count)
 
     def matches_exactly(self, segment: IndexedSegment) -> bool:
-        """Whether exactly `max_matches` of the segment's entries match, by the index."""
+        """True if exactly `max_matches` of the segment's entries match, according to the index."""
         return self._counts(segment) and segment.row.first_sequence > self._after and segment.end <= self._until + 1
 
     def _counts(self, segment: IndexedSegment) -> bool:
-        """Whether the index counts the segment's matches exactly and the query's times exclude none of them."""
+        """True if the index counts the segment's matches exactly and the query's times exclude none of them."""
         row, query = segment.row, self._query
         return (
             segment.exact
@@ -141,7 +141,7 @@ class SealedWalk:
         return None if following is None else following.first_sequence
 
     def _overlaps(self, first: int, end: int | None, first_ms: int, last_ms: int) -> bool:
-        """Whether entries from `first` up to but not including `end`, with these times, may match."""
+        """True if entries from `first` up to but not including `end`, with these times, may match."""
         query = self._query
         return (
             first <= self._until

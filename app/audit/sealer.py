@@ -37,11 +37,11 @@ class Sealed(Struct, frozen=True):
 
 
 class _Basis(Struct):
-    """What the next segment builds on: the head, and the part that the segment will belong to.
+    """The basis of the next segment: the head, and the part that the segment will belong to.
 
-    names: how many values the part's indexes hold, by dimension. keys: the index keys of some of these values, by
-    dimension and stream value; knows_all: all of them, because the part was begun here.
-    expected: how many entries the last segment held. unnoted: tools still to be added to the list of seen tools.
+    names: the number of values in the part's indexes, by dimension. keys: the index keys of some of these values, by
+    dimension and stream value; knows_all: of all of them, because the part was begun here.
+    expected: the number of entries in the last segment. unnoted: tools still to be added to the list of seen tools.
     """
 
     upon: ChainPosition
@@ -69,13 +69,13 @@ class Sealer:
     async def seal_next(self, workspace_id: str) -> Sealed | None:
         """Seal the oldest unsealed entries as a segment; None if there are none or another sealer was faster.
 
-        Raises AuditLogDamaged if there is a segment after the head's, which would be written over.
+        Raises AuditLogDamaged if a segment beyond the head exists, because sealing would overwrite it.
         """
         keyspace = Keyspace(workspace_id)
         basis = self._bases.pop(workspace_id, None)
         gathered = None if basis is None else await self._gather(keyspace, basis)
         if basis is None or gathered is None:
-            # Another compactor has sealed, or the store lost a segment of ours and holds its entries again.
+            # Another compactor has sealed, or the store lost a segment of ours and has its entries in the stream again.
             basis = await self._read_basis(workspace_id)
             gathered = await self._gather(keyspace, basis)
         if gathered is None or gathered.oldest_id is None:
@@ -83,7 +83,7 @@ class Sealer:
         block, number = gathered.block, basis.upon.segment + 1
         status, sha256, span = await self._write(workspace_id, basis, block, gathered.oldest_id)
         if status == "occupied":
-            raise _behind(basis.upon.segment)
+            raise _beyond_head(basis.upon.segment)
         if status != "sealed":
             log.info("segment %d of workspace %s was sealed by another compactor", number, workspace_id)
             return None
@@ -95,7 +95,7 @@ class Sealer:
     async def _write(
         self, workspace_id: str, basis: _Basis, block: SegmentBuilder, oldest_id: str
     ) -> tuple[str, str, Span]:
-        """Run the script: its status, the segment's sha256, and the part's span with the segment."""
+        """Run the script; return its status, the segment's sha256, and the part's span with the segment."""
         keyspace, number = Keyspace(workspace_id), basis.upon.segment + 1
         frames = block.frames()
         sizes, data, digests = pack([block.lines[frame] for frame in frames])
@@ -141,20 +141,20 @@ class Sealer:
 
     async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
         """The segment's index entries: a tally by index key. The basis then includes their names."""
-        found: dict[str, int] = {}
+        tally_by_key: dict[str, int] = {}
         for dimension, tallied in tallies.items():
             keys = basis.keys[dimension]
             unknown = [value for value in tallied if value not in keys]
             others = await self._name(keyspace, basis, dimension, unknown) if unknown else ()
             for value in others:
                 key, tally = keyspace.audit_by(dimension, OTHER, basis.part), tallied.pop(value)
-                found[key] = merged(found[key], tally) if key in found else tally
+                tally_by_key[key] = merged(tally_by_key[key], tally) if key in tally_by_key else tally
             for value, tally in tallied.items():
-                found[keys[value]] = tally
-        return found
+                tally_by_key[keys[value]] = tally
+        return tally_by_key
 
     async def _name(self, keyspace: Keyspace, basis: _Basis, dimension: str, values: Sequence[Any]) -> list[Any]:
-        """Give values index keys of their own, up to `names_max` in the part; return those left without one."""
+        """Give each value an index key, up to `names_max` in the part; return the values left without one."""
         keys = {value: keyspace.audit_by(dimension, _name(value), basis.part) for value in values if value is not None}
         if dimension not in CAPPED:
             basis.keys[dimension].update(keys)
@@ -174,10 +174,10 @@ class Sealer:
         keyspace = Keyspace(workspace_id)
         head, spans = await read_head(self._client, keyspace)
         while await self._has_sealed_after(keyspace, head):
-            known = head.segment
+            newest = head.segment
             head, spans = await read_head(self._client, keyspace)
-            if head.segment == known:  # else another sealer wrote that segment, and the head with it
-                raise _behind(known)
+            if head.segment == newest:  # else another sealer wrote that segment, and the head with it
+                raise _beyond_head(newest)
         part = part_of(head.segment)
         names = _counted_names(head.names, part)
         span = spans.get(part)
@@ -186,7 +186,7 @@ class Sealer:
         return _Basis(upon, part, span, names, _no_keys(), knows_all=span is None)
 
     async def _has_sealed_after(self, keyspace: Keyspace, head: Head) -> bool:
-        """Whether there is a segment after the head's whose entries have left the stream."""
+        """True if there is a segment after the head's whose entries have left the stream."""
         first_id = f"{head.sequence + 1}-0"
         if not await self._client.call("EXISTS", keyspace.audit_segment(head.segment + 1)):
             return False
@@ -198,7 +198,7 @@ class Sealer:
             self._bases.popitem(last=False)
 
 
-def _behind(segment: int) -> AuditLogDamaged:
+def _beyond_head(segment: int) -> AuditLogDamaged:
     return AuditLogDamaged(
         f"The head of the audit log says that segment {segment} is the newest, but there is a segment {segment + 1}: "
         "nothing is sealed over it"
@@ -224,9 +224,8 @@ def _widened(span: Span | None, row: Row) -> Span:
 
 
 def _counted_names(text: str, part: int) -> dict[str, int]:
-    """How many names the head says that this part's indexes hold; none if it speaks of another part, or cannot be read.
-
-    Counting anew lets the indexes hold more names, which is harmless; sealing must not stop for it.
+    """The head's count of names in this part's indexes; empty if it is about another part, or cannot be read.
+    Counting anew admits more names to the indexes, which is harmless; sealing must not stop for it.
     """
     words = text.split(" ")
     if len(words) != 1 + len(CAPPED) or not all(map(_is_count, words)) or int(words[0]) != part:

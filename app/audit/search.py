@@ -34,7 +34,7 @@ class Page:
 
     @property
     def missing(self) -> int:
-        """How many further matches complete the page, including one beyond it that shows there are more."""
+        """The number of further matches that complete the page, including one beyond it that shows there are more."""
         return self.to_skip + self.limit - len(self.lines) + 1
 
     def offer(self, sequence: int, line: bytes) -> bool:
@@ -64,7 +64,7 @@ class SealedSearch:
         self._below = below
 
     async def run(self) -> Floor | None:
-        """Search until the page is complete; the floor, if the search reached it and dropped entries might match."""
+        """Search until the page is complete; return the floor if it was reached and dropped entries might match."""
         query, page = self._query, self._page
         head, spans = await read_head(self._client, self._keyspace)
         if head.sequence < self._below - 1:

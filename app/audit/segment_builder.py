@@ -46,7 +46,7 @@ class SegmentBuilder:
         return len(self.lines)
 
     def missing_before(self, sequence: int) -> range:
-        """The missing sequences before this one, as far as there is room for them."""
+        """Sequence numbers missing before this one, up to the segment's remaining capacity."""
         return range(self.next_sequence, min(sequence, self.first_sequence + self._most))
 
     def add(self, fields: Mapping[bytes, bytes] | list[bytes]) -> None:
@@ -72,7 +72,7 @@ class SegmentBuilder:
         return [*frames, slice(start, len(self.lines))]
 
     def tallies(self, frames: Sequence[slice]) -> Tallies:
-        """How many entries of the segment have each value, and in which frames."""
+        """Count the segment's entries by value, and note the frames that contain them."""
         return tally(list(zip(*self._indexed, strict=True)), frames)
 
     def _append(self, line: bytes, time_ms: int, indexed: Indexed) -> None:
@@ -85,10 +85,10 @@ class SegmentBuilder:
 
 
 def tally(columns: Sequence[Sequence[Any]], frames: Sequence[slice]) -> Tallies:
-    """How many entries have each value, and in which frames; columns: the values of all entries, by dimension."""
-    found: Tallies = {}
+    """Count the entries by value, and note the frames that contain them. columns: all entries' values, by dimension."""
+    tallies: Tallies = {}
     for dimension, column in zip(DIMENSIONS, columns, strict=True):
-        tallied = found[dimension] = {}
+        tallied = tallies[dimension] = {}
         for number, frame in enumerate(frames):
             # Counting per frame runs in C; counting per entry took a third of all sealing time.
             bit = 1 << (COUNT_BITS + number)
@@ -96,7 +96,7 @@ def tally(columns: Sequence[Sequence[Any]], frames: Sequence[slice]) -> Tallies:
                 tallied[value] = tallied.get(value, 0) + bit + count
         if dimension not in CAPPED:
             tallied.pop(None, None)
-    return found
+    return tallies
 
 
 def merged(one: int, other: int) -> int:

@@ -1,4 +1,4 @@
-"""Sealed segments: how entries are packed, how segments are read, and how the chain is computed.
+"""Sealed segments: packs entries, reads segments, and computes the chain.
 
 A segment's data is a sequence of zstd frames of up to 64 entries each, so a reader of three entries need not decompress
 five hundred; `zstd -dc` reads them as one file.
@@ -64,7 +64,7 @@ class Segment(Struct, frozen=True, kw_only=True):
         return [unpack(self.data[frame.start : frame.end]) for frame in frames_of(self.frames)]
 
     def holds_its_digests(self) -> bool:
-        """Whether the digests are those of its frames; also true for a segment sealed before digests existed."""
+        """True if the frame digests match, and for segments that predate digests."""
         blocks = (self.data[frame.start : frame.end] for frame in frames_of(self.frames))
         return not self.digests or self.digests == ",".join(map(_digest, blocks))
 
@@ -74,7 +74,7 @@ class Segment(Struct, frozen=True, kw_only=True):
 
 
 def genesis(workspace_id: str) -> str:
-    """What the first segment builds on; it differs for every workspace, so no foreign segment fits."""
+    """The hash that the first segment builds on. It differs for every workspace, so no foreign segment fits."""
     return hashlib.sha256(workspace_id.encode()).hexdigest()
 
 
@@ -96,14 +96,14 @@ def segments_of(part: int) -> range:
 
 
 def pack(bodies: Iterable[Sequence[bytes]]) -> tuple[str, bytes, str]:
-    """`frames`, `data` and `digests` of a segment whose frames hold these lines, each with its line feed."""
+    """`frames`, `data` and `digests` of a segment whose frames contain these lines, each with its line feed."""
     blocks = [(len(lines), _compressor.compress(b"".join(lines))) for lines in bodies]
     frames = ",".join(f"{count}:{len(block)}" for count, block in blocks)
     return frames, b"".join(block for _, block in blocks), ",".join(_digest(block) for _, block in blocks)
 
 
 class Stored(NamedTuple):
-    """What a segment's record says about its data. digests: "" = sealed before digests existed."""
+    """The fields of a segment's record that describe its data. digests: "" = sealed before digests existed."""
 
     frames: str
     digests: str
@@ -114,27 +114,27 @@ class Stored(NamedTuple):
 def checked_bodies(
     number: int, entries: int, stored: Stored, blocks: Sequence[tuple[int, bytes]]
 ) -> list[tuple[int, int, bytes]]:
-    """For each frame read: its place, the number of entries before it, and its JSON lines, checked against the hashes.
+    """For each frame read: its index, the number of entries before it, and its JSON lines, checked against the hashes.
 
-    entries: of the segment, as its index says. blocks: place and data of frames; all frames of the segment if it has no
-    digests. Raises AuditLogDamaged naming the segment if a frame does not match its digest, the lines do not match the
-    sha256, or the frames together do not hold that many entries.
+    entries: of the segment, as the log's index says. blocks: index and data of frames; all frames of the segment if it
+    has no digests. Raises AuditLogDamaged naming the segment if a frame does not match its digest, the lines do
+    not match the sha256, or the frames together do not contain that many entries.
     """
     try:
         frames = frames_of(stored.frames)
-        found = [(place, frames[place].first, unpack(block)) for place, block in blocks]
+        bodies = [(index, frames[index].first, unpack(block)) for index, block in blocks]
         is_sound = frames[-1].first + frames[-1].entries == entries
-        is_sound = is_sound and all(body.count(b"\n") == frames[place].entries for place, _, body in found)
+        is_sound = is_sound and all(body.count(b"\n") == frames[index].entries for index, _, body in bodies)
     except (IndexError, AuditLogDamaged):
-        is_sound, found = False, []
+        is_sound, bodies = False, []
     if is_sound and stored.digests:
         digests = stored.digests.split(",")
-        is_sound = all(place < len(digests) and _digest(block) == digests[place] for place, block in blocks)
+        is_sound = all(index < len(digests) and _digest(block) == digests[index] for index, block in blocks)
     elif is_sound:
-        is_sound = chain(stored.previous, b"".join(body for _, _, body in found)) == stored.sha256
+        is_sound = chain(stored.previous, b"".join(body for _, _, body in bodies)) == stored.sha256
     if not is_sound:
         raise damaged(number)
-    return found
+    return bodies
 
 
 def damaged(number: int) -> AuditLogDamaged:
@@ -155,8 +155,8 @@ def frames_of(text: str) -> list[Frame]:
     """The frames described by a segment's field `frames`. Raises AuditLogDamaged."""
     frames, first, start = [], 0, 0
     try:
-        for each in text.split(","):
-            entries, _, size = each.partition(":")
+        for described in text.split(","):
+            entries, _, size = described.partition(":")
             frames.append(Frame(first, int(entries), start, start + int(size)))
             first += int(entries)
             start += int(size)

@@ -1,4 +1,4 @@
-"""The unsealed entries, as the store's stream holds them."""
+"""The unsealed entries, as they are in the store's stream."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -27,13 +27,13 @@ class StreamWalk:
         self.below = below
 
     async def entries(self) -> AsyncIterator[tuple[int, dict[bytes, bytes]]]:
-        """Yield sequence and fields of each. Raises AuditLogDamaged if one is missing above another."""
+        """Yield the sequence and fields of each entry. Raises AuditLogDamaged if one is missing above another."""
         keyspace, end = self._keyspace, "+" if self.below == END else f"({self.below}-0"
         newest: int | None = None
         while True:
             chunk_below = ("XREVRANGE", keyspace.audit_stream, end, "-", "COUNT", _CHUNK)
             if newest is None:
-                # What is counted before the read is in the chunk or sealed; what is in the chunk is counted after it.
+                # Entries counted before the read are in the chunk or sealed; entries in the chunk are counted after it.
                 sealed, count = ("HGET", keyspace.audit_head, "sequence"), ("HGET", keyspace.commits, "sequence")
                 least, before, chunk, after = await self._client.read_pipelined(
                     (sealed, count, chunk_below, count), as_bytes=True
@@ -87,8 +87,8 @@ def stream_entries(chunk: Sequence[Any]) -> list[tuple[int | None, dict[bytes, b
 
 def sequence_of(entry_id: bytes) -> int | None:
     """The sequence in a stream id; None if no commit can have given the id."""
-    sequence, _, rest = entry_id.partition(b"-")
-    return int(sequence) if rest == b"0" else None
+    sequence, _, second = entry_id.partition(b"-")
+    return int(sequence) if second == b"0" else None
 
 
 def fields_of(fields: Any) -> dict[bytes, bytes]:

@@ -19,21 +19,21 @@ async def displaced(client: Client, workspaces: Sequence[str]) -> list[str]:
     """The workspaces whose stream would refuse the next commit: its last id is above the last commit's."""
     keyspaces = [Keyspace(each) for each in workspaces]
     exist = await client.read_each(("EXISTS", each.audit_stream) for each in keyspaces)
-    there = [each for each, exists in zip(workspaces, exist, strict=True) if exists]
+    existing = [each for each, exists in zip(workspaces, exist, strict=True) if exists]
     commands: list[tuple[str, ...]] = []
-    for workspace_id in there:
+    for workspace_id in existing:
         # The number of the last commit is read second, so nothing committed in between is mistaken for foreign.
         commands += (("XINFO", "STREAM", Keyspace(workspace_id).audit_stream),)
         commands += (("HGET", Keyspace(workspace_id).commits, "sequence"),)
     replies = await client.read_each(commands) if commands else []
-    found = []
-    for workspace_id, stream, sequence in zip(there, replies[::2], replies[1::2], strict=True):
+    blocked = []
+    for workspace_id, stream, sequence in zip(existing, replies[::2], replies[1::2], strict=True):
         if stream is None:
             continue
         last_id = dict(zip(stream[::2], stream[1::2], strict=True))[b"last-generated-id"]
         if _id(last_id) > (count_of(sequence), 0):
-            found.append(workspace_id)
-    return found
+            blocked.append(workspace_id)
+    return blocked
 
 
 async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
@@ -49,13 +49,13 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
         sequence = await client.call("HGET", keyspace.commits, "sequence") or "0"
         chunk = await client.call_bytes("XRANGE", keyspace.audit_stream, f"({sequence}-0", "+", "COUNT", _AT_ONCE)
         foreign = [Quarantined(entry_id.decode(), _WHY, fields_of(fields)) for entry_id, fields in chunk]
-        args = [part for each in foreign for part in (each.entry_id, each.found)]
+        args = [part for entry in foreign for part in (entry.entry_id, entry.found)]
         (status,) = await client.run(FREE_STREAM, keys, [sequence, *args])
         if status == "stale":
             continue
         removed += len(foreign)
-        for each in foreign:
-            log.error("entry %s of %s is quarantined: %s", each.entry_id, keyspace.audit_stream, each.why)
+        for entry in foreign:
+            log.error("entry %s of %s is quarantined: %s", entry.entry_id, keyspace.audit_stream, entry.why)
         if status == "unsealed" and await sealer.seal_next(workspace_id) is None:
             return removed  # another compactor is repairing it
         if status == "freed":
@@ -68,14 +68,16 @@ async def free_stream(client: Client, sealer: Sealer, workspace_id: str) -> int:
 
 
 async def _restore_sequence(client: Client, workspace_id: str) -> None:
-    """Give commits the number of the last one back, if the store has lost it: the entries that follow the head in an
-    unbroken row are theirs. Otherwise all of them would count as foreign, and their numbers would be used again.
+    """Restore the number of the last commit, if the store has lost it.
+
+    Entries that follow the head in an unbroken row were committed. Without the number, all of them would count as
+    foreign, and their numbers would be used again.
     """
     keyspace = Keyspace(workspace_id)
-    known, sealed = await client.read_pipelined(
+    has_sequence, sealed = await client.read_pipelined(
         (("HEXISTS", keyspace.commits, "sequence"), ("HGET", keyspace.audit_head, "sequence"))
     )
-    if known:
+    if has_sequence:
         return
     start = last = int(sealed or 0)
     is_unbroken = True

@@ -19,7 +19,7 @@ from app.store.keyspace import Keyspace
 
 _is_id = re.compile(r"[0-9]{1,20}-[0-9]{1,20}", re.ASCII).fullmatch
 LAST_ID = f"{2**64 - 1}-{2**64 - 1}"
-"""The highest id of a stream. No change follows it, so it has to be removed, and the chain must not hold it."""
+"""The highest id of a stream. No change can follow it, so it has to be removed, and the chain must not include it."""
 _CHUNK = 50
 _LINK_CHANGES = 500
 _LINK_BYTES = 4 * 1024 * 1024
@@ -27,9 +27,8 @@ _LINKS_AT_ONCE = 256
 
 
 class TrailLink(NamedTuple):
-    """A link of the chain. position: how many changes the chain covers up to here; last_id: of the last of them.
-
-    previous: the sha256 of the link that it builds on; none for what the first one builds on.
+    """A link of the chain. position: the number of changes covered up to here; last_id: of the last of them.
+    previous: the sha256 of the link that it builds on; empty for the genesis.
     """
 
     position: int
@@ -39,7 +38,7 @@ class TrailLink(NamedTuple):
 
 
 def trail_genesis(workspace_id: str) -> TrailLink:
-    """What the first link builds on. It differs for every workspace and audit log, so no foreign link fits."""
+    """The genesis that the first link builds on; unlike that of any other workspace or log, so no foreign link fits."""
     return TrailLink(0, "0-0", hashlib.sha256(f"{workspace_id}:changes".encode()).hexdigest())
 
 
@@ -49,7 +48,7 @@ def change_line(change_id: bytes, fields: Sequence[bytes]) -> bytes:
 
 
 async def read_changes(client: Client, keyspace: Keyspace, after: str) -> AsyncIterator[tuple[str, bytes]]:
-    """Yield id and line of every change after one, oldest first."""
+    """Yield the id and line of every change after the one with this id, oldest first."""
     start = f"({after}"
     while True:
         chunk: Any = await client.call_bytes("XRANGE", keyspace.changes, start, "+", "COUNT", _CHUNK)
@@ -87,7 +86,7 @@ async def unsealed_trails(client: Client, workspaces: Sequence[str]) -> list[str
 
 
 async def seal_changes(client: Client, workspace_id: str) -> int:
-    """Chain further changes; return how many, 0 if there were none or another process was faster."""
+    """Chain further changes; return how many: 0 without any, or if another process was faster."""
     keyspace = Keyspace(workspace_id)
     newest: Any = await client.call_bytes("XREVRANGE", keyspace.changes_chain, "+", "-", "COUNT", 1)
     before = _link_of(*newest[0]) if newest else trail_genesis(workspace_id)
@@ -112,12 +111,12 @@ async def seal_changes(client: Client, workspace_id: str) -> int:
 
 def _link_of(link_id: bytes, fields: Sequence[bytes]) -> TrailLink:
     record = dict(zip(fields[::2], fields[1::2], strict=True))
-    position, _, rest = link_id.partition(b"-")
-    texts = {name: text.decode("ascii", "replace") for name, text in record.items()}
-    is_ours = rest == b"0" and set(texts) == {b"lastId", b"sha256", b"previous"} and _is_id(texts[b"lastId"])
+    position, _, second = link_id.partition(b"-")
+    values = {name: text.decode("ascii", "replace") for name, text in record.items()}
+    is_ours = second == b"0" and set(values) == {b"lastId", b"sha256", b"previous"} and _is_id(values[b"lastId"])
     if not is_ours:
         return TrailLink(-1, "0-0", "", "")
-    return TrailLink(int(position), texts[b"lastId"], texts[b"sha256"], texts[b"previous"])
+    return TrailLink(int(position), values[b"lastId"], values[b"sha256"], values[b"previous"])
 
 
 def _text(raw: bytes) -> str:

@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 
 
 class _Reached(NamedTuple):
-    """How the verification of the entries ended. unsealed: None if there is a finding, or segments left to read."""
+    """The end of the verification of the entries. unsealed: None if there is a finding, or segments left to read."""
 
     finding: Finding | None
     complete: bool
@@ -82,7 +82,7 @@ class Verifier:
         try:
             return await self._check_what_can_be_read(since, segments_max, progress)
         except (AuditLogDamaged, ForeignData) as error:
-            # This concerns the head, the index and the stream. A segment that cannot be read is found where it is read.
+            # This is about the head, the index and the stream; unreadable segments are reported where they are read.
             number = self._first + self._segments
             return _Reached(Finding(Fault.CHANGED, number, error.message), complete=False, unsealed=None)
 
@@ -134,7 +134,7 @@ class Verifier:
     async def _check_up_to(
         self, head: Head, expected: ExpectedSegment, segments_max: int | None, progress: Progress | None
     ) -> ExpectedSegment:
-        """What the next segment must build on, after checking those up to the head or the limit. Raises FaultFound."""
+        """Check the segments up to the head or the limit; return what the next one must build on. Raises FaultFound."""
         while expected.number <= head.segment and (segments_max is None or self._segments < segments_max):
             segment = await self._read(expected.number)
             if segment is None:
@@ -150,7 +150,7 @@ class Verifier:
         return expected
 
     def _start(self, head: Head, since: Checkpoint | None) -> ExpectedSegment:
-        """Where to begin. A checkpoint has already been compared with the log."""
+        """The first segment to read. A checkpoint has already been compared with the log."""
         expected = self._links.first(head)
         if since is not None:
             expected = ExpectedSegment(since.segment + 1, since.sha256, since.sequence + 1)
@@ -219,8 +219,8 @@ class Verifier:
                 checkpoint = since or Checkpoint(self._workspace_id, 0, 0, genesis(self._workspace_id), 0)
             rest = Rest(unsealed.newest, unsealed.sha256, trail.linked, trail.changes, trail.sha256)
             checkpoint = replace(checkpoint, rest=rest)
-        found = Coverage(self._first, self._segments, self._entries, unsealed, trail, finding)
-        checked, unchecked = found.sentences(after_checkpoint=since is not None)
+        coverage = Coverage(self._first, self._segments, self._entries, unsealed, trail, finding)
+        checked, unchecked = coverage.sentences(after_checkpoint=since is not None)
         return Verification(
             finding=finding,
             complete=reached.complete and finding is None,

@@ -30,14 +30,14 @@ class IndexFault(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """What a sorted set holds: the members that name each segment, and each member's score."""
+    """The content of a sorted set: the members that name each segment, and each member's score."""
 
     members: dict[int, list[str]]
     scores: dict[str, float]
 
 
 class IndexCheck:
-    """Collects what the index must say about the segments of one part, then compares.
+    """Collects what the index must contain about the segments of one part, then compares.
 
     The index of a value that none of those segments' entries has is not read: it cannot hide an entry.
     unknown: the first member found that names a segment beyond the last, which may follow from another fault.
@@ -98,7 +98,7 @@ class IndexCheck:
         ]
 
     async def _compare_dimension(self, dimension: str, part: int) -> list[IndexFault]:
-        """Check that every tally is in the index of its value, or in the shared index of values without their own."""
+        """Check that every tally is in the index of its value, or in the one shared by values without an index."""
         faults: list[IndexFault] = []
         others = dict(self._unread.get(dimension, {}))
         values = [value for named, value in self._wanted if named == dimension]
@@ -106,13 +106,13 @@ class IndexCheck:
             some = values[start : start + _KEYS_AT_ONCE]
             replies = await self._read([self._keyspace.audit_by(dimension, value, part) for value in some])
             for value, stored in zip(some, replies, strict=True):
-                wanted = self._wanted[dimension, value]
+                expected = self._wanted[dimension, value]
                 faults += self._strangers(f"The index by {dimension} {value}", stored, part)
-                for number in self._differing(stored, wanted):
-                    if number in wanted and number not in stored.members and dimension in CAPPED:
-                        others[number] = merged(others.get(number, 0), wanted[number])
+                for number in self._differing(stored, expected):
+                    if number in expected and number not in stored.members and dimension in CAPPED:
+                        others[number] = merged(others.get(number, 0), expected[number])
                         continue
-                    faults.append(_fault(dimension, value, number, stored, wanted))
+                    faults.append(_fault(dimension, value, number, stored, expected))
             await take_turn()
         if dimension in CAPPED:
             stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
@@ -120,13 +120,13 @@ class IndexCheck:
             faults += [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
         return faults
 
-    def _differing(self, stored: _Stored, wanted: dict[int, int]) -> list[int]:
-        """The segments for which an index holds something other than expected."""
-        texts = {number: members(number, [count]) for number, count in wanted.items()}
-        said = {number: some for number, some in stored.members.items() if number in self._rows}
-        if said == texts:
+    def _differing(self, stored: _Stored, expected: dict[int, int]) -> list[int]:
+        """The segments whose members in an index are not those expected."""
+        expected_members = {number: members(number, [count]) for number, count in expected.items()}
+        indexed = {number: some for number, some in stored.members.items() if number in self._rows}
+        if indexed == expected_members:
             return []
-        return [number for number in self._rows if said.get(number) != texts.get(number)]
+        return [number for number in self._rows if indexed.get(number) != expected_members.get(number)]
 
     def _strangers(self, where: str, stored: _Stored, part: int) -> list[IndexFault]:
         """Members that name none of the part's segments, reported for the last one added, and members' false scores."""
@@ -148,44 +148,44 @@ class IndexCheck:
         return faults
 
     async def _read(self, keys: Sequence[str]) -> list[_Stored]:
-        """What the sorted sets say about each segment."""
-        # Named in bytes, so that redis-py leaves the reply flat.
+        """The members and scores of the sorted sets, by segment."""
+        # The command is named in bytes, so that redis-py leaves the reply flat.
         commands = [(b"ZRANGE", key, 0, -1, b"WITHSCORES") for key in keys]
         return [_by_segment(reply) for reply in await self._client.read_pipelined(commands)]
 
 
 def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tallies:
-    """Tallies by dimension and key-name value; None = entries that only a scan can find."""
+    """Tallies by dimension and value as in the key name; the value None counts entries that only a scan can find."""
     indexed: list[tuple[str | None, ...]] = []
     for sequence, entry in enumerate(entries, row.first_sequence):
-        found = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result)
+        values = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result)
         if entry.reason.startswith(placeholder_reason(sequence)):
             indexed.append((None, None, None, entry.result))
         else:
-            indexed.append(tuple(value for _, value in found))
+            indexed.append(tuple(value for _, value in values))
     slices = [slice(frame.first, frame.first + frame.entries) for frame in frames]
     return tally(list(zip(*indexed, strict=True)), slices)
 
 
 def _by_segment(reply: Sequence[Any]) -> _Stored:
-    found: dict[int, list[str]] = {}
+    members_of: dict[int, list[str]] = {}
     scores = dict(members_with_scores(reply))
     for member in scores:
         number = member.partition(":")[0]
-        found.setdefault(int(number) if number.isdecimal() and len(number) <= _DIGITS else -1, []).append(member)
-    return _Stored(found, scores)
+        members_of.setdefault(int(number) if number.isdecimal() and len(number) <= _DIGITS else -1, []).append(member)
+    return _Stored(members_of, scores)
 
 
 def _spans(span: Span | None, row: Row) -> bool:
-    """Whether the part's stored span includes the segment."""
+    """True if the part's stored span includes the segment."""
     if span is None or span.first_ms > row.first_ms or span.last_ms < row.last_ms:
         return False
     begins = row.number == 1 or part_of(row.number - 1) != part_of(row.number)
     return span.first_sequence == row.first_sequence if begins else span.first_sequence < row.first_sequence
 
 
-def _fault(dimension: str, value: str, number: int, stored: _Stored, wanted: dict[int, int]) -> IndexFault:
-    entries = members(number, [wanted[number]])[0] if number in wanted else "nothing"
+def _fault(dimension: str, value: str, number: int, stored: _Stored, expected: dict[int, int]) -> IndexFault:
+    entries = members(number, [expected[number]])[0] if number in expected else "nothing"
     return IndexFault(number, f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}")
 
 

@@ -15,11 +15,11 @@ from app.redis_client.replies import ForeignData, as_record
 from app.store.keyspace import Keyspace
 
 BEYOND = 4
-"""How many segments after the head are checked for."""
+"""The number of segments checked for after the head."""
 _AT_ONCE = 128
 _DIGITS = 15
 _AFTER_A_GAP = 10_000
-"""How many segments after a missing one are checked for, to tell a gap from an end: a forged head names any number."""
+"""The number of segments checked for after a missing one, to tell a gap from an end; a forged head can name any."""
 
 _FIELDS = ("number", "count", "first_sequence", "first_ms", "last_ms", "last_sequence", "sha256", "previous", "frames")
 
@@ -41,7 +41,7 @@ class LinkCheck:
         self._keyspace = Keyspace(workspace_id)
 
     def first(self, head: Head) -> ExpectedSegment:
-        """Where the log begins."""
+        """The segment with which the log begins."""
         return ExpectedSegment(
             head.first_segment, head.first_previous or genesis(self._workspace_id), head.first_sequence
         )
@@ -58,7 +58,7 @@ class LinkCheck:
         return Finding(Fault.REMOVED, gone, message)
 
     async def compare_with_checkpoint(self, head: Head, since: Checkpoint) -> Finding | None:
-        """What the log holds in place of the checkpoint's segment, if that differs."""
+        """A finding if the log does not have the checkpoint's segment, or another in its place."""
         if since.segment > head.segment:
             message = f"The log ends with segment {head.segment}; the checkpoint has seen segment {since.segment}"
             return Finding(Fault.TRUNCATED, head.segment + 1, message)
@@ -88,7 +88,7 @@ class LinkCheck:
         return Finding(Fault.REWRITTEN, since.segment, message)
 
     async def check_stored(self, head: Head, since: Checkpoint) -> None:
-        """Every segment up to the checkpoint's exists with its length, links and index row. Raises FaultFound.
+        """Check that every segment up to the checkpoint's has its length, links and index row. Raises FaultFound.
 
         Its entries are not read; only a verification from the beginning finds changes in them.
         """
@@ -96,9 +96,9 @@ class LinkCheck:
         while expected.number <= since.segment:
             numbers = range(expected.number, min(since.segment, expected.number + _AT_ONCE - 1) + 1)
             commands: list[tuple[str, ...]] = []
-            for each in numbers:
-                commands.append(("HMGET", self._keyspace.audit_segment(each), *_FIELDS))
-                commands.append(("STRLEN", self._keyspace.audit_data(each)))
+            for number in numbers:
+                commands.append(("HMGET", self._keyspace.audit_segment(number), *_FIELDS))
+                commands.append(("STRLEN", self._keyspace.audit_data(number)))
             try:
                 replies = await self._client.read_pipelined(commands)
             except ForeignData as error:
@@ -137,30 +137,30 @@ class LinkCheck:
 
     async def _check_rows(self, rows: Sequence[Row]) -> None:
         """Check that the index of all segments has exactly these, each at its time. Raises FaultFound."""
-        wanted = {row_member(row): row for row in rows}
+        expected = {row_member(row): row for row in rows}
         parts = sorted({part_of(row.number) for row in rows})
         for start in range(0, len(parts), _AT_ONCE):
-            # Named in bytes, so that redis-py leaves the reply as it is.
+            # The command is named in bytes, so that redis-py does not convert the reply.
             commands = [
                 (b"ZRANGE", self._keyspace.audit_by_all(part), 0, -1, b"WITHSCORES")
                 for part in parts[start : start + _AT_ONCE]
             ]
             for reply in await self._client.read_pipelined(commands):
                 for member, score in members_with_scores(reply):
-                    row = wanted.pop(member, None)
+                    row = expected.pop(member, None)
                     if row is None:
                         await self._require_known(member, rows)
                     elif score != row.last_ms:
                         message = f"The index of all segments has it at {score:.17g}, its record at {row.last_ms}"
                         raise FaultFound(Fault.CHANGED, row.number, message)
-        for member, row in wanted.items():
+        for member, row in expected.items():
             now = head_of(await self._client.call("HGETALL", self._keyspace.audit_head))
             if row.number >= now.first_segment:
                 message = f"The index of all segments does not hold {member}, as its record has it"
                 raise FaultFound(Fault.CHANGED, row.number, message)
 
     async def _require_known(self, member: str, rows: Sequence[Row]) -> None:
-        """Raise FaultFound unless the index's member is of a segment before or after these, up to the newest."""
+        """Raise FaultFound unless the index's member belongs to a segment outside these, not newer than the head's."""
         number = member.partition(":")[0]
         named = int(number) if number.isdecimal() and len(number) <= _DIGITS else rows[-1].number
         if rows[0].number <= named <= rows[-1].number:
@@ -183,7 +183,7 @@ class LinkCheck:
     ) -> FaultFound:
         """The finding for a segment that is intact in itself but builds on another than the one before it.
 
-        one_before: the one before it was verified in the same run, so that it may be the one that changed.
+        one_before: the one before it was verified in the same run, so it may be the one that changed.
         """
         number, previous, sequence = expected
         later = await self._links(range(number + 1, min(head.segment, number + _AFTER_A_GAP) + BEYOND))

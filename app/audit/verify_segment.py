@@ -39,21 +39,21 @@ async def read_whole(client: Client, keyspace: Keyspace, number: int) -> Segment
 
 
 def check_body(segment: Segment, number: int) -> Body:
-    """What the segment holds, if it is the one with this number and its sha256 is right. Raises FaultFound."""
+    """The segment's body, once its number and SHA-256 have been checked. Raises FaultFound."""
     if segment.number != number:
         raise FaultFound(Fault.REORDERED, number, f"Segment {segment.number} stands in the place of {number}")
     try:
         bodies, frames = segment.bodies(), frames_of(segment.frames)
     except AuditLogDamaged as error:
         raise FaultFound(Fault.CHANGED, number, error.message) from None
-    own = chain(segment.previous, b"".join(bodies))
-    if own != segment.sha256:
+    sha256 = chain(segment.previous, b"".join(bodies))
+    if sha256 != segment.sha256:
         raise FaultFound(Fault.CHANGED, number, "The entries are not those that its sha256 was made of")
-    return Body(bodies, frames, own)
+    return Body(bodies, frames, sha256)
 
 
 def check_contents(segment: Segment, body: Body, sequence: int) -> Contents:
-    """The entries, if the record describes them and the first one has this sequence. Raises FaultFound."""
+    """The segment's entries, once its record has been compared with them. sequence: of the first. Raises FaultFound."""
     number, bodies, frames = segment.number, body.bodies, body.frames
     if segment.codec != CODEC or not segment.holds_its_digests():
         raise FaultFound(Fault.CHANGED, number, "Its codec or its digests are not those of its frames")
@@ -66,7 +66,7 @@ def check_contents(segment: Segment, body: Body, sequence: int) -> Contents:
     except ValueError:
         raise FaultFound(Fault.CHANGED, number, "A line is not an entry") from None
     row = Row(number, len(lines), sequence, min(times), max(times))
-    said = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
-    if row != said or segment.last_sequence != sequence + len(lines) - 1:
-        raise FaultFound(Fault.CHANGED, number, f"Its record says {said}, its entries say {row}")
+    recorded = Row(number, segment.count, segment.first_sequence, segment.first_ms, segment.last_ms)
+    if row != recorded or segment.last_sequence != sequence + len(lines) - 1:
+        raise FaultFound(Fault.CHANGED, number, f"Its record says {recorded}, its entries say {row}")
     return Contents(row, lines, entries)

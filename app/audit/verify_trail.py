@@ -12,7 +12,7 @@ from app.store.keyspace import Keyspace
 
 
 class Trail(NamedTuple):
-    """The changes found intact. linked: how many the chain covers; sha256: as in a checkpoint."""
+    """The changes of an intact trail. linked: the number that the chain covers; sha256: as in a checkpoint."""
 
     changes: int
     linked: int
@@ -44,8 +44,8 @@ class TrailCheck:
             await self._check(link, changes, waiting)
             self._link = link
             self._take_up()
-        rest = [line for _, line in waiting] + [line async for _, line in changes]
-        for line in rest:
+        unchained = [line for _, line in waiting] + [line async for _, line in changes]
+        for line in unchained:
             self._take(line)
         await self._require_whole()
         since = self._since
@@ -55,8 +55,8 @@ class TrailCheck:
         if since is not None and since.linked > self._link.position:
             raise _broken(Fault.TRUNCATED, f"The chain of the changes ends before change {since.linked}")
         if since is not None and not self._met:
-            raise _broken(Fault.REWRITTEN, f"No link ends with change {since.linked}; the checkpoint has seen one")
-        sha256 = chain(self._link.sha256, b"".join(rest)) if rest else self._link.sha256
+            raise _broken(Fault.REWRITTEN, f"The checkpoint's change {since.linked} is missing from the chain")
+        sha256 = chain(self._link.sha256, b"".join(unchained)) if unchained else self._link.sha256
         return Trail(self._read, self._link.position, sha256)
 
     async def _check(
@@ -72,13 +72,13 @@ class TrailCheck:
                 break
         while batch and _order(batch[-1][0]) > last:
             waiting.insert(0, batch.pop())
-        first, wanted = self._link.position + 1, link.position - self._link.position
+        first, expected = self._link.position + 1, link.position - self._link.position
         where = f"Of changes {first} to {link.position}, chained up to {link.last_id},"
-        if len(batch) < wanted:
+        if len(batch) < expected:
             fault = Fault.REMOVED if waiting or len(batch) else Fault.TRUNCATED
-            raise _broken(fault, f"{where} {wanted - len(batch)} are gone")
-        if len(batch) > wanted:
-            raise _broken(Fault.INSERTED, f"{where} there are {len(batch) - wanted} too many")
+            raise _broken(fault, f"{where} {expected - len(batch)} are gone")
+        if len(batch) > expected:
+            raise _broken(Fault.INSERTED, f"{where} there are {len(batch) - expected} too many")
         is_linked = link.previous == self._link.sha256
         if not is_linked or chain(self._link.sha256, b"".join(line for _, line in batch)) != link.sha256:
             raise _broken(Fault.CHANGED, f"{where} one is not what was chained")
@@ -107,7 +107,7 @@ class TrailCheck:
             raise _broken(Fault.REWRITTEN, f"The first {self._read} changes are not those that the checkpoint has seen")
 
     async def _require_whole(self) -> None:
-        """Check that the streams of changes and links hold everything ever added. Raises FaultFound."""
+        """Check that the streams of changes and links contain everything ever added. Raises FaultFound."""
         for key, name in ((self._keyspace.changes, "change"), (self._keyspace.changes_chain, "link of the changes")):
             if not await self._client.call("EXISTS", key):
                 continue

@@ -26,7 +26,7 @@ class Unsealed(NamedTuple):
 async def check_unsealed(
     client: Client, keyspace: Keyspace, segment: int, sequence: int, sha256: str, digest: "Digest"
 ) -> Unsealed | None:
-    """Check that every entry after a segment is there; None if a later segment has been sealed meanwhile.
+    """Check that every entry after a segment is there; return None if a later segment has been sealed meanwhile.
 
     digest: also receives the lines. Raises FaultFound on a gap in the sequences that commits gave out, or on an entry
     that no commit made.
@@ -73,9 +73,8 @@ async def check_unsealed(
 
 
 class Digest:
-    """Whether the entries between a checkpoint's segment and the newest entry it covers are unchanged.
-
-    newest: 0 = there is no such checkpoint.
+    """Checks that the entries between a checkpoint's segment and the newest entry it covers are unchanged.
+    newest: 0 = without such a checkpoint.
     """
 
     def __init__(self, sha256: str = "", sequence: int = 0, newest: int = 0, wanted: str = "") -> None:
@@ -95,8 +94,8 @@ class Digest:
     def take_all(self, sequence: int, lines: Sequence[bytes]) -> None:
         """Add the lines from a sequence on, as `take` does."""
         if sequence <= self.newest:
-            for place, line in enumerate(lines, sequence):
-                self.take(place, line)
+            for number, line in enumerate(lines, sequence):
+                self.take(number, line)
 
 
 async def _require_more(client: Client, keyspace: Keyspace, segment: int, following: int) -> None:
@@ -113,7 +112,7 @@ async def _require_more(client: Client, keyspace: Keyspace, segment: int, follow
 
 
 async def _below(client: Client, keyspace: Keyspace, sequence: int) -> str | None:
-    """The id of a stream entry that should be sealed already; None if there is none."""
+    """The id of a stream entry that should be sealed already; None without one."""
     oldest, sealed = await client.read_snapshot(
         ("XRANGE", keyspace.audit_stream, "-", f"({sequence + 1}-0", "COUNT", 1),
         ("HGET", keyspace.audit_head, "sequence"),
@@ -124,14 +123,14 @@ async def _below(client: Client, keyspace: Keyspace, sequence: int) -> str | Non
 def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) -> FaultFound:
     sequence = sequence_of(entry_id)
     if sequence is None or sequence > newest:
-        message = f"The stream holds {entry_id.decode()}, which is no commit's: the last one's sequence is {newest}"
+        message = f"The stream holds {entry_id.decode()}, which no commit wrote: the last commit's sequence is {newest}"
         return _broken(Fault.INSERTED, segment, message)
     gone = f"Entry {following} is" if sequence == following + 1 else f"Entries {following} to {sequence - 1} are"
     return _broken(Fault.REMOVED, segment, f"{gone} gone from the stream; entry {sequence} follows")
 
 
 def _counted(committed: bytes | None, segment: int, sealed: int) -> int:
-    """How far the commits have counted, which is at least what is sealed. Raises FaultFound."""
+    """The last committed sequence; never below the last sealed one. Raises FaultFound."""
     text = committed or b"0"
     if not text.isdigit() or len(text) > _DIGITS:
         raise _broken(Fault.CHANGED, segment, "The number of the last commit cannot be read")

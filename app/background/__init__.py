@@ -1,1 +1,1 @@
-"""What the background process does: sealing and everything else that nobody waits for, as a list of jobs."""
+"""The background process: sealing and everything else that no caller waits for, as a list of jobs."""

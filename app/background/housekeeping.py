@@ -1,4 +1,4 @@
-"""What is done for every workspace besides sealing: room is made, streams are repaired, changes are chained."""
+"""Upkeep of every workspace besides sealing: makes room, repairs streams, chains changes."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from app.store.workspaces import workspace_ids
 
 log = logging.getLogger(__name__)
 _REPAIRED_AT_ONCE = 256
-"""How many workspaces each run checks for stream entries that no commit made; the next run checks the next ones."""
+"""The number of workspaces that each run checks for foreign stream entries; the next run checks the next ones."""
 
 
 async def end_approvals(client: Client, reaper: ApprovalReaper) -> None:

@@ -1,4 +1,4 @@
-"""Jobs that run again and again, each in a task of its own, so that none waits for another or stops with it."""
+"""Jobs that run again and again, each in a separate task, so that none waits for another or stops with it."""
 
 import asyncio
 import logging

@@ -68,21 +68,26 @@ class VerificationRounds:
         since: Checkpoint | None = None
         while True:
             spent_s = time.thread_time()
-            found = await Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived).verify(
+            verification = await Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived).verify(
                 since, _STEP_SEGMENTS
             )
-            if found.finding is not None and since is not None and await self._was_dropped(keyspace, since):
+            if verification.finding is not None and since is not None and await self._was_dropped(keyspace, since):
                 since = None  # retention has dropped the segment read last, so the round continues at the floor
                 continue
-            if found.finding is not None or found.complete:
+            if verification.finding is not None or verification.complete:
                 break
-            since = found.checkpoint
+            since = verification.checkpoint
             await wait(stopped, (time.thread_time() - spent_s) * (1 / SHARE - 1))
             if stopped.is_set() or not await self._has_lease(keyspace):
                 return
-        if found.finding is not None:
-            log.error("the log of workspace %s: %s at %s", workspace_id, found.finding.fault, found.finding.place)
-            await self._on_finding(workspace_id, found.finding)
+        if verification.finding is not None:
+            log.error(
+                "the log of workspace %s: %s at %s",
+                workspace_id,
+                verification.finding.fault,
+                verification.finding.place,
+            )
+            await self._on_finding(workspace_id, verification.finding)
         else:
             await self._client.call("HSET", keyspace.workspace, "intact_ms", began_ms)
         await self._client.call("HSET", keyspace.workspace, "verified_ms", began_ms)

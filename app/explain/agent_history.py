@@ -16,7 +16,7 @@ from app.model.past_states import Past
 from app.model.policies import Owner, Policy
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
-from app.replay.spans import Place, since_of
+from app.replay.spans import LogPosition, since_of
 from app.store.agent_records import agent_of
 from app.store.changes import change_of, read_back
 from app.store.keyspace import Keyspace
@@ -37,7 +37,7 @@ class AgentHistory:
         self._kept = kept
         self._pool = pool
 
-    async def governed_at(self, workspace_id: str, agent_id: str, entry: Place) -> tuple[Agent, list[Policy]]:
+    async def governed_at(self, workspace_id: str, agent_id: str, entry: LogPosition) -> tuple[Agent, list[Policy]]:
         """The agent and every policy that governed it: its own, its groups' and the workspace's.
 
         The times of their changes and activations are left out. Raises AgentNotFound, VersionNotKept.

@@ -8,7 +8,7 @@ from app.fairness.thread_pool import FairThreadPool
 from app.model.explanations import PastExplanation
 from app.pdp.constraints import IsSecret
 from app.replay.calls import decode_call
-from app.replay.spans import Place
+from app.replay.spans import LogPosition
 
 
 class PastDecisions:
@@ -27,7 +27,7 @@ class PastDecisions:
         if call.result is None or call.type:
             raise AuditEntryNotFound("The entry with this id is no decision; there is nothing to explain")
         try:
-            entry = Place(call.time_ms, sequence)
+            entry = LogPosition(call.time_ms, sequence)
             agent, policies = await self._history.governed_at(workspace_id, call.agent_id, entry)
         except AgentNotFound:
             raise VersionNotKept("The agent as it was then is no longer known") from None

@@ -1,1 +1,1 @@
-"""Whether the store and the replica can do their work: readiness and `remit doctor`."""
+"""Checks that the store and the replica can do their work: readiness and `remit doctor`."""

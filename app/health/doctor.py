@@ -42,7 +42,7 @@ class Finding(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """What a writable node reports about itself.
+    """A writable node's report about itself.
 
     config: None if reading it is not permitted (ACL, managed services).
     """
@@ -170,7 +170,7 @@ async def _scripts(client: Client) -> Finding:
 
 
 async def _decisions(client: Client) -> Finding:
-    """What /readyz would say: whatever else may be wrong with the store, does it take decisions now?"""
+    """The finding of /readyz: whether the store takes decisions now, whatever else may be wrong with it."""
     try:
         await require_ready(client)
     except StoreUnavailable as error:

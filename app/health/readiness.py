@@ -1,4 +1,4 @@
-"""Whether decisions can be made now: the store accepts them, and both lanes of the replica reach it."""
+"""Checks that decisions can be made now: the store accepts them, and both lanes of the replica reach it."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -16,7 +16,7 @@ _NEARLY_FULL = 0.9
 
 
 class Caller(Protocol):
-    """Whatever has connections to the store."""
+    """Anything with connections to the store."""
 
     def call(self, *args: str | int | bytes) -> Awaitable[Any]: ...
 
@@ -37,8 +37,8 @@ async def require_ready(client: Client) -> None:
     """
     await require_writable(client)
     replies = await client.call_each("SCRIPT", "EXISTS", *(script.sha for script in SCRIPTS))
-    for script, *known in zip(SCRIPTS, *replies, strict=True):
-        if not all(known):
+    for script, *loaded in zip(SCRIPTS, *replies, strict=True):
+        if not all(loaded):
             await client.call_each("SCRIPT", "LOAD", script.text)
     status, command = await client.run(PROBE_COMMIT, [WORKSPACES], [])
     if status == "refused":
@@ -46,8 +46,7 @@ async def require_ready(client: Client) -> None:
 
 
 async def is_nearly_full(client: Client) -> bool:
-    """Whether nine tenths of the store's memory limit are used; in a cluster, on any master.
-
+    """True if nine tenths of the store's memory limit are used; in a cluster, on any master.
     False if the store does not report it.
     """
     try:
@@ -62,14 +61,14 @@ async def is_nearly_full(client: Client) -> bool:
 
 
 OTHER_SECONDS: Final = 1.0
-"""How long the other lane may take to say whether it can reach the store."""
+"""The time limit for the other lane to say whether it can reach the store."""
 
 
 class Readiness:
     """Checks, when asked, whether both lanes can make decisions.
 
-    client: the one with which everything is checked. runners: what decisions of this lane use, each with connections of
-    its own.
+    client: the one with which everything is checked. runners: used by this lane's decisions; each
+    has separate connections.
     """
 
     def __init__(self, lane: Lane, client: Client, runners: Sequence[ScriptRunner]) -> None:
@@ -94,7 +93,7 @@ class Readiness:
             )
 
     async def _ask(self) -> str:
-        """The other lane's obstacle; "" = none. Concurrent callers share its answer."""
+        """The other lane's obstacle; "" = it is ready. Concurrent callers share its answer."""
         if self._lane.is_alone:
             return ""
         if self._reply is None or self._reply.done():

@@ -1,7 +1,7 @@
 """The contents of rate limits and budgets during a replay: counted as in `commit_decision`, by the log's own times.
 
-The log keeps times in whole milliseconds, and some entries cannot be judged. So each bucket tracks what it certainly
-holds and what it may hold in addition, and says whether it has room: yes, no or unknown.
+The log keeps times in whole milliseconds, and some entries cannot be judged. So each bucket tracks what was certainly
+taken from it and what may have been taken in addition, and says whether it has room: yes, no or unknown.
 """
 
 from collections import deque
@@ -13,14 +13,14 @@ from app.replay.spans import Room, Timeline
 
 _US_PER_MS = 1000
 _TOTALS = 1 << 60
-"""More than any budget holds."""
+"""More than the amount of any budget."""
 
 _Rule = tuple[str, str]
 _SWEEP = 50_000
 
 
 class _Takes:
-    """What was taken, oldest first: quota time and amount."""
+    """The takes from a bucket, oldest first: quota time and amount."""
 
     __slots__ = ("takes", "total")
 
@@ -39,18 +39,18 @@ class _Takes:
             self.total -= takes.popleft()[1]
 
     def doubtful(self, until_ms: int) -> tuple[int, int]:
-        """The number and sum of those taken up to this time, which may or may not have left the window."""
+        """The number and sum of the takes up to this time, which may or may not have left the window."""
         count = amount = 0
-        for taken_ms, each in self.takes:
+        for taken_ms, taken in self.takes:
             if taken_ms > until_ms:
                 break
             count += 1
-            amount += each
+            amount += taken
         return count, amount
 
 
 class _Bucket:
-    """What was certainly taken from a bucket, and what may have been."""
+    """The takes from a bucket: the certain ones, and the possible ones."""
 
     __slots__ = ("certain", "possible")
 
@@ -70,7 +70,7 @@ class Buckets:
         self.in_doubt: set[_Rule] = set()
 
     def room(self, quota: Quota, agent_id: str) -> Room:
-        """Whether the quota has room for this call now."""
+        """The quota's room for this call now."""
         if quota.amount is not None and quota.amount > quota.max_calls:
             return Room.NO
         crowd = self._crowd(quota, agent_id) if quota.bucket else Room.YES
@@ -103,10 +103,10 @@ class Buckets:
         for mine, theirs in ((self.by_value, other.by_value), (self.live, other.live)):
             for name in [each for each in mine if each[:2] not in without]:
                 del mine[name]
-            mine.update((name, held) for name, held in theirs.items() if name[:2] not in without)  # type: ignore[misc]
+            mine.update((name, content) for name, content in theirs.items() if name[:2] not in without)  # type: ignore[misc]
         for rule in [each for each in self.unnamed if each not in without]:
             del self.unnamed[rule]
-        self.unnamed.update((rule, held) for rule, held in other.unnamed.items() if rule not in without)
+        self.unnamed.update((rule, content) for rule, content in other.unnamed.items() if rule not in without)
         self.in_doubt |= other.in_doubt
 
     def drop(self, rule: _Rule) -> None:
@@ -116,8 +116,7 @@ class Buckets:
     def _room(self, quota: Quota) -> Room:
         timeline = self._timeline
         window_ms = quota.window_us // _US_PER_MS
-        # What was taken exactly one window ago no longer counts, but in whole milliseconds it looks like something
-        # taken just after.
+        # A take exactly one window ago no longer counts, but in whole milliseconds it looks like one just after.
         gone_ms = timeline.now_ms - window_ms - timeline.slack_ms
         bucket = self.by_value.get((quota.policy_id, quota.fingerprint, quota.bucket))
         unnamed = self.unnamed.get((quota.policy_id, quota.fingerprint)) if self.unnamed else None
@@ -127,23 +126,23 @@ class Buckets:
             return Room.YES if unnamed is None or not unnamed.takes or quota.amount == 0 else Room.UNKNOWN
         bucket.certain.forget(gone_ms)
         bucket.possible.forget(gone_ms)
-        held, maybe = bucket.certain, bucket.possible
+        certain, possible = bucket.certain, bucket.possible
         takes, limit = (1, quota.max_calls) if quota.amount is None else (quota.amount, quota.max_calls)
-        most = held.total + maybe.total + (unnamed.total if unnamed is not None else 0)
-        entries = len(held.takes) + len(maybe.takes)
+        most = certain.total + possible.total + (unnamed.total if unnamed is not None else 0)
+        entries = len(certain.takes) + len(possible.takes)
         if quota.amount == 0 and most <= limit:
             return Room.YES
         if most + takes <= limit and (quota.amount is None or entries < MAX_LIVE):
             return Room.YES
-        count, doubtful = held.doubtful(timeline.now_ms - window_ms + timeline.slack_ms)
-        if held.total - doubtful + takes > limit:
+        count, doubtful = certain.doubtful(timeline.now_ms - window_ms + timeline.slack_ms)
+        if certain.total - doubtful + takes > limit:
             return Room.NO
-        if quota.amount and len(held.takes) - count >= MAX_LIVE:
+        if quota.amount and len(certain.takes) - count >= MAX_LIVE:
             return Room.NO
         return Room.UNKNOWN
 
     def _crowd(self, quota: Quota, agent_id: str) -> Room:
-        """Whether the agent may have another bucket in use under the rule: CROWDED if not."""
+        """CROWDED if the agent may have no further bucket in use under the rule."""
         live = self.live.get((quota.policy_id, quota.fingerprint, agent_id))
         if live is None or len(live) < MAX_LIVE:
             return Room.YES

@@ -1,4 +1,4 @@
-"""Logged calls as a replay judges them, and which parts of them the log hides."""
+"""Logged calls as a replay judges them, and the parts of them that the log hides."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -22,7 +22,7 @@ _cut_key = re.compile(r"svc_[0-9a-f]{8}\.\.\.").search
 _SHORTENED = frozenset({"beginning", "length"})
 _MARKS = (REDACTED.encode(), b'"beginning":', b"svc_")
 
-Place = tuple[str, str]
+ValueName = tuple[str, str]
 """`parameters` or `context`, and the name of a value in it; "" = all of it."""
 
 
@@ -52,12 +52,12 @@ class LoggedCall(Struct, rename="camel"):
 
     @property
     def code(self) -> DecisionCode:
-        """Why it was decided this way. Raises ValueError if the line records no decision."""
+        """The code of the decision. Raises ValueError if the line records no decision."""
         return code_from(Result(self.result or ""), None if self.rule is None else self.rule.type, self.reason)
 
     @property
     def was_inactive(self) -> bool:
-        """Whether the call was denied because its agent was not active."""
+        """True if the call was denied because its agent was not active."""
         return self.code in (DecisionCode.AGENT_SUSPENDED, DecisionCode.AGENT_REVOKED)
 
 
@@ -71,15 +71,15 @@ def _minute_ms(text: str) -> int:
 
 
 def may_hide(line: bytes) -> bool:
-    """Whether any part of the call may be redacted or shortened; False = certainly none is."""
+    """False if certainly no part of the call is redacted or shortened."""
     redacted, shortened, cut = _MARKS
     return redacted in line or shortened in line or cut in line
 
 
-def hidden_places(parameters: dict[str, Any], context: dict[str, Any]) -> frozenset[Place]:
+def hidden_places(parameters: dict[str, Any], context: dict[str, Any]) -> frozenset[ValueName]:
     """The places where the log differs from what the caller sent: redacted, shortened, or with an API key removed."""
-    found = ((of, name) for of, value in zip(_HOLDERS, (parameters, context), strict=True) for name in _hidden(value))
-    return frozenset(found)
+    places = ((of, name) for of, value in zip(_HOLDERS, (parameters, context), strict=True) for name in _hidden(value))
+    return frozenset(places)
 
 
 def _hidden(value: Any, name: str = "") -> Iterator[str]:
@@ -96,20 +96,20 @@ def _hidden(value: Any, name: str = "") -> Iterator[str]:
             yield from _hidden(inner, name + EACH)
 
 
-def session_is_hidden(hidden: Collection[Place]) -> bool:
-    """Whether the log hides the call's session."""
+def session_is_hidden(hidden: Collection[ValueName]) -> bool:
+    """True if the log hides the call's session."""
     return ("context", "session") in hidden
 
 
-def reads_hidden(rule: Rule, hidden: Collection[Place]) -> bool:
-    """Whether the rule reads a value that the log hides."""
+def reads_hidden(rule: Rule, hidden: Collection[ValueName]) -> bool:
+    """True if the rule reads a value that the log hides."""
     return any(
         read.of == of and _meets(read, place) for read in (*rule.reads(), *rule.reads_besides) for of, place in hidden
     )
 
 
-def circumstances_read_hidden(rule: Rule, hidden: Collection[Place]) -> bool:
-    """Whether the rule's `when` or `unless` reads a hidden value, so that it is unknown whether the rule applies."""
+def circumstances_read_hidden(rule: Rule, hidden: Collection[ValueName]) -> bool:
+    """True if the rule's `when` or `unless` reads a hidden value, so that it is unknown whether the rule applies."""
     return any(
         read.of == of and _meets(read, place)
         for read in constraint_reads(each for each in rule.constraints() if each[0])
@@ -118,7 +118,7 @@ def circumstances_read_hidden(rule: Rule, hidden: Collection[Place]) -> bool:
 
 
 def _meets(read: Read, place: str) -> bool:
-    """Whether the value at the place is the one that is read, a part of it, or contains it.
+    """True if the value at the place is the one that is read, is a part of it, or contains it.
 
     The log does show whether a value exists.
     """

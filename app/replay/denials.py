@@ -31,33 +31,33 @@ class Denials:
         self.trips = 0
 
     def standing(self, agent_id: str) -> Room:
-        """Whether the agent is active: NO if a breaker has suspended it."""
+        """The agent's standing: NO if a breaker has suspended it."""
         return self._suspended.get(agent_id, Room.YES)
 
     def room(self, breaker: DenialCount, agent_id: str) -> Room:
-        """Whether the breaker has room: NO once it has tripped."""
-        held = self.counts.get((agent_id, breaker.policy_id, breaker.fingerprint), _NONE)
+        """The breaker's room: NO once it has tripped."""
+        counts = self.counts.get((agent_id, breaker.policy_id, breaker.fingerprint), _NONE)
         now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
         begin_ms = now_ms - breaker.window_us // _US_PER_MS
-        certain = held[0]
+        certain = counts[0]
         # A denial exactly one window ago no longer counts, as in rate limits.
         if len(certain) >= breaker.max_denials and certain[-breaker.max_denials] > begin_ms + slack_ms:
             return Room.NO
         if self.in_doubt_ms is not None and self.in_doubt_ms >= begin_ms - slack_ms:
             return Room.UNKNOWN
-        most = sum(map(partial(_newer, begin_ms - slack_ms, breaker.max_denials), held))
+        most = sum(map(partial(_newer, begin_ms - slack_ms, breaker.max_denials), counts))
         return Room.YES if most < breaker.max_denials else Room.UNKNOWN
 
     def deny(
         self, breakers: Iterable[DenialCount], agent_id: str, *, certain: bool = True, suspends: bool = True
     ) -> None:
-        """Count a call that was denied, or may have been. suspends: whether a breaker that trips suspends the agent."""
+        """Count a call that was denied, or may have been. suspends: a breaker that trips suspends the agent."""
         for breaker in breakers:
             name = (agent_id, breaker.policy_id, breaker.fingerprint)
-            held = self.counts.get(name)
-            if held is None:
-                held = self.counts[name] = (deque(maxlen=MAX_DENIALS), deque(maxlen=MAX_DENIALS))
-            held[not certain].append(self._timeline.now_ms)
+            counts = self.counts.get(name)
+            if counts is None:
+                counts = self.counts[name] = (deque(maxlen=MAX_DENIALS), deque(maxlen=MAX_DENIALS))
+            counts[not certain].append(self._timeline.now_ms)
             if suspends and breaker.suspends:
                 room = self.room(breaker, agent_id)
                 if room is not Room.YES and self._suspended.get(agent_id) is not Room.NO:
@@ -71,7 +71,7 @@ class Denials:
             del self.counts[name]
 
     def mark_uncertain(self) -> None:
-        """Note that what was denied up to now is unknown."""
+        """From here on, earlier denials are uncertain."""
         self.in_doubt_ms = self._timeline.now_ms
 
     def replace_with(self, other: "Denials", without: Collection[_Breaker]) -> None:
@@ -83,6 +83,6 @@ class Denials:
 
 
 def _newer(begin_ms: int, most: int, times: _Times) -> int:
-    """How many of the times may be in the window that begins at begin_ms, counted up to `most`."""
+    """The number of times that may be in the window that begins at begin_ms, counted up to `most`."""
     newest = islice(reversed(times), most)
     return sum(1 for _ in takewhile(lambda time_ms: time_ms >= begin_ms, newest))

@@ -1,4 +1,4 @@
-"""Which policies governed each agent when an entry was made: today's policies with later changes undone."""
+"""The policies that governed each agent when an entry was made: today's policies with later changes undone."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from app.model.changes import Change, ResourceType
 from app.model.marks import shared_marks
 from app.model.past_states import Past, PastState
 from app.model.policies import WORKSPACE, Owner, Policy, off_in_shadow
-from app.replay.spans import EVER, Place, Since, Span, counting_rules, order_of, since_of
+from app.replay.spans import EVER, LogPosition, Since, Span, counting_rules, order_of, since_of
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", Agent, Policy)
@@ -61,22 +61,22 @@ class History:
             for owner in {policy.owner for _, policy in versions if policy is not None}:
                 self._owned[owner].append(policy_id)
             versions.reverse()
-        for known in self._groups.values():
-            known.reverse()
+        for groups in self._groups.values():
+            groups.reverse()
         self._marking = [
             policy_id
             for policy_id, versions in self._versions.items()
-            if any(shared_marks(held) for _, held in versions)
+            if any(shared_marks(policy) for _, policy in versions)
         ]
 
     def policies(self) -> Iterable[Policy]:
         """Every version of every policy."""
         return (policy for versions in self._versions.values() for _, policy in versions if policy is not None)
 
-    def policies_at(self, entry: Place) -> list[Policy]:
+    def policies_at(self, entry: LogPosition) -> list[Policy]:
         """Every policy that existed when the entry was made."""
-        found = (_at(versions, entry) for versions in self._versions.values())
-        return [policy for policy in found if policy is not None]
+        policies = (_at(versions, entry) for versions in self._versions.values())
+        return [policy for policy in policies if policy is not None]
 
     def drops(self) -> list[tuple[Since, str, str]]:
         """When policies lost a limit and its counts, with policy id and fingerprint; oldest first."""
@@ -91,33 +91,33 @@ class History:
         """When agents were made active again, with their ids; oldest first."""
         return sorted(self._resumed, key=lambda each: order_of(each[0]))
 
-    def tripped(self, agent_id: str, entry: Place) -> Since | None:
+    def tripped(self, agent_id: str, entry: LogPosition) -> Since | None:
         """The time since which a breaker had suspended the agent when the entry was made; None if none had."""
         for since, by_breaker in self._tripped.get(agent_id, ()):
             if since.holds_for(entry):
                 return since if by_breaker else None
         return None
 
-    def span(self, agent_id: str, entry: Place) -> Span:
+    def span(self, agent_id: str, entry: LogPosition) -> Span:
         """The policies that governed the agent when the entry was made, and the span in which they did."""
-        known = self._known_since
-        if not known.holds_for(entry):
-            return Span(EVER, known, (), None)
+        known_since = self._known_since
+        if not known_since.holds_for(entry):
+            return Span(EVER, known_since, (), None)
         bounds = self._bounds(agent_id)
-        since = max((each for each in bounds if each.holds_for(entry)), key=order_of, default=known)
+        since = max((each for each in bounds if each.holds_for(entry)), key=order_of, default=known_since)
         until = min((each for each in bounds if not each.holds_for(entry)), key=order_of, default=None)
         groups = _at(self._groups.get(agent_id, []), entry)
         if groups is None:
             return Span(since, until, (), None)
-        found = (_at(self._versions[policy_id], entry) for policy_id in self._governing(agent_id, groups))
+        governing = (_at(self._versions[policy_id], entry) for policy_id in self._governing(agent_id, groups))
         marking = (_at(self._versions[policy_id], entry) for policy_id in self._marking)
-        return Span(since, until, groups, _existing(found), _existing(marking))
+        return Span(since, until, groups, _existing(governing), _existing(marking))
 
     def _bounds(self, agent_id: str) -> list[Since]:
-        known = self._groups.get(agent_id, [])
-        ever = {name for _, names in known if names is not None for name in names}
+        groups = self._groups.get(agent_id, [])
+        ever = {name for _, names in groups if names is not None for name in names}
         policies = self._governing(agent_id, ever)
-        bounds = {since for since, _ in known} | {
+        bounds = {since for since, _ in groups} | {
             since for each in (*policies, *self._marking) for since, _ in self._versions[each]
         }
         return [each for each in bounds if self._known_since.time_ms <= each.time_ms] or [self._known_since]
@@ -131,7 +131,7 @@ class History:
         now = _state(past.agents, agent_id)
         past.undo(change)
         was = _state(past.agents, agent_id)
-        groups_now, groups_then = (each.groups if each else None for each in (now, was))
+        groups_now, groups_then = (agent.groups if agent else None for agent in (now, was))
         if groups_now != groups_then:
             self._groups[agent_id].append((since, groups_now))
         if was is None:
@@ -153,14 +153,14 @@ class History:
             versions.append((EVER, None))
 
 
-def _state(held: Mapping[str, PastState[_S]], resource_id: str) -> _S | None:
-    """It, if it existed then."""
-    return held[resource_id].get() if resource_id in held else None
+def _state(states: Mapping[str, PastState[_S]], resource_id: str) -> _S | None:
+    """The resource at that point of the undoing; None if it did not exist then."""
+    return states[resource_id].get() if resource_id in states else None
 
 
 def _existing(policies: Iterable[Policy | None]) -> tuple[Policy, ...]:
     return tuple(policy for policy in policies if policy is not None)
 
 
-def _at(versions: _Versions[_T], entry: Place) -> _T | None:
-    return next((held for since, held in reversed(versions) if since.holds_for(entry)), None)
+def _at(versions: _Versions[_T], entry: LogPosition) -> _T | None:
+    return next((version for since, version in reversed(versions) if since.holds_for(entry)), None)

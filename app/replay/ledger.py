@@ -1,4 +1,4 @@
-"""What calls have taken and left during a replay: buckets of limits, marks of sessions, denials."""
+"""The traces of calls during a replay: what they took from limits, their marks in sessions, denials."""
 
 from collections.abc import Collection, Iterable
 
@@ -22,65 +22,65 @@ class Ledger:
         self.sessions = Sessions(timeline)
         self.denials = Denials(timeline)
 
-    def outcomes(self, found: ReplayedCall, agent_id: str) -> list[Outcome]:
-        """The possible outcomes of a plan, whose first full quota decides; several if it is uncertain which that is."""
+    def outcomes(self, call: ReplayedCall, agent_id: str) -> list[Outcome]:
+        """The possible outcomes of the call. Its first full quota decides; several if that quota is uncertain."""
         outcomes = []
         standing = self.denials.standing(agent_id)
         if standing is not Room.YES:
             outcomes.append(INACTIVE[AgentStatus.SUSPENDED].outcome)
             if standing is not Room.UNKNOWN:
                 return outcomes
-        for quota in found.plan.quotas:
+        for quota in call.plan.quotas:
             room = self._room(quota, agent_id)
             if room is not Room.YES:
                 outcomes.append(quota.when_full)
                 if room is not Room.UNKNOWN:
                     return outcomes
-        return self._with_marks(found, agent_id, [*outcomes, found.plan.outcome])
+        return self._with_marks(call, agent_id, [*outcomes, call.plan.outcome])
 
-    def approved(self, found: ReplayedCall, agent_id: str, reason: str) -> tuple[list[Outcome], bool]:
+    def approved(self, call: ReplayedCall, agent_id: str, reason: str) -> tuple[list[Outcome], bool]:
         """The possible outcomes for a call that people had approved, and whether a rule still asks people about it.
 
         The approval satisfies every rule that asks people; rules that deny still deny.
         """
-        outcome = found.plan.outcome
+        outcome = call.plan.outcome
         if outcome.result is Result.DENIED or self.denials.standing(agent_id) is not Room.YES:
-            return self.outcomes(found, agent_id), False
-        outcomes, asked = [], outcome.result is Result.ESCALATED
-        for quota in found.all_quotas():
+            return self.outcomes(call, agent_id), False
+        outcomes, asks_people = [], outcome.result is Result.ESCALATED
+        for quota in call.all_quotas():
             room = self._room(quota, agent_id)
             if quota.when_full.result is Result.ESCALATED and room in (Room.NO, Room.UNKNOWN):
-                asked = True
+                asks_people = True
             elif room is not Room.YES:
                 outcomes.append(quota.when_full)
                 if room is not Room.UNKNOWN:
-                    return outcomes, asked
+                    return outcomes, asks_people
         allowed = Outcome(Result.ALLOWED, outcome.policy_id, outcome.rule, reason, DecisionCode.ALLOWED)
-        return self._with_marks(found, agent_id, [*outcomes, allowed]), asked
+        return self._with_marks(call, agent_id, [*outcomes, allowed]), asks_people
 
     def take(
-        self, found: ReplayedCall, agent_id: str, *, certain: bool = True, limits: Collection[Limit] | None = None
+        self, call: ReplayedCall, agent_id: str, *, certain: bool = True, limits: Collection[Limit] | None = None
     ) -> None:
         """Count a call that was allowed, or may have been, and leave its marks. limits: None = in all limits."""
-        certain = certain and not found.is_unclear
-        quotas = (quota for quota in found.all_quotas() if isinstance(quota, Quota))
+        certain = certain and not call.is_unclear
+        quotas = (quota for quota in call.all_quotas() if isinstance(quota, Quota))
         self.buckets.take(
             (each for each in quotas if limits is None or (each.policy_id, each.fingerprint) in limits),
             agent_id,
             certain=certain,
         )
-        for limit in found.unclear_limits():
+        for limit in call.unclear_limits():
             self.buckets.take_unnamed(limit)
-        if found.marks:
-            self.sessions.leave(found.session, found.marks, agent_id, certain=certain)
+        if call.marks:
+            self.sessions.leave(call.session, call.marks, agent_id, certain=certain)
 
-    def deny(self, found: ReplayedCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
+    def deny(self, call: ReplayedCall, agent_id: str, *, certain: bool = True, suspends: bool = True) -> None:
         """Count, in the breakers, an active agent's call that was denied, or may have been."""
-        if found.breakers:
-            self.denials.deny(found.breakers, agent_id, certain=certain, suspends=suspends)
+        if call.breakers:
+            self.denials.deny(call.breakers, agent_id, certain=certain, suspends=suspends)
 
     def take_from_all(self, limits: Iterable[Limit], marks: Iterable[str]) -> None:
-        """Note that what was taken and left up to now is unknown."""
+        """From here on, it is unknown what earlier calls took and which marks they left."""
         for limit in limits:
             self.buckets.take_unnamed(limit)
         self.sessions.mark_uncertain(marks)
@@ -101,11 +101,11 @@ class Ledger:
             return self.denials.room(quota, agent_id)
         return self.buckets.room(quota, agent_id)
 
-    def _with_marks(self, found: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:
+    def _with_marks(self, call: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:
         """The outcomes, given that an allowed call needs room for its marks."""
-        if not found.marks or outcomes[-1].result is not Result.ALLOWED:
+        if not call.marks or outcomes[-1].result is not Result.ALLOWED:
             return outcomes
-        room = self.sessions.crowded(found.session, found.marks, agent_id)
+        room = self.sessions.crowded(call.session, call.marks, agent_id)
         if room is Room.NO:
             return [*outcomes[:-1], TOO_MANY_SESSIONS]
         return outcomes if room is Room.YES else [*outcomes[:-1], TOO_MANY_SESSIONS, outcomes[-1]]

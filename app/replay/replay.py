@@ -20,7 +20,7 @@ from app.replay.history import History
 from app.replay.ledger import Ledger
 from app.replay.replayed_call import ReplayedCall
 from app.replay.rulesets import PolicySpan, Ruleset, Rulesets
-from app.replay.spans import Limit, Place, Room, Timeline, breakers_of, limits_of, mark_names
+from app.replay.spans import Limit, LogPosition, Room, Timeline, breakers_of, limits_of, mark_names
 
 
 class _Entry(NamedTuple):
@@ -33,7 +33,7 @@ class _Entry(NamedTuple):
 
     @property
     def was_approved(self) -> bool:
-        """Whether the call had an approval; if it was allowed, people had approved it."""
+        """True if the call had an approval; if it was allowed, people had approved it."""
         return self.call.approval_id is not UNSET
 
     def seen_by(self, ruleset: Ruleset) -> ReplayedCall:
@@ -41,9 +41,9 @@ class _Entry(NamedTuple):
 
 
 class Replay:
-    """Reads the lines of the log, oldest first, beginning before the span; `findings` holds the results so far.
+    """Reads the lines of the log, oldest first, beginning before the span; `findings` has the results so far.
 
-    draft: the policies that replace the owner's own; None = none are replaced.
+    draft: the policies that replace the owner's; None = nothing is replaced.
     """
 
     def __init__(self, task: ReplayTask, history: History, draft: Sequence[Policy] | None, is_secret: IsSecret) -> None:
@@ -71,7 +71,7 @@ class Replay:
 
     @property
     def reads_all_agents(self) -> bool:
-        """Whether it needs other agents' calls too, because they may have taken from shared limits."""
+        """True if it needs other agents' calls too, because they may have taken from shared limits."""
         return self._task.agent_id is None or bool(self._shared or self._asked_of_all)
 
     def begin_in_doubt(self, until_ms: int) -> None:
@@ -88,68 +88,68 @@ class Replay:
         unjudged = self.findings.report.unjudged
         try:
             call = decode_call(line)
-            place = Place(call.time_ms, sequence)
+            position = LogPosition(call.time_ms, sequence)
         except (msgspec.MsgspecError, ValueError):
             unjudged.unreadable += 1
             return
         if call.type is UNSET:
-            self._timeline.advance(place.time_ms)
+            self._timeline.advance(position.time_ms)
             if call.result is None:
-                unjudged.unreadable += place.time_ms >= self._task.from_ms
+                unjudged.unreadable += position.time_ms >= self._task.from_ms
             else:
-                self._count(call, line, place)
+                self._count(call, line, position)
 
-    def _count(self, call: LoggedCall, line: bytes, place: Place) -> None:
+    def _count(self, call: LoggedCall, line: bytes, position: LogPosition) -> None:
         """Judge a decision if it is in the span and its agent is replayed; otherwise only count it."""
-        report, in_span = self.findings.report, place.time_ms >= self._task.from_ms
+        report, in_span = self.findings.report, position.time_ms >= self._task.from_ms
         if in_span:
-            self._begin(place)
-        if self._drops and self._drops[0][0].holds_for(place):
-            self._drop(place)
-        if self._resumed and self._resumed[0][0].holds_for(place):
-            self._resume(place)
-        governed = self._rulesets.at(call.agent_id, place)
+            self._begin(position)
+        if self._drops and self._drops[0][0].holds_for(position):
+            self._drop(position)
+        if self._resumed and self._resumed[0][0].holds_for(position):
+            self._resume(position)
+        governed = self._rulesets.at(call.agent_id, position)
         if governed is None:
             self._is_in_doubt = True
             report.unjudged.unknown += in_span and self._task.agent_id in (None, call.agent_id)
             return
         if self._is_in_doubt:
             self._take_from_all()
-        entry = _Entry(call, line, place.time_ms, self._rulesets_of(call, governed, place))
+        entry = _Entry(call, line, position.time_ms, self._rulesets_of(call, governed, position))
         if not governed.is_asked:
             if (self._shared or self._marks) and call.result == Result.ALLOWED:
                 self._take_shared(entry)
         elif not in_span:
             report.warmed_up += 1
             self._warm_up(entry)
-        elif place.time_ms <= self._task.to_ms:
-            self._judge(entry, place)
+        elif position.time_ms <= self._task.to_ms:
+            self._judge(entry, position)
 
-    def _rulesets_of(self, call: LoggedCall, governed: PolicySpan, place: Place) -> list[PolicySpan]:
-        """What governed the agent. If a change may have come after the call, also what governed it before."""
-        if not governed.span.since.is_doubtful_for(place):
+    def _rulesets_of(self, call: LoggedCall, governed: PolicySpan, position: LogPosition) -> list[PolicySpan]:
+        """The spans that may have governed the agent: two if a change may have come before or after the call."""
+        if not governed.span.since.is_doubtful_for(position):
             return [governed]
-        before = self._rulesets.at(call.agent_id, Place(place.time_ms - 1, place.sequence))
+        before = self._rulesets.at(call.agent_id, LogPosition(position.time_ms - 1, position.sequence))
         return [governed] if before is None else [governed, before]
 
-    def _begin(self, place: Place) -> None:
+    def _begin(self, position: LogPosition) -> None:
         """At the first call of the span, fill the limits that only the draft has, as if they had always existed."""
         as_if, self._counted_before = self._counted_before, None
         if as_if is not None:
-            self._begun_at = place.sequence
-            there = self._history.policies_at(place)
-            self._ledger.replace_with(as_if, limits_of(there), mark_names(there), breakers_of(there))
+            self._begun_at = position.sequence
+            policies = self._history.policies_at(position)
+            self._ledger.replace_with(as_if, limits_of(policies), mark_names(policies), breakers_of(policies))
 
-    def _drop(self, place: Place) -> None:
+    def _drop(self, position: LogPosition) -> None:
         """Empty the buckets of rules that have been removed from their policies by now."""
-        while self._drops and self._drops[0][0].holds_for(place):
+        while self._drops and self._drops[0][0].holds_for(position):
             _, policy_id, fingerprint = self._drops.popleft()
             if self._counted_before is not None or policy_id not in self._kept:
                 self._ledger.buckets.drop((policy_id, fingerprint))
 
-    def _resume(self, place: Place) -> None:
+    def _resume(self, position: LogPosition) -> None:
         """Reset the breakers of agents that people have made active again by now."""
-        while self._resumed and self._resumed[0][0].holds_for(place):
+        while self._resumed and self._resumed[0][0].holds_for(position):
             _, agent_id = self._resumed.popleft()
             for ledger in (self._ledger, self._counted_before):
                 if ledger is not None:
@@ -174,10 +174,10 @@ class Replay:
         governed = entry.rulesets[0]
         if governed.now is governed.then or self._counted_before is None:
             return
-        found = entry.seen_by(governed.now)
-        result = found.plan.outcome.result
-        if found.is_unclear or result is Result.ALLOWED or (result is Result.ESCALATED and entry.was_approved):
-            self._counted_before.take(found, entry.call.agent_id)
+        drafted = entry.seen_by(governed.now)
+        result = drafted.plan.outcome.result
+        if drafted.is_unclear or result is Result.ALLOWED or (result is Result.ESCALATED and entry.was_approved):
+            self._counted_before.take(drafted, entry.call.agent_id)
 
     def _warm_up_breakers(self, entry: _Entry) -> None:
         """Count a denied call from before the span in the breakers of its time, and in the draft's, as if those had
@@ -205,10 +205,10 @@ class Replay:
             certain = all(each is ruleset for each in rulesets)
             self._ledger.take(entry.seen_by(ruleset), entry.call.agent_id, certain=certain, limits=limits)
 
-    def _judge(self, entry: _Entry, place: Place) -> None:
+    def _judge(self, entry: _Entry, position: LogPosition) -> None:
         report, call, was = self.findings.report, entry.call, Recorded.of(entry.call)
         standing = self._ledger.denials.standing(call.agent_id)
-        if call.was_inactive and (standing is Room.NO or not self._may_be_lifted(call, place)):
+        if call.was_inactive and (standing is Room.NO or not self._may_be_lifted(call, position)):
             report.inactive += 1
             return
         now = {id(each.now): each.now for each in entry.rulesets}
@@ -217,41 +217,41 @@ class Replay:
             for ruleset in now.values():
                 self._take_uncertain(call, entry.seen_by(ruleset))
             return
-        found = entry.seen_by(entry.rulesets[0].now)
-        if found.is_unclear and not found.is_denied:
+        judged = entry.seen_by(entry.rulesets[0].now)
+        if judged.is_unclear and not judged.is_denied:
             report.unjudged.hidden += 1
-            self._take_uncertain(call, found)
+            self._take_uncertain(call, judged)
             return
-        if found.is_unclear:
-            outcomes = [found.plan.outcome]
+        if judged.is_unclear:
+            outcomes = [judged.plan.outcome]
         elif entry.was_approved and was.result is Result.ALLOWED:
-            outcomes, asked = self._ledger.approved(found, call.agent_id, call.reason)
-            report.approved += asked and outcomes[-1].result is Result.ALLOWED
+            outcomes, asks_people = self._ledger.approved(judged, call.agent_id, call.reason)
+            report.approved += asks_people and outcomes[-1].result is Result.ALLOWED
         else:
-            outcomes = self._ledger.outcomes(found, call.agent_id)
+            outcomes = self._ledger.outcomes(judged, call.agent_id)
         is_certain = all(each.result is outcomes[0].result for each in outcomes)
         if outcomes[-1].result is Result.ALLOWED:
-            self._ledger.take(found, call.agent_id, certain=is_certain)
+            self._ledger.take(judged, call.agent_id, certain=is_certain)
         if standing is not Room.NO:
-            self._deny(entry, found, outcomes, certain=is_certain and standing is Room.YES)
+            self._deny(entry, judged, outcomes, certain=is_certain and standing is Room.YES)
         if is_certain:
             self.findings.judged(call, was, outcomes[0])
         else:
             report.unjudged.limits += 1
 
-    def _deny(self, entry: _Entry, found: ReplayedCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
+    def _deny(self, entry: _Entry, judged: ReplayedCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
         """Count the call in breakers if it is denied, or may be; also if there is no room for an approval."""
         had_no_room = entry.call.code is DecisionCode.APPROVALS_FULL and outcomes[-1].result is Result.ESCALATED
         if had_no_room or any(each.result is Result.DENIED for each in outcomes):
-            self._ledger.deny(found, entry.call.agent_id, certain=certain and not had_no_room)
+            self._ledger.deny(judged, entry.call.agent_id, certain=certain and not had_no_room)
             self.findings.report.trips = self._ledger.denials.trips
 
-    def _may_be_lifted(self, call: LoggedCall, place: Place) -> bool:
-        """Whether the agent was suspended by a breaker within the span, which the draft might have prevented."""
-        since = self._history.tripped(call.agent_id, place) if self._is_draft else None
+    def _may_be_lifted(self, call: LoggedCall, position: LogPosition) -> bool:
+        """True if a breaker suspended the agent within the span, which the draft might have prevented."""
+        since = self._history.tripped(call.agent_id, position) if self._is_draft else None
         return since is not None and since.sequence is not None and since.sequence >= self._begun_at
 
-    def _take_uncertain(self, call: LoggedCall, found: ReplayedCall) -> None:
-        self._ledger.deny(found, call.agent_id, certain=False)
-        if not found.is_denied:
-            self._ledger.take(found, call.agent_id, certain=False)
+    def _take_uncertain(self, call: LoggedCall, judged: ReplayedCall) -> None:
+        self._ledger.deny(judged, call.agent_id, certain=False)
+        if not judged.is_denied:
+            self._ledger.take(judged, call.agent_id, certain=False)

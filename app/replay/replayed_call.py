@@ -13,7 +13,7 @@ from app.pdp.rules.rule_type import CompiledRule
 from app.pdp.rules.sequence import with_marks
 from app.replay.calls import (
     LoggedCall,
-    Place,
+    ValueName,
     circumstances_read_hidden,
     decode_object,
     hidden_places,
@@ -31,7 +31,7 @@ class ReplayedCall:
 
     is_unclear: a rule reads what the log hides. is_denied: it is denied whatever the hidden values are.
     plan: its outcome and open quotas; if it is unclear, only a denial in it is certain.
-    marks, session: what the call leaves if it is allowed, and where; "" = in an unknown session.
+    marks, session: the marks that the call leaves if it is allowed, and the session; "" = an unknown one.
     """
 
     def __init__(self, call: LoggedCall, line: bytes, ruleset: Ruleset, time_ms: int) -> None:
@@ -81,8 +81,8 @@ class ReplayedCall:
             return ()
         if not self._unclear and self.plan.outcome.result is Result.ALLOWED:
             return self.plan.quotas
-        asked = self._ruleset.compiled.view_of(self.request).asked
-        quotas = settled_quotas(open_quotas(asked, Result.ALLOWED, 0), self.request, self._key_id)
+        policies = self._ruleset.compiled.view_of(self.request).asked
+        quotas = settled_quotas(open_quotas(policies, Result.ALLOWED, 0), self.request, self._key_id)
         unclear = set(self.unclear_limits())
         return tuple(each for each in quotas if not isinstance(each, Quota) or _limit_of(each) not in unclear)
 
@@ -104,13 +104,13 @@ class ReplayedCall:
         if hides_session or session:
             self.marks, self.session = marks, "" if hides_session else session
 
-    def _look_for(self, hidden: Collection[Place]) -> None:
+    def _look_for(self, hidden: Collection[ValueName]) -> None:
         rules = self._ruleset.compiled.rules_for(self.request.tool_name)
         self._unclear = [each for each in rules if reads_hidden(each[1].rule, hidden)]
         self._is_shapeless = any(circumstances_read_hidden(rule.rule, hidden) for _, rule in self._unclear)
 
     def _known_outcome(self, now_us: int) -> Outcome:
-        """A denial that does not depend on hidden values, or any other outcome if there is none."""
+        """A denial that does not depend on hidden values, or any other outcome without one."""
         if not self._is_shapeless:
             unclear = {(policy_id, rule.ref.index) for policy_id, rule in self._unclear}
             view, minute = self._ruleset.compiled.view_of(self.request), now_us // 60_000_000

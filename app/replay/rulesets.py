@@ -13,7 +13,7 @@ from app.model.policies import Owner, Policy
 from app.pdp import compile_agent, decide
 from app.pdp.constraints import IsSecret
 from app.replay.history import History
-from app.replay.spans import Place, Span
+from app.replay.spans import LogPosition, Span
 
 _KEPT = 1024
 _RulesetName = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...], bool]
@@ -51,9 +51,9 @@ class Ruleset:
 
 
 class PolicySpan:
-    """What governed an agent in one span of time (`then`), and what would have (`now`).
+    """The policies that governed an agent in one span of time (`then`), and those that would have (`now`).
 
-    is_asked: whether its calls are replayed. Other agents' calls count only in what is shared: they have the same
+    is_asked: its calls are replayed. Other agents' calls count only in what is shared: they have the same
     policies on both rulesets, but may leave other marks.
     """
 
@@ -80,18 +80,18 @@ class Rulesets:
         self._latest: dict[str, PolicySpan | None] = {}
         self._rulesets: OrderedDict[_RulesetName, Ruleset] = OrderedDict()
 
-    def at(self, agent_id: str, entry: Place) -> PolicySpan | None:
-        """Both rulesets when an entry was made; None if it is not recorded what governed the agent."""
-        held = self._latest.get(agent_id)
-        if held is not None and held.span.has(entry):
-            return held
+    def at(self, agent_id: str, entry: LogPosition) -> PolicySpan | None:
+        """Both rulesets when an entry was made; None if the policies of that time are not recorded."""
+        latest = self._latest.get(agent_id)
+        if latest is not None and latest.span.has(entry):
+            return latest
         span = self._history.span(agent_id, entry)
         if span.policies is None:
             return None
         if len(self._latest) >= _KEPT:
             self._latest.clear()
-        found = self._latest[agent_id] = self._governed(agent_id, span, span.policies)
-        return found
+        governed = self._latest[agent_id] = self._governed(agent_id, span, span.policies)
+        return governed
 
     def _governed(self, agent_id: str, span: Span, policies: tuple[Policy, ...]) -> PolicySpan:
         marks_then = _marks(span.marking)

@@ -24,13 +24,13 @@ class Sessions:
         self.in_doubt: set[str] = set()
 
     def room(self, check: HistoryCheck, agent_id: str) -> Room:
-        """Whether the rule passes: NO if its session forbids the call, or was not allowed what the rule requires."""
+        """YES if the rule passes; NO if the session forbids the call, or was not allowed what the rule requires."""
         whose = "" if check.forbids else agent_id
         certain = possible = _NEVER
         for mark in check.marks:
-            held = self.latest.get((whose, check.session, mark))
-            if held is not None:
-                certain, possible = max(certain, held[0]), max(possible, held[1])
+            times = self.latest.get((whose, check.session, mark))
+            if times is not None:
+                certain, possible = max(certain, times[0]), max(possible, times[1])
             possible = max(possible, self.anywhere.get(mark, _NEVER))
         now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
         window_ms = check.window_us // _US_PER_MS
@@ -41,7 +41,7 @@ class Sessions:
         return Room.UNKNOWN
 
     def crowded(self, session: str, marks: Iterable[Mark], agent_id: str) -> Room:
-        """Whether the agent may leave these marks in one more session."""
+        """YES if the agent may leave these marks in one more session."""
         worst = Room.YES
         now_ms, slack_ms = self._timeline.now_ms, self._timeline.slack_ms
         for mark in marks:
@@ -68,17 +68,17 @@ class Sessions:
                 continue
             for whose, counts_us in (("", mark.shared_us), (agent_id, mark.own_us)):
                 if counts_us:
-                    held = self.latest.setdefault((whose, session, mark.name), [_NEVER, _NEVER])
-                    held[1] = now_ms
+                    times = self.latest.setdefault((whose, session, mark.name), [_NEVER, _NEVER])
+                    times[1] = now_ms
                     if certain:
-                        held[0] = now_ms
+                        times[0] = now_ms
             if not certain:
                 self.in_doubt.add(mark.name)
             until_ms = now_ms + max(mark.shared_us, mark.own_us) // _US_PER_MS
             self.live.setdefault((agent_id, mark.name), {})[session] = until_ms
 
     def mark_uncertain(self, marks: Iterable[str]) -> None:
-        """Note that it is unknown in which sessions these marks were left up to now."""
+        """From here on, it is unknown in which sessions these marks were left before."""
         for mark in marks:
             self.anywhere[mark] = self._timeline.now_ms
             self.in_doubt.add(mark)

@@ -1,4 +1,4 @@
-"""Times of changes in the order of the log, the spans between changes, and what policies count in them."""
+"""Times of changes in the order of the log, the spans between changes, and the limits and marks of policies in them."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -37,7 +37,7 @@ def counting_rules(policy: Policy | None) -> set[str]:
 
 
 class Room(Enum):
-    """Whether a quota has room for a call."""
+    """A quota's room for a call."""
 
     YES = "yes"
     NO = "no"
@@ -69,22 +69,22 @@ class Timeline:
 
 
 class Since(NamedTuple):
-    """When something changed: after which entry or, if an older release recorded the change, at which time."""
+    """The moment of a change: the entry before it or, if an older release recorded the change, only the time."""
 
     time_ms: int
     sequence: int | None = None
 
-    def holds_for(self, entry: "Place") -> bool:
-        """Whether the entry was made after the change."""
+    def holds_for(self, entry: "LogPosition") -> bool:
+        """True if the entry was made after the change."""
         return self.time_ms <= entry.time_ms if self.sequence is None else self.sequence < entry.sequence
 
-    def is_doubtful_for(self, entry: "Place") -> bool:
-        """Whether that is uncertain, because both are of the same millisecond."""
+    def is_doubtful_for(self, entry: "LogPosition") -> bool:
+        """True if that is uncertain, because both are of the same millisecond."""
         return self.sequence is None and self.time_ms == entry.time_ms > 0
 
 
-class Place(NamedTuple):
-    """An entry's place in the log: its time and its sequence."""
+class LogPosition(NamedTuple):
+    """An entry's position in the log: its time and its sequence."""
 
     time_ms: int
     sequence: int
@@ -102,8 +102,8 @@ class Span(NamedTuple):
     policies: tuple[Policy, ...] | None
     marking: tuple[Policy, ...] = ()
 
-    def has(self, entry: Place) -> bool:
-        """Whether the entry is within it."""
+    def has(self, entry: LogPosition) -> bool:
+        """True if the entry is within the span."""
         return self.since.holds_for(entry) and (self.until is None or not self.until.holds_for(entry))
 
 

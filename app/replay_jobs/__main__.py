@@ -25,7 +25,7 @@ _encode = msgspec.json.encode
 
 
 def main() -> None:
-    """Replay, and end as soon as nobody reads the output."""
+    """Replay, and end as soon as the output is no longer read."""
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=ReplayTask)
     with suppress(BrokenPipeError):
         asyncio.run(_replay(task, Settings.from_env(os.environ)))

@@ -1,4 +1,4 @@
-"""Runs replays for a replica's callers, each in a process of its own, so decisions do not wait for them."""
+"""Runs replays for a replica's callers, each in a separate process, so decisions do not wait for them."""
 
 import asyncio
 import os
@@ -49,9 +49,8 @@ class ReplayProcesses:
             raise TooManyReplays(self._per_workspace)
 
     async def begin(self, task: ReplayTask) -> AsyncIterator[bytes]:
-        """Yield lines of JSON as they come; the last one is a report or an error. Raises TooManyReplays.
-
-        The process ends with the iteration, however that ends.
+        """Stream the process's JSON lines; the last one is a report or an error. Raises TooManyReplays.
+        Closing the iterator ends the process.
         """
         lines = self._lines(task)
         first = await anext(lines)
@@ -94,7 +93,7 @@ class ReplayProcesses:
         """The process's lines until it or the replica ends. After a second without a line, its last progress is
         repeated.
 
-        Only by writing can one notice that a client has gone.
+        Only by writing does the server notice that a client has gone.
         """
         latest = _BEGUN
         reading = asyncio.ensure_future(output.readline())

@@ -1,4 +1,4 @@
-"""Reads what a replay needs from the store, and replays a log in chunks."""
+"""Reads the policies and changes that a replay needs from the store, and replays a log in chunks."""
 
 import time
 from collections.abc import AsyncIterator
@@ -48,13 +48,13 @@ class Replayer:
         if floor is not None and floor.time_ms >= task.from_ms:
             raise Invalid.at("$.from", f"retention dropped entries up to {rfc3339(floor.time_ms)}; begin after that")
         if task.policies is not None:
-            held = self._policies.each(task.workspace_id, owner_or_none(task.agent_id, task.group))
-            _draft(task, [policy async for policy in held])
+            policies = self._policies.each(task.workspace_id, owner_or_none(task.agent_id, task.group))
+            _draft(task, [policy async for policy in policies])
 
     async def lines(self, task: ReplayTask) -> AsyncIterator[ReplayLine]:
         """Yield progress and samples, and finally the report. Raises as `AuditLog.entries` does."""
-        history, held = await self._read_history(task)
-        draft = None if task.policies is None else _draft(task, held)
+        history, replaced = await self._read_history(task)
+        draft = None if task.policies is None else _draft(task, replaced)
         replay = Replay(task, history, draft, self._is_secret)
         windows = (_longest_window_ms(policy) for policy in (*history.policies(), *(draft or ())))
         begin_ms = max(0, task.from_ms - max(windows, default=0) - 1)
@@ -68,15 +68,15 @@ class Replayer:
             at, of = done, whole
 
         agent_id = None if replay.reads_all_agents else task.agent_id
-        entries, told_s = 0, time.monotonic()
+        entries, reported_s = 0, time.monotonic()
         yield ReplayLine(progress=ReplayProgress(entries=0, done=0, of=1))
         async for chunk in self._audit.entries(task.workspace_id, agent_id, begin_ms, task.to_ms, move):
             replay.feed(chunk.body, chunk.sequences)
             entries += len(chunk.sequences)
             for flip in replay.findings.take_fresh():
                 yield ReplayLine(flip=flip)
-            if time.monotonic() - told_s >= _PROGRESS_S:
-                told_s = time.monotonic()
+            if time.monotonic() - reported_s >= _PROGRESS_S:
+                reported_s = time.monotonic()
                 yield ReplayLine(progress=ReplayProgress(entries=entries, done=at, of=of))
             await take_turn()
         yield ReplayLine(progress=ReplayProgress(entries=entries, done=of, of=of))
@@ -93,8 +93,8 @@ class Replayer:
             again = await self._newest(workspace_id)
             # They belong together if nothing changed in between. The changes until then may be read later: they stay.
             if (again and again.id) == (newest and newest.id):
-                held = [policy for policy in policies if policy.owner == task.owner]
-                return History(agents, policies, await self._changes_since(workspace_id, since_ms, newest)), held
+                replaced = [policy for policy in policies if policy.owner == task.owner]
+                return History(agents, policies, await self._changes_since(workspace_id, since_ms, newest)), replaced
         return contended()
 
     async def _newest(self, workspace_id: str) -> Change | None:
@@ -105,20 +105,20 @@ class Replayer:
         """The changes from that time until `newest`, newest first."""
         if newest is None or parse_time_ms(newest.timestamp) < since_ms:
             return []
-        found = [newest]
+        changes = [newest]
         older_than: str | None = newest.id
         while older_than is not None:
             page = await self._changes.query(
                 workspace_id, ChangeQuery(from_ms=since_ms, limit=_PAGE, older_than=older_than)
             )
-            found += page.changes
+            changes += page.changes
             older_than = page.older_than
-        return found
+        return changes
 
 
-def _draft(task: ReplayTask, held: list[Policy]) -> list[Policy]:
+def _draft(task: ReplayTask, replaced: list[Policy]) -> list[Policy]:
     try:
-        return drafted(task, held)
+        return drafted(task, replaced)
     except FieldError as error:
         raise Invalid.at(f"$.{error.field}", error.message) from None
 

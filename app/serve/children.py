@@ -15,7 +15,7 @@ from app.settings import Settings
 
 log = logging.getLogger(__name__)
 DRAIN_SECONDS = 20
-"""How long requests under way may take once a replica has been told to stop."""
+"""The time that requests under way may take once a replica has been told to stop."""
 _RESPAWN_SECONDS = 1.0
 _KILL_SECONDS = DRAIN_SECONDS + 5.0
 
@@ -102,7 +102,7 @@ class Children:
     def stop(self, hurry: Callable[[], bool]) -> bool:
         """End all: first the replicas, which answer what they have accepted, then the compactor.
 
-        hurry: returns true once nobody wants to wait any longer. Returns whether all ended by themselves, and well.
+        hurry: returns true once waiting must end. Returns True if all ended by themselves, and well.
         """
         for listener in self._listeners:
             listener.close()
@@ -115,7 +115,7 @@ class Children:
 
 
 def _end(children: Sequence[Child], hurry: Callable[[], bool]) -> bool:
-    """Whether they ended by themselves, and well."""
+    """End the children; return True if they ended by themselves, and well."""
     for child in children:
         child.process.terminate()
     deadline = time.monotonic() + _KILL_SECONDS

@@ -17,7 +17,7 @@ _RELEASE_SECONDS = 30.0
 
 
 def lock_folder(folder: Path, pause: Callable[[], None]) -> IO[str]:
-    """The folder's lock file, held until it is closed; one that another process is just releasing is waited for.
+    """Lock the folder and return the lock file; closing that unlocks. Waits for a process that is just releasing it.
 
     Raises SettingsError if another remit has the folder in use.
     """
@@ -61,14 +61,14 @@ def holder_of(folder: Path) -> str | None:
 
 
 def in_use(folder: Path, pid: str, port: int | None = None) -> str:
-    """Why a second service cannot use this data directory, and what to do.
+    """The message that a second service cannot use this data directory, with what to do.
 
-    port: one that a service beside the first could take, if the first or somebody else has the port that was asked for.
+    port: one that a service beside the first could take, if the configured port is in use.
     """
-    its_own = f"REMIT_DATA_DIR={shlex.quote(f'{folder}-2')}"
+    other_settings = f"REMIT_DATA_DIR={shlex.quote(f'{folder}-2')}"
     if port is not None:
-        its_own += f" REMIT_PORT={port}"
+        other_settings += f" REMIT_PORT={port}"
     return (
         f"REMIT_DATA_DIR: {folder} is in use by another remit (pid {pid}); use that one, stop it first, or start one "
-        f"beside it with {its_own} before make run or remit serve"
+        f"beside it with {other_settings} before make run or remit serve"
     )

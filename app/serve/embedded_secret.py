@@ -11,7 +11,7 @@ _NAME = "secret"
 
 
 def embedded_secret(folder: Path) -> str:
-    """The secret of this data directory, created if there is none. Only its user can read it.
+    """The secret of this data directory, created if it is missing. Only the user who runs this can read it.
 
     It is written whole or not at all, even in a crash. The caller must hold the folder's lock. Raises SettingsError.
     """
@@ -19,12 +19,12 @@ def embedded_secret(folder: Path) -> str:
     try:
         if not path.exists():
             _write(path, secrets.token_hex(MIN_SECRET_BYTES))
-        held = path.read_text().strip()
+        secret = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"REMIT_DATA_DIR: {path} cannot be used ({error}); REMIT_SECRET gives another") from None
-    if len(held) < MIN_SECRET_BYTES:
+    if len(secret) < MIN_SECRET_BYTES:
         raise SettingsError(f"REMIT_DATA_DIR: {path} holds no secret of {MIN_SECRET_BYTES} bytes; restore or remove it")
-    return held
+    return secret
 
 
 def _write(path: Path, secret: str) -> None:

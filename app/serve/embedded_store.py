@@ -54,7 +54,7 @@ def reachable_store(settings: Settings) -> Iterator[str]:
 
 
 def running_store(folder: Path) -> str | None:
-    """The URL of the embedded store that serves `folder` now, None if none does."""
+    """The URL of the embedded store that serves `folder` now; None if none does."""
     path = _socket_path(folder)
     return _url(path) if _reply(path) is not None else None
 
@@ -95,7 +95,7 @@ class EmbeddedStore:
         self._release()
 
     def start(self) -> None:
-        """Wait until the store has loaded its files and answers, however long it takes while it is making progress."""
+        """Start the store and wait until it has loaded its files; that may take any time while the store says so."""
         self._spawn()
         deadline = time.monotonic() + _START_SECONDS
         while (reply := _reply(self.socket_path)) != b"+PONG":
@@ -152,15 +152,15 @@ class EmbeddedStore:
             "maxmemory-policy": "noeviction",
             "logfile": "store.log",
         }
-        words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        # The store holds the lock, too. So if we are killed, nobody else opens its files before it has closed them.
-        held = () if self._lock is None else (self._lock.fileno(),)
+        arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+        # The store inherits the lock: if this process is killed, no other opens the files before it has closed them.
+        inherited = () if self._lock is None else (self._lock.fileno(),)
         self.process = subprocess.Popen(  # noqa: S603 - a server found on PATH or in a wheel, with our own options
-            [server.path, *words],
+            [server.path, *arguments],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             umask=0o077,
-            pass_fds=held,
+            pass_fds=inherited,
             preexec_fn=die_with_parent(),
         )
         self._born = time.monotonic()
@@ -184,7 +184,7 @@ class EmbeddedStore:
 
 
 def _unusable(folder: Path, error: OSError) -> str:
-    """Why the data directory cannot be used, and what to do."""
+    """The message that the data directory cannot be used, with what to do."""
     elsewhere = "name a directory elsewhere"
     if error.errno in {errno.EACCES, errno.EPERM}:
         way_out = "let this user read and write it and all its files, or name another directory"
@@ -196,7 +196,10 @@ def _unusable(folder: Path, error: OSError) -> str:
 
 
 def die_with_parent() -> Callable[[], None]:
-    """Runs in a child before it executes another program: end when the parent does, even if that is killed (Linux)."""
+    """A function to run in a child before it executes another program: the child then ends with its parent.
+
+    On Linux, even if the parent is killed.
+    """
     parent = os.getpid()
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -210,7 +213,7 @@ def die_with_parent() -> Callable[[], None]:
 
 
 def _reply(path: Path) -> bytes | None:
-    """The store's reply to PING: +PONG, or -LOADING … while it reads its files; None if there is no store."""
+    """The store's reply to PING: +PONG, or -LOADING … while it reads its files; None without a store."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1)
         probe.connect(str(path))
@@ -230,8 +233,8 @@ def _socket_path(folder: Path) -> Path:
         return path
     short = Path(tempfile.gettempdir()) / f"remit-{os.getuid()}"
     short.mkdir(mode=0o700, exist_ok=True)
-    held = short.lstat()
-    if held.st_uid != os.getuid() or held.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
+    status = short.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077 or not short.is_dir() or short.is_symlink():
         # The folder's owner could answer in the store's place.
         raise SettingsError(f"REMIT_DATA_DIR: its path is too long for a socket, and {short} is not this user's alone")
     return short / f"{hashlib.sha256(bytes(path)).hexdigest()[:16]}.sock"

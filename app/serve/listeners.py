@@ -14,7 +14,7 @@ import time
 
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 _HANDSHAKE_SECONDS = 0.02
-"""How long to wait for handshakes that have begun. A client with a longer round trip may be cut off."""
+"""The time given to handshakes that have begun. A client with a longer round trip may be cut off."""
 _DROP_SYN = b"".join(
     struct.pack("HBBI", *instruction)
     for instruction in (

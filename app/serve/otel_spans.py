@@ -24,7 +24,7 @@ from app.http.routes import ENDPOINTS
 _UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
 """Routes that machines poll all the time."""
 _LAST_SPANS_SECONDS = 3.0
-"""How long a stopping replica waits for a collector."""
+"""The time that a stopping replica waits for a collector."""
 _SERVER_ERROR = 500
 _METHODS = frozenset(HTTPMethod)
 _FIXED = frozenset(each.path for each in ENDPOINTS if "{" not in each.path)
@@ -71,7 +71,7 @@ class Traced:
         try:
             await self._app(scope, receive, seen)
         except BaseException as error:
-            # The error's class, not its message, which may hold what a caller sent.
+            # The error's class, not its message, which may contain a caller's data.
             _note_failure(span, type(error).__name__)
             raise
         finally:
@@ -103,17 +103,17 @@ class Traced:
 
         def flush() -> None:
             self._provider.shutdown()
-            with contextlib.suppress(RuntimeError):  # nobody would wait this long
+            with contextlib.suppress(RuntimeError):  # the loop has closed: the wait had ended before
                 loop.call_soon_threadsafe(done.set)
 
-        # A thread that nobody waits for: without a collector, this takes as long as OpenTelemetry keeps retrying.
+        # A thread that is not waited for: without a collector, this takes as long as OpenTelemetry keeps retrying.
         threading.Thread(target=flush, daemon=True).start()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), _LAST_SPANS_SECONDS)
 
 
 def route_of(path: str) -> str:
-    """The path as in the API's description, with names in place of ids; `/…` if there is none."""
+    """The path as in the API's description, with names in place of ids; `/…` for any other path."""
     if path in _FIXED:
         return path
     return next((route for pattern, route in _ROUTES if pattern.fullmatch(path)), "/…")

@@ -27,7 +27,7 @@ class Server(Struct, frozen=True):
         return f"{self.family} {self.version[0]}.{self.version[1]}"
 
     def reads_files_of(self, writer: "Server") -> bool:
-        """Whether this program can read files written by `writer`: the same family, no older."""
+        """True if this program can read files written by `writer`: it is of the same family and no older."""
         return self.family == writer.family and self.version >= writer.version
 
 
@@ -38,21 +38,21 @@ def server_for(folder: Path) -> Server:
     this machine has no suitable server.
     """
     record = folder / _RECORD
-    found = list(_servers())
+    servers = list(_servers())
     writer = _parsed(record.read_text(), "") if record.exists() else None
-    fit = [server for server in found if writer is None or server.reads_files_of(writer)]
+    fit = [server for server in servers if writer is None or server.reads_files_of(writer)]
     if not fit:
-        raise SettingsError(_nothing_fits(folder, writer, found))
+        raise SettingsError(_nothing_fits(folder, writer, servers))
     return fit[0]
 
 
 def record_server(folder: Path, server: Server) -> None:
-    """Record who wrote the files in `folder`, for `server_for`."""
+    """Record the server that writes the files in `folder`, for `server_for`."""
     (folder / _RECORD).write_text(f"{server.family} v={server.version[0]}.{server.version[1]}\n")
 
 
 def has_been_served(folder: Path) -> bool:
-    """Whether there has ever been a store in `folder`."""
+    """True if there has ever been a store in `folder`."""
     return (folder / _RECORD).exists()
 
 
@@ -61,11 +61,11 @@ def _servers() -> Iterator[Server]:
     for path in (*map(shutil.which, _NAMES), _wheel()):
         if path is None:
             continue
-        # In a session of its own, Ctrl-C does not reach it; without its answer, another server would be chosen.
-        said = subprocess.run(  # noqa: S603
+        # In a separate session, Ctrl-C does not reach it; without its answer, another server would be chosen.
+        output = subprocess.run(  # noqa: S603
             [path, "--version"], capture_output=True, text=True, check=False, start_new_session=True
         ).stdout
-        server = _parsed(said, path)
+        server = _parsed(output, path)
         if server is not None and server.version >= OLDEST[server.family]:
             yield server
 
@@ -78,9 +78,9 @@ def _wheel() -> str | None:
     return str(get_binary_path())
 
 
-def _parsed(said: str, path: str) -> Server | None:
+def _parsed(output: str, path: str) -> Server | None:
     """The server that prints this for `--version`."""
-    match = _SAID.search(said)
+    match = _SAID.search(output)
     return None if match is None else Server(path, match[1].lower(), (int(match[2]), int(match[3])))
 
 

@@ -5,7 +5,7 @@ import time
 from types import FrameType
 
 TICK_SECONDS = 0.05
-"""How long `remit serve` waits before it looks at its children again."""
+"""The time between two looks of `remit serve` at its children."""
 
 
 class Told(Exception):

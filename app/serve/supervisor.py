@@ -103,13 +103,13 @@ def _announce(settings: Settings, raw_key: str | None, remit: str, say: Say) -> 
 
 
 def remit_command(data_dir: str | None, search_path: str | None = None) -> str:
-    """How to call `remit` from another terminal in this folder: by its name if it is on PATH, else by its path.
+    """The command that calls `remit` in another terminal in this folder: its name if that is on PATH, else its path.
 
     data_dir: where the store is, if a command without settings would look elsewhere.
     """
     own = Path(sys.executable).parent / "remit"
-    found = shutil.which("remit", path=search_path)
-    if found is not None and Path(found).resolve() == own.resolve():
+    on_path = shutil.which("remit", path=search_path)
+    if on_path is not None and Path(on_path).resolve() == own.resolve():
         command = "remit"
     else:
         command = shlex.quote(str(own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own))
@@ -127,7 +127,7 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
         message = f"{at_fault}: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
         if error.errno == errno.EADDRINUSE:
             other = settings.port + 1 if settings.port < LAST_PORT else settings.port - 1
-            # Another port alone would not help whoever starts the service twice in one folder.
+            # Another port alone would not help a user who starts the service twice in one folder.
             if settings.redis_url is None and (holder := holder_of(settings.data_path)) is not None:
                 raise SettingsError(in_use(settings.data_path, holder, other)) from None
             message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
@@ -138,7 +138,7 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
 
 
 def _wait_for_port(settings: Settings, pause: Callable[[], None]) -> None:
-    """Wait until nobody listens on the port, because a service may just be stopping. Raises OSError."""
+    """Wait until the port is free, because a service may just be stopping. Raises OSError."""
     deadline = time.monotonic() + _STOPPING_SECONDS
     while True:
         try:
@@ -166,15 +166,15 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:
     """Wait until a replica is ready, saying what it waits for. Raises StartFailed if a child ends instead."""
-    said, asks_at = None, 0.0
+    printed, asks_at = None, 0.0
     while True:
         if time.monotonic() >= asks_at:
             obstacle = _obstacle(settings)
             if obstacle is None:
                 return
-            if obstacle not in ("", said):
+            if obstacle not in ("", printed):
                 say(f"waiting   {obstacle}")
-                said = obstacle
+                printed = obstacle
             if obstacle:  # each such answer is a line of the log, and the store may take hours to be repaired
                 asks_at = time.monotonic() + _ASK_SECONDS
         if dead := children.dead():
@@ -183,7 +183,7 @@ def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: C
 
 
 def _obstacle(settings: Settings) -> str | None:
-    """Why no replica is ready, in the words of /readyz; "" if none answers; None if one is ready."""
+    """The reason why no replica is ready, in the words of /readyz; "" if none answers; None if one is ready."""
     connection = http.client.HTTPConnection(_ANYWHERE.get(settings.host, settings.host), settings.port, timeout=1)
     try:
         connection.request("GET", "/readyz")

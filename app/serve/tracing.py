@@ -6,19 +6,19 @@ from app.settings import Settings, SettingsError
 
 
 def require_tracing(settings: Settings) -> None:
-    """Raises SettingsError if tracing is switched on but OpenTelemetry is not installed."""
+    """Raise SettingsError if tracing is switched on but OpenTelemetry is not installed."""
     if settings.tracing:
         _spans()
 
 
 def traced(app: Any, settings: Settings) -> Any:
-    """The application; with a span for each of its requests, if the settings say so. Raises SettingsError."""
+    """The application, with a span for each request if tracing is switched on. Raises SettingsError."""
     return _spans().Traced(app, _spans().open_provider()) if settings.tracing else app
 
 
 def _spans() -> Any:
     try:
-        from app.serve import otel_spans  # noqa: PLC0415 - it and all that it needs is an extra
+        from app.serve import otel_spans  # noqa: PLC0415 - its dependencies are an extra
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("opentelemetry"):
             raise

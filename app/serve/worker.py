@@ -104,7 +104,7 @@ class Worker(uvicorn.Server):
 
 
 def _open_as_many_files_as_allowed() -> None:
-    """Each connection is one. With the usual soft limit, 1,024 idle clients would keep all others out."""
+    """Raise the limit of open files: with the usual 1,024, as many idle clients would keep all others out."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):  # a system that allows less keeps its limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

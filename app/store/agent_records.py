@@ -29,7 +29,7 @@ def agent_of(record: dict[str, str]) -> Agent:
 
 
 def fields_of(agent: Agent) -> list[Value]:
-    """The fields of its record, names and values; the script adds times and version."""
+    """The fields of the agent's record, names and values; the script adds times and version."""
     fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
     if agent.description is not None:
         fields += ["description", agent.description]

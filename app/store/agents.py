@@ -99,9 +99,9 @@ class Agents:
         keyspace = Keyspace(workspace_id)
         filtered = (alias, name, status) != (None, None, None)
         if alias is not None:
-            held_by = await self._client.call("HGET", keyspace.agent_aliases, alias)
-            ids = [] if held_by is None else [held_by]
-        else:  # only the records hold alias and status, so each is read
+            holder = await self._client.call("HGET", keyspace.agent_aliases, alias)
+            ids = [] if holder is None else [holder]
+        else:  # only the records have alias and status, so each is read
             ids = await read_page(self._client, keyspace.agents, None if filtered else limit, 0 if filtered else offset)
         skipped, left = offset if filtered else 0, limit
         async for records in read_records(self._client, keyspace.agent, ids):
@@ -147,7 +147,7 @@ class Agents:
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
                 raise AgentRevoked("A revoked agent stays revoked; create another agent")
-            wanted = replace(
+            updated = replace(
                 agent,
                 name=agent.name if name is UNSET else name,
                 description=agent.description if description is UNSET else description,
@@ -155,9 +155,9 @@ class Agents:
                 groups=agent.groups if groups is UNSET else tuple(groups),
                 alias=agent.alias if alias is UNSET else alias,
             )
-            if wanted.status is not agent.status:
-                wanted = _with_status_changed(agent, wanted)
-            changed = await self._put(workspace_id, agent, wanted, by)
+            if updated.status is not agent.status:
+                updated = _with_status_changed(agent, updated)
+            changed = await self._put(workspace_id, agent, updated, by)
             if changed is not None:
                 return changed
         return contended()
@@ -214,26 +214,26 @@ class Agents:
                 return governed
         return contended()
 
-    async def _put(self, workspace_id: str, held: Agent | None, agent: Agent, by: ChangedBy) -> Agent | None:
-        """Store the agent and return it; None if the stored one is no longer `held`."""
+    async def _put(self, workspace_id: str, current: Agent | None, agent: Agent, by: ChangedBy) -> Agent | None:
+        """Store the agent and return it; None if the stored one is no longer `current`."""
         keyspace = Keyspace(workspace_id)
         version = secrets.token_hex(16)
-        expected = 0 if held is None else held.revision
-        before, after = snapshots(held, replace(agent, revision=1 if held is None else held.revision + 1))
-        held_by = None
+        expected = 0 if current is None else current.revision
+        before, after = snapshots(current, replace(agent, revision=1 if current is None else current.revision + 1))
+        holder_id = None
         if agent.alias is not None:
-            held_by = await self._client.call("HGET", keyspace.agent_aliases, agent.alias)
+            holder_id = await self._client.call("HGET", keyspace.agent_aliases, agent.alias)
         keys = [
             *change_keys(keyspace, by.actor),
             keyspace.agent(agent.id),
             keyspace.agents,
             keyspace.commits,
             keyspace.agent_aliases,
-            keyspace.agent(held_by or agent.id),
+            keyspace.agent(holder_id or agent.id),
         ]
         active = int(agent.status is AgentStatus.ACTIVE)
         args: list[Value] = [by.actor.id, before, after, expected, version, agent.id, self._limits.agents, active]
-        args += [agent.alias or "", held_by or "", by.reason, *fields_of(agent)]
+        args += [agent.alias or "", holder_id or "", by.reason, *fields_of(agent)]
         status, created_ms, updated_ms, revision = check_reply(PUT_AGENT, await self._client.run(PUT_AGENT, keys, args))
         require_actor(status)
         require_room(status, "workspace", "agents", self._limits.agents)
@@ -244,7 +244,7 @@ class Agents:
         return replace(agent, created_ms=created_ms, updated_ms=updated_ms, revision=revision, version=version)
 
 
-def _with_status_changed(agent: Agent, wanted: Agent) -> Agent:
-    """`wanted`, with the revision since which it is active and without the breaker that suspended it."""
-    is_resumed = wanted.status is AgentStatus.ACTIVE
-    return replace(wanted, tripped=None, active_since=agent.revision + 1 if is_resumed else agent.active_since)
+def _with_status_changed(agent: Agent, updated: Agent) -> Agent:
+    """`updated`, with the revision since which it is active and without the breaker that suspended it."""
+    is_resumed = updated.status is AgentStatus.ACTIVE
+    return replace(updated, tripped=None, active_since=agent.revision + 1 if is_resumed else agent.active_since)

@@ -96,12 +96,11 @@ class ApiKeys:
         *,
         by: ChangedBy,
     ) -> tuple[ApiKey, str, ApiKey]:
-        """Rotate the key; return its successor, the raw form of that, and the key, which expires after the overlap.
+        """Rotate the key; return its successor, the successor's raw form, and the key, which expires after the overlap.
 
         The successor has the same name and scopes.
 
-        expires_ms: when the successor expires; None = it keeps the lifetime the key was made with, unlimited if there
-        was none.
+        expires_ms: when the successor expires; None = after the lifetime that the key was made with, if limited.
         Both records are written at once, so nothing has to run later. A key that would expire before the overlap ends
         still does. Raises ApiKeyNotFound, LimitReached.
         """
@@ -110,7 +109,7 @@ class ApiKeys:
             key, record = await self._read(keyspace, key_id)
             now_ms = await store_time_ms(self._client)
             until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
-            ends_ms = _as_long_as_meant(record, now_ms) if expires_ms is None else expires_ms
+            ends_ms = _original_expiry(record, now_ms) if expires_ms is None else expires_ms
             successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms, key.agents, key.session_from)
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
@@ -223,8 +222,8 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
     return fields if key.expires_ms is None else [*fields, "expires_ms", key.expires_ms]
 
 
-def _as_long_as_meant(record: dict[str, str], now_ms: int) -> int | None:
-    """When a successor made now expires if it gets the lifetime that the key had before any rotation."""
+def _original_expiry(record: dict[str, str], now_ms: int) -> int | None:
+    """The expiry of a successor made now, with the lifetime that the key had before any rotation; None = never."""
     expires_ms = number_or_none(record.get("meant_to_expire_ms", record.get("expires_ms")) or None)
     return None if expires_ms is None else now_ms + max(0, expires_ms - number_of(record["created_ms"]))
 

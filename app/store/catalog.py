@@ -29,13 +29,13 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
 
 MAX_SEEN = 1_000
-"""How many names from the log are kept; beyond that, the oldest are dropped."""
+"""The number of names from the log that are kept; beyond that, the oldest are dropped."""
 
 _REMEMBERED = 16
 _Make = Callable[[CatalogState, int], CatalogChange]
 _encode = msgspec.json.encode
 _STEP_BYTES = 256 * 1024
-"""How much is decoded before the loop gets a turn: about a millisecond."""
+"""The bytes decoded before the loop gets a turn: about a millisecond."""
 _decode = msgspec.json.Decoder(CatalogTool).decode
 
 
@@ -126,8 +126,8 @@ class Catalog:
         """
 
         def make(state: CatalogState, now_ms: int) -> CatalogChange:
-            held = state.tools.get(entry.name)
-            require_version(0 if held is None else held.version, if_match)
+            current = state.tools.get(entry.name)
+            require_version(0 if current is None else current.version, if_match)
             return written(state.tools, [entry], now_ms, prune=False)
 
         state, _ = await self._change(workspace_id, make, by)
@@ -137,10 +137,10 @@ class Catalog:
         """Delete the tool. Raises ToolNotFound, VersionConflict."""
 
         def make(state: CatalogState, _now_ms: int) -> CatalogChange:
-            held = state.tools.get(name)
-            if held is None:
+            current = state.tools.get(name)
+            if current is None:
                 raise _unknown()
-            require_version(held.version, if_match)
+            require_version(current.version, if_match)
             return without(state.tools, name)
 
         await self._change(workspace_id, make, by)
@@ -149,22 +149,22 @@ class Catalog:
         """Change the catalogue and return it; `make` is called again whenever another change came first."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
-            held = await self._read(workspace_id)
+            current = await self._read(workspace_id)
             try:
-                change = make(held, await store_time_ms(self._client))
+                change = make(current, await store_time_ms(self._client))
             except FieldError as error:
                 raise LimitReached(f"{error.message}; delete tools to make room") from None
             if not change.names:
-                return held, change
+                return current, change
             version = secrets.token_hex(16)
-            before, after = (shown_in_trail(tools, change.names) for tools in (held.tools, change.tools))
+            before, after = (shown_in_trail(tools, change.names) for tools in (current.tools, change.tools))
             args: list[Value] = [
                 by.actor.id,
                 change.kind,
                 workspace_id,
                 before,
                 after,
-                held.version,
+                current.version,
                 version,
                 by.reason,
             ]
@@ -183,13 +183,13 @@ class Catalog:
         version, records = await self._client.read_snapshot(
             ("HGET", keyspace.catalog, "version"), ("HGETALL", keyspace.catalog_tools)
         )
-        held = as_record(records)
+        records_by_name = as_record(records)
         tools: dict[str, CatalogTool] = {}
         decoded_bytes = 0
-        for name in sorted(held):
+        for name in sorted(records_by_name):
             with decoding_record(f"The description of tool {name}"):
-                tools[name] = _decode(held[name])
-            decoded_bytes += len(held[name])
+                tools[name] = _decode(records_by_name[name])
+            decoded_bytes += len(records_by_name[name])
             if decoded_bytes > _STEP_BYTES:
                 decoded_bytes = 0
                 await take_turn()
@@ -214,7 +214,7 @@ async def note_seen(client: Client, workspace_id: str, names: Iterable[str], see
 
 
 def _is_tool(name: str) -> bool:
-    """Whether a call can name this tool. The log may hold entries that something other than a commit wrote."""
+    """True if a call can name this tool. The log may contain entries that something other than a commit wrote."""
     try:
         require_tool_name("name", name)
     except FieldError:

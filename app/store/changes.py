@@ -42,19 +42,19 @@ class Changes:
         newest = "+" if query.to_ms is None else str(query.to_ms)
         if query.older_than is not None and (query.to_ms is None or change_time_ms(query.older_than) <= query.to_ms):
             newest = f"({query.older_than}"
-        found: list[Change] = []
+        matches: list[Change] = []
         read_bytes = 0
         async for change_id, record in read_back(self._client, Keyspace(workspace_id), newest, oldest):
             read_bytes += _ENTRY_BYTES
             if record is not None:
                 read_bytes += len(record["before"]) + len(record["after"])
             if record is not None and _matches(record, query):
-                if len(found) == query.limit:
-                    return ChangePage(found, found[-1].id)
-                found.append(change_of(change_id, record))
+                if len(matches) == query.limit:
+                    return ChangePage(matches, matches[-1].id)
+                matches.append(change_of(change_id, record))
             if read_bytes > self._read_max_bytes:
-                return ChangePage(found, change_id)
-        return ChangePage(found, None)
+                return ChangePage(matches, change_id)
+        return ChangePage(matches, None)
 
 
 async def read_back(
@@ -71,9 +71,8 @@ async def read_back(
 
 
 def own_records(entries: Any) -> Iterator[tuple[str, dict[str, str] | None]]:
-    """Yield id and fields of entries of the trail, given undecoded; None for one that no script added.
-
-    Such an entry cannot be removed without a trace, so whoever reads the trail goes on past it.
+    """Yield the id and fields of entries of the trail, which are still undecoded; None for one that no script added.
+    Such an entry cannot be removed without a trace, so readers of the trail skip it.
     """
     for raw_id, raw_fields in entries:
         change_id = raw_id.decode()
@@ -89,7 +88,7 @@ def own_records(entries: Any) -> Iterator[tuple[str, dict[str, str] | None]]:
 
 
 def is_own(record: dict[str, str]) -> bool:
-    """Whether a script can have written these fields."""
+    """True if a script can have written these fields."""
     return record.keys() >= _FIELDS and all(_is_snapshot(record[name]) for name in ("before", "after"))
 
 
@@ -141,6 +140,7 @@ def change_of(change_id: str, record: dict[str, str]) -> Change:
 def change_time_ms(change_id: str) -> int:
     """When the change was made, ms since the epoch.
 
-    After a foreign entry with an id in the far future, the ids of changes follow that: the year 9999 at the latest.
+    After a foreign entry with an id in the far future, changes get later ids than that; such a time is limited to the
+    year 9999.
     """
     return min(int(change_id.partition("-")[0]), LAST_MS)

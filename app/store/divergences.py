@@ -1,4 +1,4 @@
-"""What shadow policies would have changed, as counted by the commits."""
+"""The decisions that shadow policies would have changed, as counted by the commits."""
 
 from collections.abc import Mapping
 
@@ -20,12 +20,12 @@ class Divergences:
         self._pool = pool
 
     async def get(self, workspace_id: str, policy_id: str) -> PolicyDivergence:
-        """The policy, and its counts since its last change, read at one moment. Raises PolicyNotFound."""
+        """The policy and its counts since its last change, as one snapshot. Raises PolicyNotFound."""
         keyspace = Keyspace(workspace_id)
-        held, counted = await self._client.read_snapshot(
+        policy_fields, counted = await self._client.read_snapshot(
             ("HGETALL", keyspace.policy(policy_id)), ("HGETALL", keyspace.divergence(policy_id))
         )
-        record, counts = as_record(held), as_record(counted)
+        record, counts = as_record(policy_fields), as_record(counted)
         if not record:
             raise PolicyNotFound("No policy has this id or key")
         is_current = counts.get("version") == record.get("version")

@@ -9,7 +9,7 @@ WORKSPACES = "remit:workspaces"
 """Hash: name → workspace id."""
 
 WEBHOOK_COUNTS = "remit:webhooks"
-"""Hash: how many delivery attempts were `delivered`, `failed` or `parked`."""
+"""Hash: the numbers of delivery attempts that were `delivered`, `failed` or `parked`."""
 
 READINESS_PROBE = "remit:ready"
 """Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""
@@ -111,7 +111,7 @@ class Keyspace:
         return f"{self._prefix}policy:{policy_id}"
 
     def policy_versions(self, policy_id: str) -> str:
-        """List: the place of each version of a policy in the trail of changes, newest first."""
+        """List: the id in the trail of changes of each version of a policy, newest first."""
         return f"{self._prefix}policy:{policy_id}:versions"
 
     def divergence(self, policy_id: str) -> str:
@@ -203,7 +203,7 @@ class Keyspace:
         return f"{self._prefix}audit:segment:{number}"
 
     def audit_data(self, number: int) -> str:
-        """String: the compressed entries of one sealed segment; its own key, because ranges of it are read."""
+        """String: the compressed entries of one sealed segment; a separate key, because ranges of it are read."""
         return f"{self._prefix}audit:data:{number}"
 
     def audit_by_all(self, part: int) -> str:
@@ -211,7 +211,7 @@ class Keyspace:
         return f"{self._prefix}audit:by:all:{part}"
 
     def audit_by(self, dimension: str, value: str, part: int) -> str:
-        """Sorted set: the segments of a part that hold entries with this value.
+        """Sorted set: the segments of a part that contain entries with this value.
 
         Values that callers choose (tools, actions) are represented by the first 32 hex digits of their SHA-256.
         """

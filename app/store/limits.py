@@ -1,4 +1,4 @@
-"""How many of each thing a workspace may have."""
+"""The limits of a workspace: the number of each resource that it may have."""
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ class WorkspaceLimits(Struct, frozen=True, kw_only=True):
     rate_limits_per_agent: in all its policies, disabled ones included: the store processes those of a tier in one step.
     rules_bytes_per_agent: bytes of the rules' JSON in all its policies, which are read and compiled together.
     …_per_group: the same for each group, and also for the policies of the whole workspace.
-    policy_versions: how many versions of a policy are kept, including the current one.
+    policy_versions: the number of versions kept of a policy, including the current one.
     """
 
     agents: int = NO_LIMIT

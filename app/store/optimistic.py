@@ -10,19 +10,19 @@ Versions = frozenset[int] | None
 
 
 ATTEMPTS = 8
-"""How often a change is attempted if others keep changing the same record."""
+"""The number of attempts to make a change while others keep changing the same record."""
 
 _THAW_S = 0.15
 
 
-def require_version(current: int, wanted: Versions) -> None:
+def require_version(current: int, accepted: Versions) -> None:
     """Raise VersionConflict unless the current version is one that If-Match names."""
-    if wanted is not None and current not in wanted:
+    if accepted is not None and current not in accepted:
         raise VersionConflict(f"The version is {current} now, and If-Match does not name it; read it again")
 
 
 async def overtaken(status: str) -> bool:
-    """Whether the script found a state other than the one read; if so, the caller may retry at once.
+    """True if the script found a state other than the one read; the caller may then retry at once.
 
     If the agent is being deleted, this waits long enough for a change's attempts to outlast the freeze.
     """

@@ -16,7 +16,7 @@ from app.store.keyspace import Keyspace
 class Outcomes:
     """Reports on the allowed calls of a workspace.
 
-    reported: called once for each newly logged outcome, with its status and how many limits were refunded.
+    reported: called once for each newly logged outcome, with its status and the number of limits refunded.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Outcomes:
         for taken_us, amount, _ in taken:
             args += (taken_us, amount)
         reply = check_reply(RECORD_OUTCOME, await self._client.run(RECORD_OUTCOME, keys, args))
-        found, reported, entry_id, time_ms, given_back = reply
-        if found not in {"done", "repeated"}:
-            raise _refusal(found, reported)
-        if found == "done":
+        state, reported, entry_id, time_ms, given_back = reply
+        if state not in {"done", "repeated"}:
+            raise _refusal(state, reported)
+        if state == "done":
             self._reported(reported, given_back)
         with decoding_record("The outcome of the call"):
             return CallOutcome(entry_id, decision.id, CallStatus(reported), given_back, rfc3339(number_of(time_ms)))
@@ -73,9 +73,9 @@ class Outcomes:
     async def _taken(self, keyspace: Keyspace, decision_id: str) -> list[tuple[str, str, str]]:
         """Time, amount and bucket of each refundable limit that the call took from."""
         text = await self._client.call("GET", keyspace.taken(decision_id)) or ""
-        found = (line.split(" ", 2) for line in text.split("\n") if line)
+        takes = (line.split(" ", 2) for line in text.split("\n") if line)
         with decoding_record("What the call took"):
-            return [(taken_us, amount, key) for taken_us, amount, key in found]
+            return [(taken_us, amount, key) for taken_us, amount, key in takes]
 
 
 def _refusal(status: str, reported: str) -> Exception:

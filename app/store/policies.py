@@ -87,14 +87,14 @@ class Policies:
         index = keyspace.policies if owner is None else stored_owner(owner, keyspace, self._limits).policies
         if kind is None and key is None:
             ids, skipped, left = await read_page(self._client, index, limit, offset), 0, limit
-        else:  # only the records hold kind and key, so each is read
+        else:  # only the records have kind and key, so each is read
             ids, skipped, left = await read_page(self._client, index, None, 0), offset, limit
         async for records in read_records(self._client, keyspace.policy, ids):
-            wanted = [each for each in records if kind in (None, kind_of(each)) and key in (None, each.get("key"))]
-            skipped, wanted = max(0, skipped - len(wanted)), wanted[skipped:]
-            for policy in await policies_of(wanted[:left], self._pool, workspace_id):
+            matches = [each for each in records if kind in (None, kind_of(each)) and key in (None, each.get("key"))]
+            skipped, matches = max(0, skipped - len(matches)), matches[skipped:]
+            for policy in await policies_of(matches[:left], self._pool, workspace_id):
                 yield policy
-            left = None if left is None else left - len(wanted)
+            left = None if left is None else left - len(matches)
             if left is not None and left <= 0:
                 return
 
@@ -140,17 +140,17 @@ class Policies:
             policy = await self.get(workspace_id, policy_id)
             # The script relies on this check: it writes only while the version is still the one read here.
             require_version(policy.version, if_match)
-            wanted = make(policy)
+            changed = make(policy)
             try:
-                require_owner(wanted.kind, wanted.owner)
+                require_owner(changed.kind, changed.owner)
             except FieldError:
                 message = "a policy for the whole workspace is a guardrail; a grant names an agent or a group"
                 raise Invalid.at("$.kind", message) from None
             try:
-                require_kind(wanted.kind, wanted.mode, wanted.rules)
+                require_kind(changed.kind, changed.mode, changed.rules)
             except FieldError as error:
                 raise Invalid.at(f"$.{error.field}", error.message) from None
-            made = await self._put(workspace_id, PolicyChange(policy, wanted), by)
+            made = await self._put(workspace_id, PolicyChange(policy, changed), by)
             if made is not None:
                 return made.policy
         return contended()

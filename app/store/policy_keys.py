@@ -1,6 +1,6 @@
 """Policy keys: each is unique among the policies of one owner.
 
-There is no index: the policies' records hold the keys, and they do not change while their owner's version token stays.
+There is no index: the keys are in the policies' records, which do not change while their owner's version token stays.
 """
 
 from app.errors import PolicyKeyTaken, PolicyNotFound
@@ -9,13 +9,13 @@ from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended
 from app.store.policy_owners import StoredOwner
 
-NO_TOKEN = "0"  # noqa: S105 - stands for the token of an owner that has none, since it has no policies
+NO_TOKEN = "0"  # noqa: S105 - in place of the token of an owner without policies
 
 
 async def token_without(client: Client, keyspace: Keyspace, owner: StoredOwner, key: str, policy_id: str) -> str:
     """The owner's version token, read when no other policy of the owner has the key. Raises PolicyKeyTaken."""
     token, keys = await _read(client, keyspace, owner)
-    if any(held == key and held_by != policy_id for held_by, held in keys.items()):
+    if any(other_key == key and other_id != policy_id for other_id, other_key in keys.items()):
         raise PolicyKeyTaken(f'Another policy of the {owner.name} has the key "{key}"; choose another')
     return token
 
@@ -23,8 +23,8 @@ async def token_without(client: Client, keyspace: Keyspace, owner: StoredOwner, 
 async def policy_called(client: Client, keyspace: Keyspace, owner: StoredOwner, key: str) -> str:
     """The id of the owner's policy with this key. Raises PolicyNotFound."""
     _, keys = await _read(client, keyspace, owner)
-    for policy_id, held in keys.items():
-        if held == key:
+    for policy_id, policy_key in keys.items():
+        if policy_key == key:
             return policy_id
     raise PolicyNotFound("No policy has this id or key")
 

@@ -14,14 +14,14 @@ WORKSPACE_TOKEN = "workspace"  # noqa: S105 - a field of `commits`: the version 
 
 
 def group_token(group_digest: str) -> str:
-    """The field of `commits` that holds the version token of a group's policies."""
+    """The field of `commits` with the version token of a group's policies."""
     return f"group:{group_digest}"
 
 
 class StoredOwner(Struct, frozen=True):
     """Where an owner's policies are stored, and the limits on all of them together.
 
-    record: holds the counts. tokens, token_field: the hash and its field that hold the version token.
+    record: has the counts. tokens, token_field: the hash and its field with the version token.
     policies: the sorted set of their ids. name: for messages.
     """
 
@@ -39,17 +39,17 @@ class StoredOwner(Struct, frozen=True):
         require_room(status.removeprefix("owner_"), self.name, "policies", self.policies_max)
         if status == "rate_full":
             raise LimitReached(
-                f"The {self.name} may have {self.rate_limits_max} rate limits in all its policies, "
-                "and there would be more"
+                f"The policies of one {self.name} may have {self.rate_limits_max} rate limits in total; "
+                "this change would exceed that"
             )
         if status == "rules_full":
             raise LimitReached(
-                f"The rules of all the {self.name}'s policies may have {self.rules_bytes_max} bytes, "
-                "and would have more"
+                f"The rules of one {self.name}'s policies may have {self.rules_bytes_max} bytes in total; "
+                "this change would exceed that"
             )
         if status == "marks_full":
             message = f"The workspace's policies may name {MAX_SHARED_MARKS} patterns in forbiddenAfter"
-            raise LimitReached(f"{message}, each with its withinSeconds, and would name more")
+            raise LimitReached(f"{message}, each with its withinSeconds; this change would exceed that")
         if status == "no_agent":
             raise AgentNotFound("No agent has this id or alias")
 

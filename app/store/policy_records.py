@@ -17,7 +17,7 @@ from app.store.keyspace import Keyspace
 
 _STEP_BYTES = 64 * 1024
 _PATTERN_BYTES = 8 * 1024
-"""How many bytes of rules are decoded before the loop gets a turn, and how many each pattern counts for: 10 ms at
+"""The bytes of rules that are decoded before the loop gets a turn, and those that each pattern counts for: 10 ms at
 worst.
 """
 
@@ -26,7 +26,7 @@ _ENABLED = {"1": True, "0": False}
 _SHADOW_ENABLED = {"on": "1", "off": "0"}
 
 _IN_EVERY_RECORD = frozenset({"name", "rules", "priority", "enabled"})
-"""What every release has written. A record without another field has its default."""
+"""The fields that every release has written. Another field that a record lacks has its default."""
 _CALLED = {"kind": "policy_kind"}
 """The names in the record that differ from the field's."""
 
@@ -98,7 +98,7 @@ def _as_stored(value: Any) -> Value:
 
 
 def _decoder(kind: Any) -> Callable[[str], Any]:
-    """What turns a stored string into a value of this type."""
+    """The function that turns a stored string into a value of this type."""
     if NoneType in get_args(kind):
         decode = _decoder(get_args(kind)[0])
         return lambda text: decode(text) if text else None
@@ -112,7 +112,7 @@ def _decoder(kind: Any) -> Callable[[str], Any]:
 
 
 _FIELDS = [(name, _CALLED.get(name, name), _decoder(kind)) for name, kind in field_types(bounds=False).items()]
-"""For each field of a policy: its name, its name in the record, and what decodes it."""
+"""For each field of a policy: its name, its name in the record, and the function that decodes it."""
 
 
 async def policies_of(records: Iterable[dict[str, str]], pool: FairThreadPool, workspace_id: str) -> list[Policy]:

@@ -37,7 +37,7 @@ _encode = msgspec.json.encode
 
 
 class _Stored(Struct, frozen=True):
-    """The stored policies of an owner. token: None = there is none. version: identifies exactly these policies."""
+    """The stored policies of an owner. token: None = the owner has none. version: identifies exactly these policies."""
 
     token: str | None
     version: str
@@ -55,8 +55,8 @@ class PolicySets:
 
     async def get(self, workspace_id: str, owner: Owner = WORKSPACE) -> PolicySet:
         """The owner's policies. Raises AgentNotFound."""
-        held = await self._read(workspace_id, stored_owner(owner, Keyspace(workspace_id), self._limits))
-        return PolicySet(held.version, held.policies)
+        current = await self._read(workspace_id, stored_owner(owner, Keyspace(workspace_id), self._limits))
+        return PolicySet(current.version, current.policies)
 
     async def put(
         self,
@@ -77,21 +77,21 @@ class PolicySets:
         """
         stored = stored_owner(owner, Keyspace(workspace_id), self._limits)
         for _ in range(ATTEMPTS):
-            held = await self._read(workspace_id, stored)
-            version = held.version
+            current = await self._read(workspace_id, stored)
+            version = current.version
             if if_match is not None and version not in if_match:
                 message = f"The version of these policies is {version} now, and If-Match does not name it"
                 raise VersionConflict(f"{message}; read them again")
             try:
-                settled = partial(settle, held.policies, entries, owner, prune=prune)
+                settled = partial(settle, current.policies, entries, owner, prune=prune)
                 changes = await self._pool.run(workspace_id, settled)
             except UnknownPolicy as error:
                 raise PolicyNotFound(f"{error.field} {error.message}") from None
             except KeyTaken as error:
                 raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
             if all(change.kind == "kept" for change in changes):
-                return AppliedSet(PolicySet(version, held.policies), changes)
-            done = await self._apply(workspace_id, stored, held, changes, by)
+                return AppliedSet(PolicySet(version, current.policies), changes)
+            done = await self._apply(workspace_id, stored, current, changes, by)
             if done is not None:
                 return done
         return contended()
@@ -118,14 +118,14 @@ class PolicySets:
         self,
         workspace_id: str,
         owner: StoredOwner,
-        held: _Stored,
+        current: _Stored,
         changes: Sequence[PolicyChange],
         by: ChangedBy,
     ) -> AppliedSet | None:
-        """Store the set and return it; None if the stored one is no longer `held`."""
+        """Store the set and return it; None if the stored one is no longer `current`."""
         now_ms = await store_time_ms(self._client)
         named = [self._with_id(change, now_ms) for change in changes]
-        expected = held.token or NO_TOKEN
+        expected = current.token or NO_TOKEN
         done = await put_policies(self._client, workspace_id, self._limits, owner, named, by, expected)
         if done is None:
             return None

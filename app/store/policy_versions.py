@@ -23,7 +23,7 @@ _TOGETHER = 8
 
 
 class PolicyVersions:
-    """A policy's versions. The trail of changes holds them; a list says where each one is.
+    """A policy's versions. They are in the trail of changes; a list has the id of each one there.
 
     kept: the greatest number of versions kept for a policy, including the current one.
     """
@@ -38,10 +38,10 @@ class PolicyVersions:
         """Yield the kept versions, newest first. Raises PolicyNotFound."""
         keyspace = Keyspace(workspace_id)
         most = self._kept if limit is None else min(limit, self._kept)
-        held, ids = await self._client.read_snapshot(
+        policy_fields, ids = await self._client.read_snapshot(
             ("HGETALL", keyspace.policy(policy_id)), ("LRANGE", keyspace.policy_versions(policy_id), 0, most - 1)
         )
-        record = as_record(held)
+        record = as_record(policy_fields)
         if not record:
             raise PolicyNotFound("No policy has this id or key")
         (policy,) = await policies_of([record], self._pool, workspace_id)

@@ -42,7 +42,7 @@ async def put_policies(
     by: ChangedBy,
     expected: str = ANY_TOKEN,
 ) -> WrittenPolicies | None:
-    """Make all of these changes, or none: None if a policy is not at its version any more, or the token not `expected`.
+    """Make all of these changes, or none; return None if a version or the token is no longer as expected.
 
     Raises LimitReached, AgentNotFound, Unauthorized.
     """
@@ -98,7 +98,7 @@ def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
 
 
 def _parts(change: PolicyChange) -> list[Value]:
-    """What the script reads about one policy."""
+    """The arguments of the script about one policy."""
     before, after = change.before, change.after
     written = None if after is None else replace(after, version=after.version + 1)
     fields = {} if written is None else record_of(written)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Polled(Generic[T]):
-    """What was seen last: a value, or the error raised instead. wakes: events set whenever it has changed."""
+    """The result of the latest poll: a value, or the error raised instead. wakes: events set when it has changed."""
 
     def __init__(self, value: T) -> None:
         self.value = value
@@ -47,9 +47,9 @@ class SharedPolling(Generic[T]):
     async def on(self, subject: str, wake: asyncio.Event) -> AsyncIterator[Polled[T]]:
         """The subject's latest value; `wake` is set when it changes. Raises what the first poll raises."""
         if subject not in self._watched:
-            made = Polled(await self._look(subject))
+            polled = Polled(await self._look(subject))
             if subject not in self._watched:  # another task may have polled it meanwhile
-                self._watched[subject] = made, asyncio.create_task(self._keep_looking(subject, made))
+                self._watched[subject] = polled, asyncio.create_task(self._keep_looking(subject, polled))
         watched, task = self._watched[subject]
         watched.wakes.add(wake)
         try:

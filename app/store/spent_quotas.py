@@ -34,7 +34,7 @@ async def drop_spent_quotas(client: Client, workspace_id: str) -> int:
 
 
 def _buckets_of(keyspace: Keyspace, record: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """The buckets of a policy's limits with their windows in us; none if only a newer release can read the policy.
+    """The buckets of a policy's limits with their windows in us; empty if only a newer release can read the policy.
 
     Buckets per value are left out, as there may be very many; those expire in the store.
     """

@@ -37,12 +37,12 @@ class Workspaces:
 
     async def find(self, name_or_id: str) -> str:
         """The id of the workspace with this name or id. Raises Invalid naming the existing ones."""
-        known = await self.by_name()
-        if name_or_id in known.values():
+        ids = await self.by_name()
+        if name_or_id in ids.values():
             return name_or_id
-        if name_or_id in known:
-            return known[name_or_id]
-        raise Invalid(f'No workspace "{name_or_id}"; there are: {", ".join(known) or "none"}')
+        if name_or_id in ids:
+            return ids[name_or_id]
+        raise Invalid(f'No workspace "{name_or_id}"; there are: {", ".join(ids) or "none"}')
 
     async def create(self, name: str) -> tuple[str, str]:
         """The id of a new workspace and its first admin key, raw. Raises Invalid if the name is taken."""
@@ -90,8 +90,8 @@ class Workspaces:
             created = bool(await self._client.change("HSETNX", WORKSPACES, name, fresh))
             workspace_id = fresh if created else await self._client.call("HGET", WORKSPACES, name)
         record = Keyspace(workspace_id).workspace
-        # Write what is missing: the replica that claimed the name may have died before this. What exists is not written
-        # again: a full store would refuse that, and this replica may be the one that makes room.
+        # Only missing fields are written (the replica that claimed the name may have died before this): a full store
+        # would refuse more, and this replica may be the one that makes room.
         if not await self._client.call("HEXISTS", record, "created_ms"):
             await self._client.call("HSETNX", record, "name", name)
             await self._client.call("HSETNX", record, "created_ms", now_ms)

@@ -1,4 +1,4 @@
-"""Failed events: how often they were tried, since when, why they failed, and when they are retried."""
+"""Failed events: the attempts so far, the last error, and the time of the next attempt."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ _ERROR_MAX = 200
 
 
 class Attempts(Struct, frozen=True):
-    """How often an event was tried, since when, and the error of the last attempt."""
+    """The number of attempts to send an event, the time of the first, and the error of the last."""
 
     attempts: int
     since_ms: int
@@ -23,15 +23,15 @@ class Attempts(Struct, frozen=True):
 
     def failed(self, now_ms: int, error: str) -> "Attempts":
         """The record after one more failed attempt."""
-        said = " ".join(error.split())[:_ERROR_MAX]
-        return Attempts(self.attempts + 1, self.since_ms or now_ms, said)
+        on_one_line = " ".join(error.split())[:_ERROR_MAX]
+        return Attempts(self.attempts + 1, self.since_ms or now_ms, on_one_line)
 
     @property
     def written(self) -> str:
         return f"{self.attempts} {self.since_ms} {self.error}"
 
     def next_ms(self, now_ms: int, quiet_until_ms: int = 0) -> int | None:
-        """When it is retried, never earlier than the receiver asked; None after a day of attempts."""
+        """The time of the next attempt, never earlier than the receiver asked; None after a day of attempts."""
         if now_ms - self.since_ms >= PARK_AFTER_MS:
             return None
         return max(quiet_until_ms, now_ms + int(min(FIRST_MS * 2 ** min(self.attempts - 1, 30), LONGEST_MS)))

@@ -1,4 +1,4 @@
-"""One attempt to deliver one event, and how long its receiver wants no further events."""
+"""One attempt to deliver one event, and the wait that its receiver asks for."""
 
 import asyncio
 import ssl
@@ -35,8 +35,8 @@ def wait_asked_for(status: int, headers: Iterable[tuple[bytes, bytes]], now: dat
     """The wait in seconds from `now`, at most `MOST_S`; None if the answer asks for none, or not in a valid form."""
     if status not in _ASKING:
         return None
-    given = next((value for name, value in headers if name.lower() == b"retry-after"), b"")
-    text = given.decode("latin-1").strip()
+    header = next((value for name, value in headers if name.lower() == b"retry-after"), b"")
+    text = header.decode("latin-1").strip()
     if not text or len(text) > _LONGEST_TEXT:
         return None
     if text.isascii() and text.isdigit():
@@ -85,7 +85,7 @@ class Delivery:
         self._tls = ssl.create_default_context()
 
     def check(self, url: str) -> None:
-        """Raise Refused if the URL alone shows that events may not be sent there, or if it holds an API key of ours.
+        """Raise Refused if the URL alone shows that events may not be sent there, or if it contains an API key of ours.
 
         Everyone who may read webhooks or the trail of changes sees the URL.
         """

@@ -57,8 +57,8 @@ def destination_of(url: str, *, allow_http: bool = False, networks: Networks = (
         host = canonical_host(authority)
     except Ambiguous as error:
         raise Refused(f"has a host that {error}") from None
-    given = None if authority.endswith("]") else _port(authority)
-    port = int(given[1]) if given else _PORTS[scheme]
+    port_match = None if authority.endswith("]") else _port(authority)
+    port = int(port_match[1]) if port_match else _PORTS[scheme]
     if not port:
         raise Refused("names port 0")
     with suppress(ValueError):  # a name; its addresses are checked at each connection
@@ -94,7 +94,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect. Raises Refused, or what httpcore raises if nobody answers."""
+        """Connect. Raises Refused, or the error of httpcore if no address answers."""
         failure: Exception = httpcore.ConnectError("the name has no address")
         for address in await self._addresses(host, port):
             try:
@@ -110,10 +110,10 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     async def _addresses(self, host: str, port: int) -> list[Address]:
         """Every address of the host. Raises Refused if any is not permitted: the next look-up could return it."""
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            replies = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"the name cannot be looked up: {error}") from None
-        addresses = [ipaddress.ip_address(each[4][0]) for each in found]
+        addresses = [ipaddress.ip_address(each[4][0]) for each in replies]
         for address in addresses:
             require_public(address, self._allowed)
         return list(dict.fromkeys(addresses))

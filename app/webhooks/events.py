@@ -54,8 +54,8 @@ class _Entry(Struct, rename="camel"):
 _entry = msgspec.json.Decoder(_Entry)
 
 
-class Found(Struct, frozen=True):
-    """An event from the log. approval_id: of the approval it is about, "" = none. line: the entry."""
+class LogEvent(Struct, frozen=True):
+    """An event from the log. approval_id: of the approval it is about; "" = without one. line: the entry."""
 
     type: WebhookEvent
     entry_id: str
@@ -71,8 +71,8 @@ class Found(Struct, frozen=True):
         return Event(event_id(workspace_id, "log", self.entry_id), self.type, self.timestamp, data)
 
 
-def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
-    """The event that the entry means for the webhook, if any."""
+def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
+    """The event for the webhook that the entry causes; None if it causes none."""
     if b'"approvalId"' not in line and b'"result":"denied"' not in line:
         return None  # nearly all entries end here; one that contains these words by chance is decoded in vain
     entry = _entry.decode(line)
@@ -84,11 +84,11 @@ def event_of_line(line: bytes, webhook: Webhook) -> Found | None:
     if kind is None or kind not in webhook.events:
         return None
     approval_id = "" if kind is WebhookEvent.DECISION_DENIED else entry.approval_id
-    return Found(kind, entry.id, entry.timestamp, approval_id, line)
+    return LogEvent(kind, entry.id, entry.timestamp, approval_id, line)
 
 
 def event_of_change(workspace_id: str, change: Change) -> Event | None:
-    """The event that the change means, if any."""
+    """The event that the change causes; None if it causes none."""
     match change.resource_type, change.kind:
         case ResourceType.POLICY, _:
             kind = WebhookEvent.POLICY_CHANGED
@@ -116,9 +116,9 @@ def lost_event(workspace_id: str, first: int, last: int, now_ms: int) -> Event:
     return Event(event_id(workspace_id, "lost", str(last)), LOST, rfc3339(now_ms), data)
 
 
-def event_id(workspace_id: str, source: str, place: str) -> str:
+def event_id(workspace_id: str, source: str, position: str) -> str:
     """An id that is the same for the same occurrence, and different from all others in any workspace."""
-    return f"msg_{hashlib.sha256(f'{workspace_id} {source} {place}'.encode()).hexdigest()[:32]}"
+    return f"msg_{hashlib.sha256(f'{workspace_id} {source} {position}'.encode()).hexdigest()[:32]}"
 
 
 def _is_wanted(entry: _Entry, denied: DeniedFilter | None) -> bool:

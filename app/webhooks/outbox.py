@@ -71,8 +71,8 @@ class Outbox:
             return False
         passed = 0
         for source, events in (("notices", self._notices()), ("trail", self._changes()), ("log", self._entries())):
-            async for event, place in events:
-                if not await self._pass(source, event, place):
+            async for event, position in events:
+                if not await self._pass(source, event, position):
                     return False
                 passed += 1
         return passed > 0
@@ -84,33 +84,33 @@ class Outbox:
 
     async def _changes(self) -> AsyncIterator[tuple[Event | None, str]]:
         start = f"({self._cursors['trail']}"
-        found = await self._client.call_bytes("XRANGE", self._keyspace.changes, start, "+", "COUNT", _AT_ONCE)
-        for change_id, record in own_records(found):
+        entries = await self._client.call_bytes("XRANGE", self._keyspace.changes, start, "+", "COUNT", _AT_ONCE)
+        for change_id, record in own_records(entries):
             event = None if record is None else event_of_change(self._workspace_id, change_of(change_id, record))
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
         with decoding_record("The outbox of the webhook"):
-            position = number_of(self._cursors["log"])
+            cursor = number_of(self._cursors["log"])
         newest = await self._audit.newest(self._workspace_id)
-        if newest > position and OF_LOG.isdisjoint(self._webhook.events):
+        if newest > cursor and OF_LOG.isdisjoint(self._webhook.events):
             yield None, str(newest)
             return
-        start, floor = await self._audit.resumed(self._workspace_id, position)
+        start, floor = await self._audit.resumed(self._workspace_id, cursor)
         if floor is not None:
-            yield lost_event(self._workspace_id, position + 1, start, floor.time_ms), str(start)
+            yield lost_event(self._workspace_id, cursor + 1, start, floor.time_ms), str(start)
         until = min(newest, start + _ENTRIES_AT_ONCE)
         async for chunk in self._audit.between(self._workspace_id, start, until):
             for sequence, line in zip(chunk.sequences, chunk.body.splitlines(), strict=True):
-                found = event_of_line(line, self._webhook)
-                if found is not None:
-                    yield found.event(self._workspace_id, await self._approval(found.approval_id)), str(sequence)
+                event = event_of_line(line, self._webhook)
+                if event is not None:
+                    yield event.event(self._workspace_id, await self._approval(event.approval_id)), str(sequence)
             yield None, str(chunk.up_to)
             await take_turn()
 
-    async def _after(self, stream: str, place: str) -> list[tuple[str, dict[str, str]]]:
-        found: Any = await self._client.call("XRANGE", stream, f"({place}", "+", "COUNT", _AT_ONCE)
-        return [(entry_id, as_record(fields)) for entry_id, fields in found]
+    async def _after(self, stream: str, position: str) -> list[tuple[str, dict[str, str]]]:
+        entries: Any = await self._client.call("XRANGE", stream, f"({position}", "+", "COUNT", _AT_ONCE)
+        return [(entry_id, as_record(fields)) for entry_id, fields in entries]
 
     async def _approval(self, approval_id: str) -> Any:
         if not approval_id:
@@ -120,21 +120,21 @@ class Outbox:
         except ApprovalNotFound:
             return None
 
-    async def _pass(self, source: str, event: Event | None, place: str) -> bool:
-        """Move the cursor past the place; True if every event of that place was delivered."""
-        held = self._cursors[source]
-        if held == place:
+    async def _pass(self, source: str, event: Event | None, position: str) -> bool:
+        """Move the cursor to the position; True if every event of that position was delivered."""
+        cursor = self._cursors[source]
+        if cursor == position:
             return True
         if event is None:
-            passed = await self._advance(source, place)
+            passed = await self._advance(source, position)
         elif await self._client.call("ZCARD", self._keyspace.webhook_waiting(self._webhook.id)) >= WAITING_MAX:
             return False
         else:
-            passed = await self._try(event.id, event.body, Attempts(0, 0, ""), source, place)
-        self._cursors[source] = place
+            passed = await self._try(event.id, event.body, Attempts(0, 0, ""), source, position)
+        self._cursors[source] = position
         return passed
 
-    async def _try(self, event_id: str, body: bytes, attempts: Attempts, source: str = "", place: str = "") -> bool:
+    async def _try(self, event_id: str, body: bytes, attempts: Attempts, source: str = "", position: str = "") -> bool:
         """Try to send the event; True if it was delivered. If not, it waits or is parked, and is passed either way."""
         attempt = await self._delivery.send(self._workspace_id, self._webhook, event_id, body)
         now_ms = await store_time_ms(self._client)
@@ -142,16 +142,16 @@ class Outbox:
         quiet_until_ms = now_ms + (attempt.retry_after_seconds or 0) * 1000
         next_ms = attempts.next_ms(now_ms, quiet_until_ms)
         outcome = "delivered" if attempt.delivered else "parked" if next_ms is None else "waits"
-        kept: list[Value] = [next_ms or now_ms, body, attempts.written] if not attempt.delivered else [0, b"", ""]
+        stored: list[Value] = [next_ms or now_ms, body, attempts.written] if not attempt.delivered else [0, b"", ""]
         await self._count(outcome, attempt)
-        asked = "" if attempt.retry_after_seconds is None else quiet_until_ms
-        passed = await self._advance(source, place, [event_id, outcome, *kept, attempts.error, asked])
+        waits_until = "" if attempt.retry_after_seconds is None else quiet_until_ms
+        passed = await self._advance(source, position, [event_id, outcome, *stored, attempts.error, waits_until])
         return passed and attempt.delivered
 
-    async def _advance(self, source: str, place: str, event: list[Value] | None = None) -> bool:
+    async def _advance(self, source: str, position: str, event: list[Value] | None = None) -> bool:
         """Move the cursors; False if another process has done so first."""
-        told = event or ["", "", 0, b"", "", "", ""]
-        args: list[Value] = [source, self._cursors.get(source, ""), place, *told, PARKED_MAX]
+        delivery = event or ["", "", 0, b"", "", "", ""]
+        args: list[Value] = [source, self._cursors.get(source, ""), position, *delivery, PARKED_MAX]
         reply = check_reply(ADVANCE_OUTBOX, await self._client.run(ADVANCE_OUTBOX, self._keys, args))
         return bool(reply[0] == "done")
 

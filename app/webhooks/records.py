@@ -24,7 +24,7 @@ def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
 
 
 def webhook_of(record: dict[str, str]) -> Webhook:
-    """The webhook that a record holds."""
+    """The webhook that a record describes. Raises ForeignData."""
     with decoding_record(f"The record of webhook {record.get('id', '')}"):
         return Webhook(
             id=record["id"],

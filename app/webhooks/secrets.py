@@ -15,23 +15,25 @@ class Secrets:
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
 
-    def new(self, number: int, given: str | None) -> WebhookSecret:
+    def new(self, number: int, supplied: str | None) -> WebhookSecret:
         """The secret with this number. Without REMIT_SECRET to derive it from, the store must keep it."""
-        if given is None and self._signer.mac(Purpose.WEBHOOK, b"") is None:
-            given = _written(secrets.token_bytes(_BYTES))
-        return WebhookSecret(number, given)
+        if supplied is None and self._signer.mac(Purpose.WEBHOOK, b"") is None:
+            supplied = _written(secrets.token_bytes(_BYTES))
+        return WebhookSecret(number, supplied)
 
     def signing(self, workspace_id: str, webhook: Webhook, now_ms: int) -> list[str]:
-        """Every secret that signs now, in the form of Standard Webhooks, the newest first.
+        """Every secret that signs at `now_ms`, in the form of Standard Webhooks, newest first.
 
         A derived secret appears once for each value in REMIT_SECRET, so receivers keep working when that is replaced.
         """
-        held = []
-        for each in reversed(webhook.secrets):
-            if each.until_ms is not None and now_ms >= each.until_ms:
+        signing = []
+        for secret in reversed(webhook.secrets):
+            if secret.until_ms is not None and now_ms >= secret.until_ms:
                 continue
-            held += [each.given] if each.given is not None else self._derived(workspace_id, webhook.id, each.number)
-        return held
+            signing += (
+                [secret.given] if secret.given is not None else self._derived(workspace_id, webhook.id, secret.number)
+            )
+        return signing
 
     def _derived(self, workspace_id: str, webhook_id: str, number: int) -> list[str]:
         macs = self._signer.macs(Purpose.WEBHOOK, f"{workspace_id} {webhook_id} {number}".encode())

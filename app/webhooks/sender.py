@@ -29,7 +29,7 @@ _WORKSPACES_AT_ONCE = 256
 
 
 class Sender:
-    """Serves each webhook in a task of its own, so none waits for a slow receiver."""
+    """Serves each webhook in a separate task, so none waits for a slow receiver."""
 
     def __init__(self, client: Client, delivery: Delivery, backlog_max: int) -> None:
         self._client = client
@@ -45,8 +45,8 @@ class Sender:
         workspaces = await workspace_ids(self._client)
         for start in range(0, len(workspaces), _WORKSPACES_AT_ONCE):
             some = workspaces[start : start + _WORKSPACES_AT_ONCE]
-            found = await self._client.read_each(("ZRANGE", Keyspace(each).webhooks, 0, -1) for each in some)
-            for workspace_id, ids in zip(some, found, strict=True):
+            webhooks_of_each = await self._client.read_each(("ZRANGE", Keyspace(each).webhooks, 0, -1) for each in some)
+            for workspace_id, ids in zip(some, webhooks_of_each, strict=True):
                 for webhook_id in (each.decode(errors="replace") for each in ids or ()):
                     if webhook_id not in self._served:
                         task = asyncio.create_task(self._serve(workspace_id, webhook_id, stopped))

@@ -79,9 +79,9 @@ class Webhooks:
         return [webhook_of(record) for record in map(as_record, records) if record]
 
     async def states(self, workspace_id: str, ids: Sequence[str]) -> list[WebhookState]:
-        """The state of each of these."""
+        """The states of these webhooks, in the order of the ids."""
         keyspace = Keyspace(workspace_id)
-        found: list[Any] = await self._client.read_pipelined(
+        replies: list[Any] = await self._client.read_pipelined(
             command
             for each in ids
             for command in (
@@ -95,11 +95,11 @@ class Webhooks:
                 WebhookState(
                     waiting=waiting,
                     parked=parked,
-                    delivered=number_of(told[0] or "0"),
-                    lost=number_of(told[1] or "0"),
-                    last_error=told[2],
+                    delivered=number_of(outbox[0] or "0"),
+                    lost=number_of(outbox[1] or "0"),
+                    last_error=outbox[2],
                 )
-                for waiting, parked, told in zip(found[::3], found[1::3], found[2::3], strict=True)
+                for waiting, parked, outbox in zip(replies[::3], replies[1::3], replies[2::3], strict=True)
             ]
 
     async def update(
@@ -119,17 +119,17 @@ class Webhooks:
 
         Raises WebhookNotFound, VersionConflict.
         """
-        given: dict[str, Any] = {"url": url, "format": format, "denied": denied, "enabled": enabled}
-        given["events"] = events if events is UNSET else tuple(dict.fromkeys(events))
-        wanted = {name: value for name, value in given.items() if value is not UNSET}
+        fields: dict[str, Any] = {"url": url, "format": format, "denied": denied, "enabled": enabled}
+        fields["events"] = events if events is UNSET else tuple(dict.fromkeys(events))
+        changes = {name: value for name, value in fields.items() if value is not UNSET}
         for _ in range(ATTEMPTS):
-            held = await self.get(workspace_id, webhook_id)
-            require_version(held.version, if_match)
-            if not wanted:
-                return held
-            made = replace(held, **wanted)
-            from_now = made.enabled and not held.enabled
-            changed = await self._put(workspace_id, held, made, by, from_now=from_now)
+            current = await self.get(workspace_id, webhook_id)
+            require_version(current.version, if_match)
+            if not changes:
+                return current
+            made = replace(current, **changes)
+            from_now = made.enabled and not current.enabled
+            changed = await self._put(workspace_id, current, made, by, from_now=from_now)
             if changed is not None:
                 return changed
         return contended()
@@ -146,14 +146,14 @@ class Webhooks:
     ) -> tuple[Webhook, str]:
         """Give the webhook a new secret and return both; the previous ones also sign for the overlap."""
         for _ in range(ATTEMPTS):
-            held = await self.get(workspace_id, webhook_id)
-            require_version(held.version, if_match)
+            current = await self.get(workspace_id, webhook_id)
+            require_version(current.version, if_match)
             now_ms = await store_time_ms(self._client)
-            ends = [min(now_ms + overlap_ms, each.until_ms or now_ms + overlap_ms) for each in held.secrets]
-            old = [replace(each, until_ms=end) for each, end in zip(held.secrets, ends, strict=True) if end > now_ms]
-            newest = self._secrets.new(held.secrets[-1].number + 1, secret)
-            made = replace(held, secrets=(*old, newest))
-            changed = await self._put(workspace_id, held, made, by)
+            ends = [min(now_ms + overlap_ms, each.until_ms or now_ms + overlap_ms) for each in current.secrets]
+            old = [replace(each, until_ms=end) for each, end in zip(current.secrets, ends, strict=True) if end > now_ms]
+            newest = self._secrets.new(current.secrets[-1].number + 1, secret)
+            made = replace(current, secrets=(*old, newest))
+            changed = await self._put(workspace_id, current, made, by)
             if changed is not None:
                 return changed, self._newest_secret(workspace_id, changed)
         return contended()
@@ -162,11 +162,11 @@ class Webhooks:
         """Delete the webhook and its waiting and parked events. Raises WebhookNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
-            held = await self.get(workspace_id, webhook_id)
-            require_version(held.version, if_match)
+            current = await self.get(workspace_id, webhook_id)
+            require_version(current.version, if_match)
             keys = [*change_keys(keyspace, by), keyspace.webhook(webhook_id), keyspace.webhooks]
             keys += outbox_keys(keyspace, webhook_id)
-            args: list[Value] = [by.id, snapshots(held, None)[0], held.version, webhook_id]
+            args: list[Value] = [by.id, snapshots(current, None)[0], current.version, webhook_id]
             status = check_reply(DELETE_WEBHOOK, await self._client.run(DELETE_WEBHOOK, keys, args))[0]
             require_actor(status)
             if status == "done":
@@ -187,13 +187,13 @@ class Webhooks:
             with decoding_record("The unsent events of the webhook"):
                 times = [number_of(f"{float(score or 0):.0f}") for score in scores]
             rows += [(each, is_parked, time_ms) for each, time_ms in zip(ids, times, strict=True)]
-        held = await self._client.read_pipelined(
+        bodies = await self._client.read_pipelined(
             ("HMGET", keyspace.webhook_unsent(webhook_id), each, f"{each} tries") for each, _, _ in rows
         )
         with decoding_record("The unsent events of the webhook"):
             return [
                 Unsent(event_id, body, is_parked, at_ms, attempts_of(attempts))
-                for (event_id, is_parked, at_ms), (body, attempts) in zip(rows, held, strict=True)
+                for (event_id, is_parked, at_ms), (body, attempts) in zip(rows, bodies, strict=True)
                 if body is not None
             ]
 
@@ -219,22 +219,22 @@ class Webhooks:
         return await delivery.send(workspace_id, webhook, event.id, event.body)
 
     async def read_up_to(self, workspace_id: str) -> int | None:
-        """The newest entry of the log that every webhook for entries has passed; None if there is no such webhook."""
-        wanted = [each.id for each in await self.list_all(workspace_id) if each.enabled]
-        names = [Keyspace(workspace_id).webhook_outbox(each) for each in wanted]
-        found = await self._client.read_pipelined(("HGET", name, "log") for name in names)
+        """The lowest cursor of all entry webhooks: everything up to it has been sent. None without one."""
+        enabled = [each.id for each in await self.list_all(workspace_id) if each.enabled]
+        names = [Keyspace(workspace_id).webhook_outbox(each) for each in enabled]
+        cursors = await self._client.read_pipelined(("HGET", name, "log") for name in names)
         with decoding_record("The outbox of a webhook"):
-            return min((number_of(each or "0") for each in found), default=None)
+            return min((number_of(each or "0") for each in cursors), default=None)
 
     def _newest_secret(self, workspace_id: str, webhook: Webhook) -> str:
         return self._secrets.signing(workspace_id, webhook, 0)[0]
 
     async def _put(
-        self, workspace_id: str, held: Webhook | None, webhook: Webhook, by: Actor, *, from_now: bool = False
+        self, workspace_id: str, current: Webhook | None, webhook: Webhook, by: Actor, *, from_now: bool = False
     ) -> Webhook | None:
-        """Store the webhook and return it; None if the stored one is no longer `held`."""
+        """Store the webhook and return it; None if the stored one is no longer `current`."""
         keyspace = Keyspace(workspace_id)
-        before, after = snapshots(held, replace(webhook, version=webhook.version + 1))
+        before, after = snapshots(current, replace(webhook, version=webhook.version + 1))
         keys = [*change_keys(keyspace, by), keyspace.webhook(webhook.id), keyspace.webhooks]
         keys += [keyspace.webhook_outbox(webhook.id), keyspace.commits, keyspace.notices]
         args: list[Value] = [by.id, before, after, webhook.version, webhook.id, self._max, int(from_now)]

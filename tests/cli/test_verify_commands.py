@@ -145,15 +145,15 @@ ALTERED = {
     "a row twice": (lambda folder: edit(folder, lambda rows: [*rows, rows[2]]), "3.jsonl.zst does not follow 3"),
     "a time changed": (
         lambda folder: edit(folder, lambda rows: [*rows[:2], rows[2] | {"lastTime": "2020-01-01T00:00:00.000Z"}]),
-        "The manifest does not say of 3.jsonl.zst what its entries say",
+        "The manifest describes 3.jsonl.zst differently than its entries do",
     ),
     "a time that is none": (
         lambda folder: edit(folder, lambda rows: [*rows[:2], rows[2] | {"lastTime": "yesterday"}]),
-        "The manifest does not say of 3.jsonl.zst what its entries say",
+        "The manifest describes 3.jsonl.zst differently than its entries do",
     ),
     "a sequence changed": (
         lambda folder: edit(folder, lambda rows: [*rows[:2], rows[2] | {"lastSequence": 90}]),
-        "The manifest does not say of 3.jsonl.zst what its entries say",
+        "The manifest describes 3.jsonl.zst differently than its entries do",
     ),
     "no JSON": (lambda folder: (folder / "manifest.jsonl").write_text("?\n"), "manifest.jsonl cannot be read"),
 }

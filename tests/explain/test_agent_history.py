@@ -24,7 +24,7 @@ from app.model.rules import RateLimited, ToolAllowlist, ToolDenylist
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
 from app.replay import history as replay_history
-from app.replay.spans import Place
+from app.replay.spans import LogPosition
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from tests.support import parts
@@ -60,7 +60,7 @@ class Past:
             state = comparable(governed.agent, governed.policies)
         except AgentNotFound:
             state = None
-        self.seen.append((Place(await store_time_ms(self.client), sequence), state))
+        self.seen.append((LogPosition(await store_time_ms(self.client), sequence), state))
 
     async def as_replayed(self, agent_id):
         """What governed the agent at each recorded place, according to a replay."""
@@ -173,7 +173,7 @@ async def test_changes_without_an_entry_number_are_compared_by_time(client, past
         await client.call("XADD", name, change_id, *kept)
     created_ms = int(stored[-1][0].partition("-")[0])
 
-    before, then = Place(created_ms - 1, 1), Place(created_ms, 1)
+    before, then = LogPosition(created_ms - 1, 1), LogPosition(created_ms, 1)
     assert [each.id for each in (await past.past(agent.id, then))[1]] == [policy.id]
     if int(stored[-2][0].partition("-")[0]) < created_ms:
         assert (await past.past(agent.id, before))[1] == []

@@ -126,7 +126,7 @@ def test_one_more_rate_limit_than_the_limit_is_409(bounded, tenant, agent):
         answer = client.patch(f"/v1/policies/{policy['id']}", json={"name": "q", "rules": [limit] * 3})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "LIMIT_REACHED")
     assert answer.json()["error"]["message"] == (
-        "The agent may have 2 rate limits in all its policies, and there would be more"
+        "The policies of one agent may have 2 rate limits in total; this change would exceed that"
     )
     held = tenant.admin.get(f"/v1/policies/{policy['id']}").json()
     assert (held["name"], len(held["rules"])) == ("p", 2)

@@ -70,7 +70,7 @@ def held(policies, workspace_id, agent_id):
 async def test_an_agent_has_no_more_rate_limits_than_it_may_in_all_its_policies(policies, workspace_id, agent_id, held):
     """Rules of other types and other agents do not count; disabled policies do."""
     await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6), enabled=False), by=BY)
-    with pytest.raises(LimitReached, match="The agent may have 10 rate limits in all its policies"):
+    with pytest.raises(LimitReached, match="The policies of one agent may have 10 rate limits in total"):
         await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(5)), by=BY)
     await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(4)), by=BY)
     await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(0)), by=BY)
@@ -160,7 +160,7 @@ async def test_the_rules_of_an_agent_are_no_longer_than_they_may_be(client, ids,
         for _ in range(3)
     ]
     longer = (ToolAllowlist(tools=["file.*"]),)
-    with pytest.raises(LimitReached, match=f"The rules of all the agent's policies may have {3 * size} bytes"):
+    with pytest.raises(LimitReached, match=f"The rules of one agent's policies may have {3 * size} bytes"):
         await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(0)), by=BY)
     with pytest.raises(LimitReached):
         await policies.update(workspace_id, one.id, PolicyChanges(rules=longer), by=BY)

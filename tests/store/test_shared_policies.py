@@ -157,7 +157,7 @@ async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_i
     policies = parts.policies(client, ids, limits)
     limited = [RateLimited(tools=["*"], rate_limit=RateLimit(1, 60))] * 2
     first = await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
-    with pytest.raises(LimitReached, match=r"may have 3 rate limits in all its policies"):
+    with pytest.raises(LimitReached, match=r"may have 3 rate limits in total"):
         await policies.create(workspace_id, owner, PolicyFields(**GUARDRAIL | {"rules": limited}), by=BY)
     with pytest.raises(LimitReached, match=r"may have 1000 bytes"):
         await policies.create(
