@@ -1,0 +1,410 @@
+"""Mistakes made on purpose, each of which some test must catch. `run.py` applies them, one at a time.
+
+A mutant is a place: a text that occurs once in its file, what stands there instead, and what that breaks. Who rewrites
+the code moves the mistake to where the same decision is taken now.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One mistake. breaks: what is no longer true."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    breaks: str
+
+
+PDP = [
+    Mutant(
+        "guardrails-grant",
+        "app/pdp/compiled.py",
+        "each.policy.kind is PolicyKind.GRANT]",
+        "each.policy.kind in PolicyKind]",
+        "a guardrail never allows",
+    ),
+    Mutant(
+        "shadow-decides",
+        "app/pdp/compiled.py",
+        "each.decides if shadow is None else",
+        "each.enabled if shadow is None else",
+        "a shadow policy changes no answer",
+    ),
+    Mutant(
+        "one-tier",
+        "app/pdp/compiled.py",
+        "groupby(grants, key=lambda each: each.policy.priority)",
+        "groupby(grants, key=lambda each: each.policy.kind)",
+        "grants of the highest priority decide alone",
+    ),
+    Mutant(
+        "suspended-is-asked",
+        "app/pdp/compiled.py",
+        "agent.status is AgentStatus.ACTIVE",
+        "agent.status is not AgentStatus.REVOKED",
+        "calls of a suspended agent are denied",
+    ),
+    Mutant(
+        "last-escalation-named",
+        "app/pdp/decide.py",
+        "if escalated is None:",
+        "if True:",
+        "of several policies with one result the first is named",
+    ),
+    Mutant(
+        "limits-per-key-shared",
+        "app/pdp/decide.py",
+        "settled_quotas(view.varying, request, key_id)",
+        'settled_quotas(view.varying, request, "")',
+        "a limit per key counts each key's calls",
+    ),
+    Mutant(
+        "holds-a-minute-longer",
+        "app/pdp/decide.py",
+        "holds_until_us=(minute + 1) * MINUTE_US",
+        "holds_until_us=(minute + 2) * MINUTE_US",
+        "a plan that depends on the time holds for its minute",
+    ),
+    Mutant(
+        "later-escalating-quotas",
+        "app/pdp/quotas.py",
+        "asked[:deciding] if result is Result.ESCALATED else asked",
+        "asked if result is not Result.DENIED else asked",
+        "a quota of a later policy does not replace an escalation",
+    ),
+    Mutant(
+        "missing-parameter-passes",
+        "app/pdp/constraints.py",
+        "return missing if required else None",
+        "return None",
+        "a named parameter must be given",
+    ),
+    Mutant(
+        "unless-as-when",
+        "app/pdp/constraints.py",
+        "return holds is all_hold",
+        "return holds",
+        "`unless` is the opposite of `when`",
+    ),
+    Mutant(
+        "max-excluded",
+        "app/pdp/value_tests.py",
+        "return failure if value > bound else None",
+        "return failure if value >= bound else None",
+        "`max` is the largest value that passes",
+    ),
+    Mutant(
+        "no-day-7",
+        "app/pdp/time_windows.py",
+        "frozenset(day % 7 for day in window.allowed_days)",
+        "frozenset(window.allowed_days)",
+        "day 7 is Sunday, too",
+    ),
+    Mutant(
+        "negative-amounts",
+        "app/pdp/varying_quotas.py",
+        "not 0 <= value <= MAX_AMOUNT",
+        "not value <= MAX_AMOUNT",
+        "a call cannot give a budget back",
+    ),
+    Mutant(
+        "no-session-needed",
+        "app/pdp/sequences.py",
+        "return None if _session_of(context) else _NO_SESSION",
+        "return None",
+        "a sequence rule fails a call that names no session",
+    ),
+    Mutant(
+        "approval-lifts-every-limit",
+        "app/pdp/escalations.py",
+        "if asked is None or asked.fingerprint not in covered:",
+        "if asked is None:",
+        "an approval lifts only the limits of rules that asked for it",
+    ),
+    Mutant(
+        "first-condition-named",
+        "app/pdp/policy_views.py",
+        "first = min(present, key=lambda ref: ref.index)",
+        "first = present[0]",
+        "of several rules that pass, the first is named",
+    ),
+]
+
+AUTHORIZE = [
+    Mutant(
+        "bound-key-by-alias",
+        "app/authorize/authorizer.py",
+        "if not caller.may_ask_for(agent_id):",
+        "if not agent_id:",
+        "a bound key may not ask for another agent by its alias",
+    ),
+    Mutant(
+        "message-to-the-allowed",
+        "app/authorize/authorizer.py",
+        "if message is None or outcome.result is Result.ALLOWED:",
+        "if message is None:",
+        "only calls that are not allowed get a policy's message",
+    ),
+    Mutant(
+        "one-call-more",
+        "app/authorize/quota_part.py",
+        "quota.max_calls - 1 if quota.amount is None",
+        "quota.max_calls if quota.amount is None",
+        "a limit admits its maximum",
+    ),
+    Mutant(
+        "approval-covers-all-rules",
+        "app/authorize/approval_request.py",
+        "{each.fingerprint for each in asking} <= set(rules) and",
+        "rules is not None and",
+        "an approval is for the rules that asked for it",
+    ),
+    Mutant(
+        "deleted-policy-approves",
+        "app/authorize/approval_request.py",
+        "and set(policies) <= set(governing)",
+        "and policies is not governing",
+        "an approval ends with the policies that asked for it",
+    ),
+    Mutant(
+        "any-approval-by-name",
+        "app/authorize/escalated_calls.py",
+        'named in ("", held.id) and held.covers',
+        "held.covers",
+        "a call that names an approval uses no other",
+    ),
+    Mutant(
+        "session-not-bound",
+        "app/authorize/escalated_calls.py",
+        "names = {*ALWAYS_BOUND, *agent.context_names}",
+        "names = {*agent.context_names}",
+        "an approval is for one session and user",
+    ),
+    Mutant(
+        "grant-beyond-the-rule",
+        "app/approvals/approvals.py",
+        "grant.uses > most_uses",
+        "grant.uses < 0",
+        "a person who grants more than the rule allows is told so",
+    ),
+    Mutant(
+        "hidden-part-approved",
+        "app/approvals/approvals.py",
+        "if approval.hides and not accepts_hidden:",
+        "if approval.hides and accepts_hidden:",
+        "a person who does not see the whole call must accept that",
+    ),
+    Mutant(
+        "answered-after-the-verdict",
+        "app/authorize/idempotency.py",
+        'record.get("status") != ApprovalStatus.PENDING',
+        'record.get("status") == ApprovalStatus.DENIED',
+        "a first answer that asked a person ends with the person's verdict",
+    ),
+]
+
+LUA = [
+    Mutant(
+        "workspace-token-ignored",
+        "lua/commit_decision.lua",
+        "elseif not version or version .. ' ' .. (last[4] or '') ~= versions then",
+        "elseif not version or version ~= string.match(versions, '^%S+') then",
+        "I8: a plan made before a workspace's guardrail is stale",
+    ),
+    Mutant(
+        "escalated-takes",
+        "lua/commit_decision.lua",
+        "local takes = result == 'allowed'",
+        "local takes = result ~= 'denied'",
+        "I4: a call that is not allowed costs nothing",
+    ),
+    Mutant(
+        "waiting-for-nothing",
+        "lua/commit_decision.lua",
+        "if result == otherwise then retry_us = 0 end",
+        "if result ~= result then retry_us = 0 end",
+        "a call is not told to wait where waiting changes nothing",
+    ),
+    Mutant(
+        "one-denial-late",
+        "lua/commit_decision/breakers.lua",
+        "call('LINDEX', denials, breaker.most - 2)",
+        "call('LINDEX', denials, breaker.most - 1)",
+        "a breaker trips with the denial that reaches its maximum",
+    ),
+    Mutant(
+        "answer-outlives-guardrail",
+        "lua/commit_decision/first_answers.lua",
+        "elseif first[2] ~= version or first[3] ~= shared_version then",
+        "elseif first[2] ~= version then",
+        "a first answer ends with a change of a shared policy",
+    ),
+    Mutant(
+        "group-token-gone",
+        "lua/commit_decision/groups.lua",
+        "if (token or '-') ~= wanted[i] then",
+        "if token and token ~= wanted[i] then",
+        "a plan made before a group's last policy was deleted is stale",
+    ),
+    Mutant(
+        "last-of-the-budget",
+        "lua/commit_decision/limits.lua",
+        "if (newest - oldest) % TOTALS + amount > max then",
+        "if (newest - oldest) % TOTALS + amount >= max then",
+        "a budget can be spent to the last millionth",
+    ),
+    Mutant(
+        "session-remembers-too-long",
+        "lua/commit_decision/sequences.lua",
+        "wait = wait > 0 and 0 or math.huge",
+        "wait = wait >= 0 and 0 or math.huge",
+        "a call exactly as long ago as a sequence looks back no longer counts",
+    ),
+    Mutant(
+        "late-report",
+        "lua/record_outcome.lua",
+        "if time_ms - decided_ms >= report_ms then",
+        "if time_ms - decided_ms > report_ms then",
+        "an outcome can be reported for a day, and no longer",
+    ),
+    Mutant(
+        "used-up-stays-approved",
+        "lua/commit_decision/approvals.lua",
+        "if uses_left == 0 then set('status', 'consumed') end",
+        "if uses_left < 0 then set('status', 'consumed') end",
+        "I14: an approval that is used up is consumed",
+    ),
+    Mutant(
+        "own-child-approves",
+        "lua/decide_approval.lua",
+        "elseif key_id == asked_by or string.find(",
+        "elseif key_id == asked_by or #approval < 0 and string.find(",
+        "a key made by the asker cannot approve for it",
+    ),
+    Mutant(
+        "suspension-ends-nothing",
+        "lua/put_agent.lua",
+        "local approvals_ended = active and held[7] or not active and sequence",
+        "local approvals_ended = held[7]",
+        "suspending an agent ends its approvals",
+    ),
+    Mutant(
+        "alias-of-the-dead",
+        "lua/delete_agent.lua",
+        "if has_alias then",
+        "if not has_alias then",
+        "a deleted agent leaves nothing",
+    ),
+    Mutant(
+        "lifetime-shrinks",
+        "lua/rotate_key.lua",
+        "redis.call('HSETNX', key, 'meant_to_expire_ms', expires_ms)",
+        "redis.call('HSET', key, 'meant_to_expire_ms', until_ms)",
+        "a successor lives as long as the first key was meant to",
+    ),
+]
+
+SURFACE = [
+    Mutant(
+        "filtered-pages-restart",
+        "app/store/agents.py",
+        "skipped, left = offset if filtered else 0, limit",
+        "skipped, left = 0, limit",
+        "pages of a filtered list do not overlap",
+    ),
+    Mutant(
+        "revoked-is-reactivated",
+        "app/store/agents.py",
+        "if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):",
+        "if agent.status is AgentStatus.REVOKED and status is AgentStatus.SUSPENDED:",
+        "a revoked agent stays revoked",
+    ),
+    Mutant(
+        "edits-forget-calls",
+        "app/store/policies.py",
+        "dropped = sorted(bucket_keys(keyspace, policy) - bucket_keys(keyspace, wanted))",
+        "dropped = sorted(bucket_keys(keyspace, policy))",
+        "a limit that stays keeps the calls it has counted",
+    ),
+    Mutant(
+        "pages-of-a-kind",
+        "app/store/policies.py",
+        "skipped, wanted = max(0, skipped - len(wanted)), wanted[skipped:]",
+        "skipped, wanted = 0, wanted[skipped:]",
+        "pages of policies of one kind miss nothing",
+    ),
+    Mutant(
+        "set-over-the-limit",
+        "app/store/policy_sets.py",
+        "if count > max(count_held, most):",
+        "if count > max(count_held, most) + 1:",
+        "a set exceeds no limit",
+    ),
+    Mutant(
+        "set-overwrites",
+        "app/store/policy_sets.py",
+        "if if_match is not None and version not in if_match:",
+        "if if_match and len(if_match) > 1 and version not in if_match:",
+        "a set that somebody has changed meanwhile is not overwritten",
+    ),
+    Mutant(
+        "prune-keeps",
+        "app/model/policy_sets.py",
+        "PolicyChange(policy, None if prune else policy)",
+        "PolicyChange(policy, policy)",
+        "with `prune` a set is all there is",
+    ),
+    Mutant(
+        "history-ends-early",
+        "app/store/policy_versions.py",
+        "if len(ids) < most:",
+        "if len(ids) > most:",
+        "a policy older than its versions has the state before them",
+    ),
+    Mutant(
+        "rollback-without-a-look",
+        "app/store/policy_versions.py",
+        "            if_match=if_match,\n            actor_id=actor_id,\n            reason=reason or",
+        "            actor_id=actor_id,\n            reason=reason or",
+        "a rollback respects If-Match",
+    ),
+    Mutant(
+        "expired-admin-counts",
+        "app/store/api_keys.py",
+        "(key.expires_ms is None or now_ms < key.expires_ms)",
+        "(key.expires_ms is None or key.expires_ms)",
+        "an expired admin key is none",
+    ),
+    Mutant(
+        "overlap-prolongs",
+        "app/store/api_keys.py",
+        "now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)",
+        "now_ms + overlap_ms)",
+        "a rotated key that ends soon still does",
+    ),
+    Mutant(
+        "suspended-is-left-open",
+        "app/http/api/agents.py",
+        "if agent.status is not AgentStatus.ACTIVE:",
+        "if agent.status is AgentStatus.REVOKED:",
+        "an answer to a suspension is sent after its approvals have ended",
+    ),
+    Mutant(
+        "trail-of-all",
+        "app/model/changes.py",
+        "unchanged = {name for name, value in now.items() if",
+        "unchanged = {name for name, value in now.items() if name == '' and",
+        "the trail has the fields that changed, and no others",
+    ),
+    Mutant(
+        "weak-tags-match",
+        "app/http/etag.py",
+        "if tag is not None and tag[1] is None)",
+        "if tag is not None)",
+        "a weak entity tag matches nothing",
+    ),
+]
+
+MUTANTS = [*PDP, *AUTHORIZE, *LUA, *SURFACE]
