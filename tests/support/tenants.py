@@ -22,7 +22,7 @@ class Tenant:
     def __init__(self, store_url: str, replica: Replica) -> None:
         self.replica = replica
         self.store_url = store_url
-        self.id, self.admin_key = in_store(store_url, _create_workspace)
+        self.id, self.admin_key = in_store(store_url, create_workspace)
         self.admin = replica.client(self.admin_key)
         self.read_key = self.new_key(["read"])["key"]
         self.reader = replica.client(self.read_key)
@@ -98,6 +98,6 @@ def in_store(store_url, act):
         return thread.submit(asyncio.run, run()).result()
 
 
-async def _create_workspace(client):
+async def create_workspace(client):
     ids = Ids()
     return await Workspaces(client, ids, parts.api_keys(client, ids)).create(f"test {uuid.uuid4()}")
