@@ -11,33 +11,6 @@ from servers import clean_env
 from tenants import Tenant
 
 
-def test_an_approved_call_is_allowed_once(tenant, agent_id, person):
-    """Asked, shown, approved, used; the next one asks again."""
-    first = ask(tenant, agent_id)
-    assert (first["result"], first["approval"]["status"]) == ("escalated", "pending")
-    approval = person.get(f"/v1/approvals/{first['approval']['id']}").json()
-    assert (approval["parameters"], approval["requests"], approval["usesLeft"]) == ({"amount": 5}, 1, 1)
-    assert approve(person, approval["id"], note="fine")["status"] == "approved"
-
-    second = ask(tenant, agent_id)
-    third = ask(tenant, agent_id)
-
-    assert (second["result"], second["reason"]) == ("allowed", 'Approved by "ann"')
-    assert third["result"] == "escalated"
-    assert third["approval"]["id"] != first["approval"]["id"]
-    consumed = person.get(f"/v1/approvals/{first['approval']['id']}").json()
-    assert (consumed["status"], consumed["decisions"]) == ("consumed", [first["id"], second["id"]])
-
-
-def test_the_same_call_joins_its_approval_and_never_makes_a_second(tenant, agent_id, person):
-    """However often it is repeated, in whatever order of names, on whichever replica."""
-    first = ask(tenant, agent_id)
-    again = [ask(tenant, agent_id) for _ in range(3)]
-    assert {each["approval"]["id"] for each in again} == {first["approval"]["id"]}
-    assert person.get(f"/v1/approvals/{first['approval']['id']}").json()["requests"] == 4
-    assert len(person.get("/v1/approvals?status=pending").json()) == 1
-
-
 @pytest.mark.parametrize("amount", [5.0, "5", 6, [5], None, True], ids=str)
 def test_a_similar_call_is_not_let_through(tenant, agent_id, person, amount):
     """An approval is for exactly these arguments."""
@@ -68,20 +41,6 @@ def test_the_key_that_asked_never_decides(tenant, agent_id):
     assert cancelled.json()["status"] == "cancelled"
 
 
-def test_four_eyes_are_two_keys(tenant, person):
-    """One person who approves twice counts once."""
-    agent = tenant.new_agent()
-    tenant.new_policy(agent["id"], ALLOW, {**ASK, "approval": {"approvals": 2}})
-    approval_id = ask(tenant, agent["id"])["approval"]["id"]
-    assert approve(person, approval_id)["status"] == "pending"
-    again = person.post(f"/v1/approvals/{approval_id}/approve", json={})
-    assert (again.status_code, again.json()["error"]["code"]) == (409, "APPROVAL_DECIDED")
-    assert ask(tenant, agent["id"])["result"] == "escalated"
-    with tenant.replica.client(tenant.new_key(["approve"], name="bob")["key"]) as other:
-        assert approve(other, approval_id)["status"] == "approved"
-    assert ask(tenant, agent["id"])["reason"] == 'Approved by "ann", "bob"'
-
-
 def test_an_approver_may_grant_less_and_never_more(tenant, person):
     """The rule's terms are the maximum."""
     agent = tenant.new_agent()
@@ -92,42 +51,6 @@ def test_an_approver_may_grant_less_and_never_more(tenant, person):
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
     approve(person, approval_id, uses=2)
     assert [ask(tenant, agent["id"])["result"] for _ in range(3)] == ["allowed", "allowed", "escalated"]
-
-
-def test_a_denial_wins_over_an_approval(tenant, agent_id, person):
-    """The current policies decide; an approval only satisfies rules that ask."""
-    approve(person, ask(tenant, agent_id)["approval"]["id"])
-    tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, kind="guardrail", name="stop")
-    assert ask(tenant, agent_id)["result"] == "denied"
-
-
-def test_a_rule_that_was_not_asked_about_needs_its_own(tenant, agent_id, person):
-    """A one-person approval never passes a guardrail that came later."""
-    first = ask(tenant, agent_id)
-    approve(person, first["approval"]["id"])
-    tenant.new_policy(agent_id, {**ASK, "approval": {"approvals": 2}}, kind="guardrail", name="two")
-    second = ask(tenant, agent_id)
-    assert (second["result"], second["approval"]["id"] == first["approval"]["id"]) == ("escalated", False)
-    assert person.get(f"/v1/approvals/{second['approval']['id']}").json()["required"] == 2
-
-
-def test_an_approved_call_goes_past_a_limit_that_asks_and_is_counted(tenant, person):
-    """But never past a limit that denies."""
-    agent = tenant.new_agent()
-    limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}}
-    tenant.new_policy(agent["id"], ALLOW, {**limit, "effect": "escalate"})
-    assert ask(tenant, agent["id"])["result"] == "allowed"
-    over = ask(tenant, agent["id"])
-    assert over["result"] == "escalated"
-    approve(person, over["approval"]["id"])
-    assert ask(tenant, agent["id"])["result"] == "allowed"
-
-    tenant.new_policy(agent["id"], {**limit, "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}, name="hard")
-    again = ask(tenant, agent["id"])
-    approve(person, again["approval"]["id"])
-    assert ask(tenant, agent["id"])["result"] == "allowed"
-    third = ask(tenant, agent["id"])
-    assert third["result"] == "denied"
 
 
 def test_racing_repeats_of_a_single_use_approval_allow_one_call(tenant, agent_id, person, replicas):
@@ -196,18 +119,6 @@ def test_hidden_values_must_be_accepted_explicitly(tenant, agent_id, person):
     assert approve(person, approval["id"], acceptHidden=True)["status"] == "approved"
     other = tenant.authorize(agent_id, "refund.create", parameters={"password": "hunter3"})
     assert other["result"] == "escalated"
-
-
-def test_every_step_is_in_the_log(tenant, agent_id, person):
-    """Asked, approved and used, all with the approval's id."""
-    approval_id = ask(tenant, agent_id)["approval"]["id"]
-    approve(person, approval_id, note="call me\nfirst")
-    ask(tenant, agent_id)
-    used, approved, asked = tenant.log(agent_id=agent_id)
-    assert {each["approvalId"] for each in (used, approved, asked)} == {approval_id}
-    assert (asked["result"], approved["result"], used["result"]) == ("escalated", None, "allowed")
-    assert (approved["type"], approved["code"]) == ("approval", "approval_approved")
-    assert approved["reason"] == 'Approved by "ann": call me first'
 
 
 def test_a_read_key_decides_nothing(tenant, agent_id):

@@ -24,22 +24,6 @@ def require_mismatch(answer):
     )
 
 
-def test_the_approval_that_is_named_is_joined_and_then_used(tenant, agent_id, person):
-    """Just as the call would have found it by itself."""
-    first = ask(tenant, agent_id)
-    approval_id = first["approval"]["id"]
-    again = named(tenant, agent_id, approval_id).json()
-    assert (again["result"], again["approval"]) == ("escalated", first["approval"])
-    assert person.get(f"/v1/approvals/{approval_id}").json()["requests"] == 2
-    approve(person, approval_id)
-    used = tenant.reader.post(
-        "/v1/authorize",
-        json={"agentId": agent_id, "toolName": "refund.create", "parameters": {"amount": 5}, "approvalId": approval_id},
-    ).json()
-    assert (used["result"], used["reason"]) == ("allowed", 'Approved by "ann"')
-    require_mismatch(named(tenant, agent_id, approval_id))
-
-
 def test_an_id_in_capitals_is_the_same_id(tenant, agent_id):
     """As in every other place."""
     asked = ask(tenant, agent_id)
@@ -83,38 +67,6 @@ def test_unknown_approvals_and_those_of_others_are_answered_alike(tenant, agent_
         assert answer.content == answers[0].content
     assert (tenant.log(), person.get("/v1/approvals?status=pending").json()) == (logged, waiting)
     stranger.close()
-
-
-def test_a_rule_that_was_not_asked_about_is_not_covered(tenant, agent_id, person):
-    """Approval of the old rules does not cover the new ones."""
-    approval_id = ask(tenant, agent_id)["approval"]["id"]
-    approve(person, approval_id)
-    tenant.new_policy(agent_id, {**ASK, "approval": {"approvals": 2}}, kind="guardrail", name="two")
-    require_mismatch(named(tenant, agent_id, approval_id))
-
-
-def test_a_denial_wins_and_is_logged_whatever_is_named(tenant, agent_id):
-    """The named approval is not even read."""
-    tenant.new_policy(agent_id, {"type": "tool_denylist", "tools": ["refund.create"]}, kind="guardrail", name="stop")
-    answer = named(tenant, agent_id, str(uuid.uuid4()))
-    assert answer.json()["result"] == "denied"
-    assert tenant.log(agent_id=agent_id)[0]["id"] == answer.json()["id"]
-
-
-def test_a_call_that_needs_no_approval_is_allowed_and_uses_none(tenant, person):
-    """If no rule asks, or a limit that asks has room. Once the limit is full, the named approval is used."""
-    agent_id = tenant.new_agent()["id"]
-    limit = {"type": "rate_limit", "tools": ["refund.*"], "rateLimit": {"maxCalls": 2, "windowSeconds": 3600}}
-    tenant.new_policy(agent_id, ALLOW)
-    assert named(tenant, agent_id, str(uuid.uuid4())).json()["result"] == "allowed"
-    tenant.new_policy(agent_id, {**limit, "effect": "escalate"}, name="limit", kind="guardrail")
-    for _ in range(2):
-        assert named(tenant, agent_id, str(uuid.uuid4())).json()["result"] == "allowed"
-    require_mismatch(named(tenant, agent_id, str(uuid.uuid4())))
-    over = ask(tenant, agent_id)["approval"]["id"]
-    approve(person, over)
-    assert named(tenant, agent_id, over).json()["reason"] == 'Approved by "ann"'
-    require_mismatch(named(tenant, agent_id, over))
 
 
 def test_without_a_secret_no_approval_belongs_to_a_call(tenant, agent_id, store):

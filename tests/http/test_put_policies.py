@@ -48,34 +48,6 @@ def test_the_answer_of_get_can_be_sent_back(tenant, path):
     assert [again.json()[name] for name in ("created", "updated", "deleted")] == [[], [], []]
 
 
-def test_a_set_binds_the_next_decision(tenant, agent, replica):
-    """Together with those of its group and of the workspace."""
-    tenant.admin.put(f"/v1/agents/{agent}/policies", json={"policies": [{"name": "p", "rules": [LIST]}]})
-    assert tenant.authorize(agent)["allowed"]
-    for owner in ("groups/crew", "workspace"):
-        deny = {"name": "d", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["file.read"]}]}
-        tenant.admin.put(f"/v1/{owner}/policies", json={"policies": [deny]})
-        assert not tenant.authorize(agent)["allowed"]
-        tenant.admin.put(f"/v1/{owner}/policies?prune=true", json={"policies": []})
-        assert tenant.authorize(agent)["allowed"]
-
-
-@pytest.mark.parametrize("where", ["header", "body"])
-def test_a_set_that_was_read_before_another_change_is_412(tenant, path, where):
-    """Nothing is changed, and the refusal names the current version."""
-    tenant.admin.put(path, json={"policies": [GUARD]})
-    read = tenant.admin.get(path).json()
-    now = tenant.admin.put(path, json={"policies": [GUARD | {"priority": 3}]})
-    headers = {"If-Match": f'"{read["version"]}"'} if where == "header" else {}
-    body = {"policies": [GUARD | {"name": "late"}]} | ({"version": read["version"]} if where == "body" else {})
-
-    refused = tenant.admin.put(path, json=body, headers=headers)
-
-    assert refusal(refused)[:2] == (412, "VERSION_CONFLICT")
-    assert now.json()["version"] in refusal(refused)[2]
-    assert tenant.admin.get(path).json()["policies"] == now.json()["policies"]
-
-
 def test_header_and_body_must_both_name_the_version_of_now(tenant, path):
     """Checking only one could undo someone's change."""
     version = tenant.admin.put(path, json={"policies": [GUARD]}).json()["version"]
@@ -154,24 +126,6 @@ def test_groups_of_the_same_name_in_two_workspaces_are_separate(tenant, stranger
     tenant.admin.put("/v1/groups/crew/policies", json={"policies": [GUARD]})
     assert stranger.admin.get("/v1/groups/crew/policies").json()["policies"] == []
     assert stranger.admin.get("/v1/workspace/policies").json()["policies"] == []
-
-
-def test_of_many_at_once_with_the_same_version_one_gets_through(tenant, other_replica, path):
-    """Over two replicas."""
-    version = tenant.admin.put(path, json={"policies": [GUARD]}).headers["ETag"]
-    bases = [tenant.replica.base_url, other_replica.base_url]
-
-    async def put(client, number):
-        body = {"policies": [GUARD | {"name": str(number)}]}
-        url = f"{bases[number % 2]}{path}?prune=true"
-        return (await client.put(url, json=body, headers={"If-Match": version})).status_code
-
-    async def race():
-        async with httpx.AsyncClient(headers={"Authorization": f"Bearer {tenant.admin_key}"}) as client:
-            return await asyncio.gather(*(put(client, number) for number in range(12)))
-
-    assert sorted(asyncio.run(race())) == [200] + [412] * 11
-    assert len(tenant.admin.get(path).json()["policies"]) == 1
 
 
 def test_prune_is_true_or_false_and_given_once(tenant):

@@ -2,20 +2,17 @@
 
 import asyncio
 import json
-from itertools import pairwise
 
 import pytest
 from commit_scene import everything
 
-from app.errors import ApiKeyNotFound, PolicyNotFound, Unauthorized
-from app.model.agents import AgentStatus
+from app.errors import Unauthorized
 from app.model.api_keys import Scope, digest_of, new_raw_key
 from app.model.changes import ChangeKind, ChangeQuery, ResourceType
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
-from app.model.times import rfc3339
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
 from app.store.changes import Changes
@@ -66,76 +63,6 @@ async def admin(client, ids, workspace_id):
     return await Admin(client, ids, workspace_id).enter()
 
 
-async def test_every_change_of_an_agent_is_recorded_with_before_and_after(admin):
-    """With all fields on creation and deletion, and the changed ones in between."""
-    agent = await admin.agents.create(admin.workspace_id, "a", "what for", by=admin.by)
-    await admin.agents.update(admin.workspace_id, agent.id, status=AgentStatus.SUSPENDED, by=admin.by)
-    await admin.agents.delete(admin.workspace_id, agent.id, by=admin.by)
-
-    fields = {
-        "name": "a",
-        "description": "what for",
-        "status": "active",
-        "groups": [],
-        "alias": None,
-        "version": 1,
-    }
-    assert await admin.newest(3) == [
-        (CREATED, ResourceType.AGENT, agent.id, None, fields),
-        (
-            UPDATED,
-            ResourceType.AGENT,
-            agent.id,
-            {"status": "active", "version": 1},
-            {"status": "suspended", "version": 2},
-        ),
-        (
-            DELETED,
-            ResourceType.AGENT,
-            agent.id,
-            fields | {"status": "suspended", "version": 2, "createdAt": rfc3339(agent.created_ms)},
-            None,
-        ),
-    ]
-
-
-async def test_every_change_of_a_policy_is_recorded_with_before_and_after(admin):
-    """With rules as they were given."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None, by=admin.by)
-    policy = await admin.policies.create(
-        admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=admin.by
-    )
-    await admin.policies.update(admin.workspace_id, policy.id, PolicyChanges(rules=LIMITED), by=admin.by)
-    await admin.policies.delete(admin.workspace_id, policy.id, by=admin.by)
-
-    was = [{"type": "tool_allowlist", "tools": ["file.read"]}]
-    became = [{"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}]
-    fields = {
-        "agentId": agent.id,
-        "group": None,
-        "key": None,
-        "kind": "grant",
-        "name": "p",
-        "rules": was,
-        "priority": 0,
-        "enabled": True,
-        "mode": "enforce",
-        "agentMessage": None,
-        "version": 1,
-    }
-    assert await admin.newest(3) == [
-        (CREATED, ResourceType.POLICY, policy.id, None, fields),
-        (UPDATED, ResourceType.POLICY, policy.id, {"rules": was, "version": 1}, {"rules": became, "version": 2}),
-        (
-            DELETED,
-            ResourceType.POLICY,
-            policy.id,
-            fields | {"rules": became, "version": 2, "createdAt": rfc3339(policy.created_ms)},
-            None,
-        ),
-    ]
-
-
 async def test_a_key_is_recorded_by_its_prefix_and_neither_raw_nor_as_a_digest(admin):
     """I10: a reader of the trail cannot authenticate as anyone."""
     key, raw_key = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), 4_000_000_000_000, by=admin.by)
@@ -182,46 +109,6 @@ async def test_a_reason_is_recorded_only_if_one_is_given(admin, client):
     ]
 
 
-async def test_a_change_names_the_newest_audit_entry(admin, client):
-    """So the order of changes and decisions is known, however close they are. Before the first entry it is 0."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
-    for sequence in (1, 2):
-        await client.call("HSET", Keyspace(admin.workspace_id).commits, "sequence", sequence)
-        await admin.policies.create(admin.workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
-    await admin.agents.delete(admin.workspace_id, agent.id, by=BY)
-    assert [each.sequence for each in (await admin.changes())[:-1]] == [2, 2, 2, 2, 1, 0]
-
-
-async def test_deleting_an_agent_records_the_deletion_of_each_policy(admin):
-    """With one entry each, so a deleted policy can be found by its id."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None, by=admin.by)
-    policies = [
-        await admin.policies.create(
-            admin.workspace_id, Owner(agent.id), PolicyFields(name=name, rules=LIMITED), by=admin.by
-        )
-        for name in "pq"
-    ]
-    await admin.agents.delete(admin.workspace_id, agent.id, by=admin.by)
-
-    *below, last = await admin.newest(3)
-    assert {(kind, resource_id, before["name"]) for kind, _, resource_id, before, _ in below} == {
-        (DELETED, policy.id, policy.name) for policy in policies
-    }
-    assert (last[0], last[2]) == (DELETED, agent.id)
-
-
-async def test_the_actor_is_recorded_under_the_keys_name_at_the_time(admin):
-    """Whatever happens to the key later."""
-    other, _ = await admin.keys.create(admin.workspace_id, "other", (Scope.ADMIN,), by=admin.by)
-    await admin.agents.create(admin.workspace_id, "a", None, by=by_key(other.id))
-    await admin.keys.revoke(admin.workspace_id, other.id, by=admin.by)
-    await admin.agents.create(admin.workspace_id, "b", None, by=BY)
-
-    actors = [(each.actor_id, each.actor_name) for each in await admin.changes()]
-    the_admin = (admin.key.id, "the admin")
-    assert actors == [("console", "console"), the_admin, (other.id, "other"), the_admin, ("console", "console")]
-
-
 async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
     """It was revoked after authentication, before its change reached the store: the script refuses it."""
     agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
@@ -246,42 +133,6 @@ async def test_a_key_that_was_revoked_meanwhile_changes_nothing(admin, client):
         with pytest.raises(Unauthorized):
             await change
     assert await everything(client, pattern) == held
-
-
-async def test_a_change_without_effect_leaves_no_entry(admin):
-    """Such as an empty PATCH, or a change of something that does not exist."""
-    agent = await admin.agents.create(admin.workspace_id, "a", None, by=BY)
-    unknown = admin.key.id
-    count = len(await admin.changes())
-
-    await admin.agents.update(admin.workspace_id, agent.id, by=admin.by)
-    with pytest.raises(PolicyNotFound):
-        await admin.policies.delete(admin.workspace_id, unknown, by=admin.by)
-    with pytest.raises(ApiKeyNotFound):
-        await admin.keys.revoke(admin.workspace_id, agent.id, by=admin.by)
-    assert len(await admin.changes()) == count
-
-
-async def test_concurrent_changes_are_all_recorded_in_order(admin):
-    """Each entry's `before` is the previous one's `after`, whichever writer had to retry."""
-    agent = await admin.agents.create(admin.workspace_id, "0", None, by=BY)
-    names = [str(each) for each in range(1, 7)]
-    await asyncio.gather(*(admin.agents.update(admin.workspace_id, agent.id, name=name, by=BY) for name in names))
-
-    chain = await admin.newest(7)
-    assert sorted(after["name"] for *_, after in chain[1:]) == names
-    for (*_, became), (*_, was, _) in pairwise(chain):
-        assert (was["name"], was["version"]) == (became["name"], became["version"])
-
-
-async def test_of_two_concurrent_revocations_one_is_recorded(admin):
-    """The other one finds no key."""
-    key, _ = await admin.keys.create(admin.workspace_id, "k", (Scope.READ,), by=BY)
-    outcomes = await asyncio.gather(
-        *(admin.keys.revoke(admin.workspace_id, key.id, by=BY) for _ in range(4)), return_exceptions=True
-    )
-    assert [type(each) for each in outcomes if each is not None] == [ApiKeyNotFound] * 3
-    assert [kind for kind, *_ in await admin.newest(2)] == [CREATED, DELETED]
 
 
 async def test_a_bootstrap_key_that_exists_is_not_recorded_again(client, ids):

@@ -28,6 +28,13 @@ async def results(scene, *quotas, times):
     return "".join([(await scene.commit(*quotas, at=START + time)).outcome.result[0] for time in times])
 
 
+async def test_nobody_is_told_to_wait_for_a_limit_that_changes_nothing(scene):
+    """The full limit is named, but with room in it the call would be denied, too."""
+    await scene.commit(ONE)
+    denied = await scene.commit(ONE, outcome=DENIED, at=START + SECOND)
+    assert (denied.outcome, denied.retry_after_us) == (ONE.when_full, None)
+
+
 async def test_quotas_are_taken_all_together_or_not_at_all(scene):
     """I3: a call that one quota denies costs nothing in the others."""
     wide, narrow = quota("wide", 10, MINUTE), quota("narrow", 1, MINUTE)

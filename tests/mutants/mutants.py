@@ -366,8 +366,8 @@ SURFACE = [
     Mutant(
         "rollback-without-a-look",
         "app/store/policy_versions.py",
-        "            if_match=if_match,\n            actor_id=actor_id,\n            reason=reason or",
-        "            actor_id=actor_id,\n            reason=reason or",
+        "            if_match=if_match,\n            by=replace(by,",
+        "            by=replace(by,",
         "a rollback respects If-Match",
     ),
     Mutant(
@@ -400,7 +400,7 @@ SURFACE = [
     ),
     Mutant(
         "weak-tags-match",
-        "app/http/etag.py",
+        "app/http/headers.py",
         "if tag is not None and tag[1] is None)",
         "if tag is not None)",
         "a weak entity tag matches nothing",

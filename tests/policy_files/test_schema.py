@@ -31,7 +31,7 @@ LOOSER = {
     "names of values": r"`\[`, `\]` and `\*` stand only|has an empty part|names more than",
     "a limit for many values": "stands for many values",
     "a schema in the file": "is not a JSON Schema of|must be https://json-schema.org|is not accepted|leads to no",
-    "addresses, networks, hosts": "is not an IP address or network|is not a host name|is no domain|has no mailboxes",
+    "addresses, networks, hosts": "not an? (IP address or network|host name)|no domain|more than a host|no mailboxes",
     "paths": "is not an absolute path",
     "letters that are not read alike": "are not read alike|has the invisible character|has the space",
     "six decimal places": "more than six decimal places",

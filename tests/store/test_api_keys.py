@@ -26,23 +26,6 @@ def workspaces(client, ids, keys):
     return Workspaces(client, ids, keys)
 
 
-async def test_a_key_is_listed_as_it_was_created(keys, workspace_id):
-    """Its raw form is only in the answer to its creation."""
-    made, raw_key = await keys.create(workspace_id, "Schlüssel", (Scope.ADMIN, Scope.READ), 1_900_000_000_000, by=BY)
-
-    assert await keys.list_page(workspace_id) == [made]
-    assert (made.prefix, made.scopes, made.expires_ms) == (raw_key[:12], (Scope.ADMIN, Scope.READ), 1_900_000_000_000)
-    assert made.last_used_ms is None
-
-
-async def test_keys_are_listed_oldest_first_page_by_page(keys, workspace_id):
-    """Pages do not overlap and miss nothing."""
-    made = [(await keys.create(workspace_id, str(n), (Scope.READ,), by=BY))[0] for n in range(5)]
-    in_order = sorted(made, key=lambda key: (key.created_ms, key.id))
-    pages = [await keys.list_page(workspace_id, limit=2, offset=offset) for offset in (0, 2, 4, 6)]
-    assert [key for page in pages for key in page] == in_order
-
-
 async def test_no_raw_key_is_in_the_store(client, workspace_id):
     """I10: neither in a name nor in a value, after every operation with keys."""
     scene = await Scene(client, client, workspace_id).enter()
@@ -139,31 +122,12 @@ async def test_the_other_process_hears_that_a_key_has_worked(keys, client, works
     assert (other.has_worked(raw_key), other.has_worked(another)) == (False, True)
 
 
-async def test_one_of_many_revocations_finds_the_key(keys, workspace_id):
-    """All others get 404."""
-    made, _ = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
-    outcomes = await asyncio.gather(
-        *(keys.revoke(workspace_id, made.id, force=True, by=BY) for _ in range(8)), return_exceptions=True
-    )
-    assert sorted(type(each).__name__ for each in outcomes) == ["ApiKeyNotFound"] * 7 + ["NoneType"]
-
-
 async def test_a_pointer_without_a_record_grants_nothing(keys, client, workspace_id, ids):
     """A crash between the two writes of a creation or revocation leaves such a pointer."""
     raw_key = new_raw_key()
     await client.call("SET", key_pointer(digest_of(raw_key)), f"{workspace_id} {ids.new(0)}")
     with pytest.raises(Unauthorized):
         await Authenticator(client, 10).authenticate(raw_key)
-
-
-async def test_another_workspaces_key_does_not_exist(keys, client, workspace_id, ids):
-    """It can be neither listed nor revoked from another one."""
-    made, raw_key = await keys.create(workspace_id, "k", (Scope.ADMIN,), by=BY)
-    stranger = ids.new(0)
-    with pytest.raises(ApiKeyNotFound):
-        await keys.revoke(stranger, made.id, by=BY)
-    assert await keys.list_page(stranger) == []
-    await Authenticator(client, 10).authenticate(raw_key)
 
 
 async def test_an_expired_key_is_told_so_and_forgotten(keys, client, workspace_id):

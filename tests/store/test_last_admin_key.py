@@ -1,7 +1,5 @@
 """A workspace keeps one valid admin key, unless its revocation is forced."""
 
-import asyncio
-
 import pytest
 
 from app.authorize.authenticator import Authenticator
@@ -24,29 +22,6 @@ async def held(keys, workspace_id):
     return {key.id for key in await keys.list_page(workspace_id)}
 
 
-async def test_the_last_admin_key_is_kept_unless_forced(keys, workspace_id):
-    """Whatever other keys there are."""
-    last, _ = await keys.create(workspace_id, "last", ADMIN, by=BY)
-    await keys.create(workspace_id, "reader", READ, by=BY)
-    with pytest.raises(LastAdminKey, match="last admin key; create another one first, or insist"):
-        await keys.revoke(workspace_id, last.id, by=BY)
-    assert last.id in await held(keys, workspace_id)
-
-    await keys.revoke(workspace_id, last.id, force=True, by=BY)
-    assert last.id not in await held(keys, workspace_id)
-
-
-async def test_an_admin_key_can_be_revoked_while_another_remains(keys, workspace_id):
-    """And a key that is no admin's goes at any time."""
-    first, _ = await keys.create(workspace_id, "first", ADMIN, by=BY)
-    second, _ = await keys.create(workspace_id, "second", ADMIN, by=BY)
-    reader, _ = await keys.create(workspace_id, "reader", READ, by=BY)
-    await keys.revoke(workspace_id, first.id, by=BY)
-    await keys.revoke(workspace_id, reader.id, by=BY)
-    with pytest.raises(LastAdminKey):
-        await keys.revoke(workspace_id, second.id, by=BY)
-
-
 async def test_an_expired_admin_key_does_not_count(keys, client, workspace_id):
     """Neither as the other one nor as one that must stay."""
     now_ms = await store_time_ms(client)
@@ -56,16 +31,6 @@ async def test_an_expired_admin_key_does_not_count(keys, client, workspace_id):
         await keys.revoke(workspace_id, last.id, by=BY)
     await keys.revoke(workspace_id, expired.id, by=BY)
     assert await held(keys, workspace_id) == {last.id}
-
-
-async def test_of_two_admins_who_revoke_each_other_at_once_one_stays(keys, client, workspace_id):
-    """The script checks again that the other one exists."""
-    for _ in range(20):
-        pair = [(await keys.create(workspace_id, name, ADMIN, by=BY))[0] for name in ("one", "two")]
-        told = await asyncio.gather(*(keys.revoke(workspace_id, key.id, by=BY) for key in pair), return_exceptions=True)
-        assert {type(each) for each in told} == {LastAdminKey, type(None)}
-        [left] = await held(keys, workspace_id)
-        await keys.revoke(workspace_id, left, force=True, by=BY)
 
 
 async def test_the_script_checks_again_for_another_admin_key(keys, workspace_id, monkeypatch):

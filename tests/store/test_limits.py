@@ -8,7 +8,6 @@ from app.errors import LimitReached
 from app.model.api_keys import Scope, new_raw_key
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ToolAllowlist
-from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.workspaces import Workspaces
 from tests.support import parts
@@ -82,13 +81,6 @@ async def _pointers(client, workspace_id):
                 yield name
 
 
-async def test_deleting_makes_room(agents, workspace_id):
-    """The limit applies to existing resources."""
-    made = [await agents.create(workspace_id, "a", None, by=BY) for _ in range(5)]
-    await agents.delete(workspace_id, made[0].id, by=BY)
-    assert await outcomes([agents.create(workspace_id, "b", None, by=BY) for _ in range(2)]) == 1
-
-
 async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(client, ids, workspace_id):
     """Lowering a limit deletes nothing and makes nothing read-only."""
     agents = parts.agents(client, ids)
@@ -104,20 +96,6 @@ async def test_existing_resources_can_be_changed_at_the_limit_and_above_it(clien
     ).priority == 7
     with pytest.raises(LimitReached):
         await parts.agents(client, ids, low).create(workspace_id, "c", None, by=BY)
-
-
-async def test_a_refused_creation_has_changed_nothing(client, ids, workspace_id):
-    """Neither the agent's version token nor the trail."""
-    agents, policies = parts.agents(client, ids), parts.policies(client, ids, WorkspaceLimits(policies=1))
-    agent = await agents.create(workspace_id, "a", None, by=BY)
-    await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="p", rules=RULES), by=BY)
-    held = await agents.get(workspace_id, agent.id)
-    changes = await client.call("XLEN", Keyspace(workspace_id).changes)
-
-    with pytest.raises(LimitReached):
-        await policies.create(workspace_id, Owner(agent.id), PolicyFields(name="q", rules=RULES), by=BY)
-    assert await agents.get(workspace_id, agent.id) == held
-    assert await client.call("XLEN", Keyspace(workspace_id).changes) == changes
 
 
 async def test_the_bootstrap_key_is_exempt_from_limits(client, ids):

@@ -8,7 +8,6 @@ import pytest
 from fake_store import FakeClient
 
 from app.errors import AppError, LimitReached
-from app.model.agents import AgentStatus
 from app.model.counting import rate_limit_count
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
@@ -65,47 +64,6 @@ def held(policies, workspace_id, agent_id):
         return sum(rate_limit_count(each.rules) for each in await policies.list_page(workspace_id, Owner(agent_id)))
 
     return look
-
-
-async def test_an_agent_has_no_more_rate_limits_than_it_may_in_all_its_policies(policies, workspace_id, agent_id, held):
-    """Rules of other types and other agents do not count; disabled policies do."""
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6), enabled=False), by=BY)
-    with pytest.raises(LimitReached, match="The policies of one agent may have 10 rate limits in total"):
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(5)), by=BY)
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(4)), by=BY)
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(0)), by=BY)
-    assert await held() == MAX
-
-
-async def test_a_change_of_rules_counts_as_what_it_adds(policies, workspace_id, agent_id, held):
-    """Replaced rules make room for the new ones, and a refused change changes nothing."""
-    policy = await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
-    with pytest.raises(LimitReached):
-        await policies.update(workspace_id, policy.id, PolicyChanges(name="refused", rules=rules(11)), by=BY)
-    assert (await policies.get(workspace_id, policy.id)).name == "p"
-
-    await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(10)), by=BY)
-    await policies.update(workspace_id, policy.id, PolicyChanges(rules=rules(3)), by=BY)
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(7)), by=BY)
-    assert await held() == MAX
-
-
-async def test_deleting_a_policy_makes_room(policies, workspace_id, agent_id):
-    """For as many rate limits as it had."""
-    gone = await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(4)), by=BY)
-    await policies.delete(workspace_id, gone.id, by=BY)
-    with pytest.raises(LimitReached):
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(7)), by=BY)
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="r", rules=rules(6)), by=BY)
-
-
-async def test_a_change_of_the_agent_forgets_no_rate_limit(agents, policies, workspace_id, agent_id):
-    """Although its record is rewritten."""
-    await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(6)), by=BY)
-    await agents.update(workspace_id, agent_id, status=AgentStatus.SUSPENDED, by=BY)
-    with pytest.raises(LimitReached):
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="q", rules=rules(5)), by=BY)
 
 
 async def test_resources_above_a_lowered_limit_can_be_changed_but_not_grow(
@@ -188,38 +146,6 @@ async def test_rules_that_were_too_long_already_can_be_changed_and_made_shorter(
     await low.update(workspace_id, policy.id, PolicyChanges(rules=rules(4)), by=BY)
     with pytest.raises(LimitReached):
         await low.update(workspace_id, policy.id, PolicyChanges(rules=rules(5)), by=BY)
-
-
-async def test_two_replicas_do_not_exceed_the_limit(policies, other_replica, workspace_id, agent_id, held):
-    """Of twenty creations of three rate limits each, with a limit of ten, three succeed."""
-    ended = await asyncio.gather(
-        *(
-            replica.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(3)), by=BY)
-            for _ in range(10)
-            for replica in (policies, other_replica)
-        ),
-        return_exceptions=True,
-    )
-    assert sum(not isinstance(each, LimitReached) for each in ended) == 3
-    assert await held() == 9
-
-
-async def test_two_replicas_that_grow_different_policies_do_not_exceed_the_limit(
-    policies, other_replica, workspace_id, agent_id, held
-):
-    """Each has read a count that leaves room for its own change; the script adds both."""
-    made = [
-        await policies.create(workspace_id, Owner(agent_id), PolicyFields(name="p", rules=rules(1)), by=BY)
-        for _ in range(4)
-    ]
-    await asyncio.gather(
-        *(
-            replica.update(workspace_id, policy.id, PolicyChanges(rules=rules(4)), by=BY)
-            for policy, replica in zip(made, [policies, other_replica] * 2, strict=True)
-        ),
-        return_exceptions=True,
-    )
-    assert await held() == MAX
 
 
 async def test_the_count_is_right_whatever_two_replicas_did(

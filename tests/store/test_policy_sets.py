@@ -6,11 +6,10 @@ import msgspec
 import pytest
 from commit_scene import everything
 
-from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable, Unauthorized, VersionConflict
-from app.model.api_keys import Scope
-from app.model.changes import ChangeKind, ChangeQuery
+from app.errors import AgentNotFound, LimitReached, PolicyNotFound, StoreUnavailable, Unauthorized
+from app.model.changes import ChangeQuery
 from app.model.constraints import Constraint
-from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind, evaluation_order
+from app.model.policies import WORKSPACE, Owner, PolicyFields, PolicyKind
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.quotas import RateLimit
 from app.model.rules import ParameterConstraint, RateLimited, ToolAllowlist, ToolDenylist
@@ -18,7 +17,6 @@ from app.redis_client.replies import as_record
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
-from app.store.policy_records import quota_keys
 from tests.support import parts
 from tests.support.actors import BY, by_key
 
@@ -40,66 +38,6 @@ def entry(name="p", rules=(LIST,), **fields):
 
 def shown(policies):
     return [(each.name, each.priority, each.version) for each in policies]
-
-
-async def test_a_set_is_read_as_it_was_written(sets, policies, workspace_id, owner):
-    """In evaluation order; the answer to the write, the set, and each policy by itself agree."""
-    entries = [entry("low"), entry("high", priority=9), entry("off", enabled=False), entry("limited", [LIMIT])]
-
-    done = await sets.put(workspace_id, owner, entries, by=BY)
-
-    assert shown(done.applied.policies) == [("high", 9, 1), ("low", 0, 1), ("off", 0, 1), ("limited", 0, 1)]
-    assert await sets.get(workspace_id, owner) == done.applied
-    assert [await policies.get(workspace_id, each.id) for each in done.applied.policies] == done.applied.policies
-    assert [change.kind for change in done.changes] == ["created"] * 4
-    assert {each.updated_ms - each.created_ms for each in done.applied.policies} == {0}
-    assert evaluation_order(done.applied.policies) == await policies.list_page(workspace_id)
-
-
-async def test_a_set_that_was_read_can_be_sent_back_unchanged(sets, client, workspace_id, owner):
-    """Neither the stored bytes nor the version change."""
-    done = await sets.put(workspace_id, owner, [entry("a"), entry("b", [LIMIT], priority=3)], by=BY)
-    before = await everything(client, f"remit:{{{workspace_id}}}:*")
-
-    again = [
-        PolicyEntry(id=each.id, name=each.name, rules=list(each.rules), kind=each.kind, priority=each.priority)
-        for each in done.applied.policies
-    ]
-    for entries in (again, [entry("a"), entry("b", [LIMIT], priority=3)]):
-        same = await sets.put(workspace_id, owner, entries, prune=True, by=BY)
-        assert same.applied == done.applied
-        assert [change.kind for change in same.changes] == ["kept"] * 2
-    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
-
-
-async def test_entries_change_the_policies_they_name(sets, workspace_id, owner):
-    """By id, whatever their name; without an id, by name. Other policies stay, or are pruned."""
-    first = await sets.put(workspace_id, owner, [entry("a"), entry("b"), entry("c")], by=BY)
-    a, b, c = first.applied.policies
-
-    done = await sets.put(workspace_id, owner, [entry("renamed", id=a.id), entry("b", priority=5), entry("new")], by=BY)
-    by_id = {each.id: each for each in done.applied.policies}
-    assert (by_id[a.id].name, by_id[b.id].priority, by_id[c.id]) == ("renamed", 5, c)
-    assert by_id[a.id].created_ms == a.created_ms
-    assert by_id[a.id].updated_ms > a.updated_ms
-    assert sorted(shown(done.applied.policies)) == [("b", 5, 2), ("c", 0, 1), ("new", 0, 1), ("renamed", 0, 2)]
-    assert done.applied.version != first.applied.version
-
-    done = await sets.put(workspace_id, owner, [entry("b", priority=5)], prune=True, by=BY)
-    assert [each.id for each in done.applied.policies] == [b.id]
-    assert sorted(change.kind for change in done.changes) == ["deleted"] * 3 + ["kept"]
-
-
-async def test_of_several_policies_with_one_name_matching_ones_stay(sets, workspace_id, owner):
-    """Names need not be unique: writing them again in another order changes nothing."""
-    entries = [entry("p", [LIST]), entry("p", [LIMIT]), entry("p", [OTHER_LIMIT])]
-    first = await sets.put(workspace_id, owner, entries, by=BY)
-
-    again = await sets.put(workspace_id, owner, entries[::-1], prune=True, by=BY)
-    assert again.applied == first.applied
-
-    changed = await sets.put(workspace_id, owner, [entry("p", [OTHER_LIMIT]), entry("p", [LIST], priority=1)], by=BY)
-    assert sorted(shown(changed.applied.policies)) == [("p", 0, 1), ("p", 0, 1), ("p", 1, 2)]
 
 
 async def test_a_change_from_1_to_true_is_a_change(sets, client, workspace_id, agent):
@@ -144,103 +82,6 @@ async def test_only_the_owners_token_is_replaced(sets, agents, workspace_id, own
     after = [(await agents.load(workspace_id, each)).tokens for each in (governed, other.id)]
     assert after[0] != before[0]
     assert (after[1] == before[1]) == (owner != WORKSPACE)  # the workspace's govern it, too
-
-
-async def test_buckets_survive_if_tools_and_window_do(sets, client, agent, workspace_id):
-    """As with PATCH: a new maximum or effect keeps the calls; removing or pruning a rule drops them."""
-    done = await sets.put(workspace_id, Owner(agent.id), [entry("a", [LIMIT, OTHER_LIMIT]), entry("b", [LIMIT])], by=BY)
-    keyspace = Keyspace(workspace_id)
-    first, second, third = (
-        name for each in done.applied.policies for name in quota_keys(keyspace, each.id, each.rules)
-    )
-    for name in (first, second, third):
-        await client.call("RPUSH", name, "1")
-
-    raised = RateLimited(tools=["file.*"], rate_limit=RateLimit(50, 60))
-    await sets.put(workspace_id, Owner(agent.id), [entry("a", [LIST, raised], priority=7)], prune=True, by=BY)
-
-    assert [await client.call("EXISTS", name) for name in (first, second, third)] == [1, 0, 0]
-
-
-async def test_the_trail_has_each_change(sets, client, ids, agent, workspace_id):
-    """I13: in order, by the key that asked; unchanged policies are not in it."""
-    key, _ = await parts.api_keys(client, ids).create(workspace_id, "deploy", (Scope.POLICIES,), by=BY)
-    first = await sets.put(workspace_id, Owner(agent.id), [entry("a"), entry("b"), entry("c")], by=BY)
-    a, b, _ = first.applied.policies
-    entries = [entry("a", priority=1), entry("c"), entry("d")]
-    done = await sets.put(workspace_id, Owner(agent.id), entries, prune=True, by=by_key(key.id))
-
-    page = await Changes(client).query(workspace_id, ChangeQuery(actor_id=key.id))
-    d = next(each.id for each in done.applied.policies if each.name == "d")
-    assert [(each.kind, each.resource_id) for each in page.changes[::-1]] == [
-        (ChangeKind.UPDATED, a.id),
-        (ChangeKind.CREATED, d),
-        (ChangeKind.DELETED, b.id),
-    ]
-    updated = page.changes[-1]
-    assert msgspec.json.decode(updated.before) == {"priority": 0, "version": 1}
-    assert msgspec.json.decode(updated.after) == {"priority": 1, "version": 2}
-    assert {each.actor_name for each in page.changes} == {"deploy"}
-
-
-async def test_of_two_concurrent_sets_one_is_refused(sets, client, workspace_id, owner):
-    """Both name the version that they have read; the refused one has written nothing."""
-    before = (await sets.put(workspace_id, owner, [entry("a")], by=BY)).applied
-
-    async def put(name):
-        try:
-            return await sets.put(
-                workspace_id, owner, [entry(name)], prune=True, if_match=frozenset({before.version}), by=BY
-            )
-        except VersionConflict:
-            return None
-
-    done = [each for each in await asyncio.gather(*map(put, "bcde")) if each is not None]
-    assert len(done) == 1
-    assert await sets.get(workspace_id, owner) == done[0].applied
-    trail = await Changes(client).query(workspace_id, ChangeQuery())
-    assert len([each for each in trail.changes if each.resource_type == "policy"]) == 3
-
-
-async def test_without_if_match_all_of_many_at_once_are_made(sets, workspace_id, agent):
-    """One after the other; the last one stays."""
-    done = await asyncio.gather(
-        *(sets.put(workspace_id, Owner(agent.id), [entry(name)], prune=True, by=BY) for name in "abcd")
-    )
-    now = await sets.get(workspace_id, Owner(agent.id))
-    assert now in [each.applied for each in done]
-    assert len(now.policies) == 1
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda policies, workspace, owner: policies.create(
-            workspace, owner, PolicyFields(name="x", rules=(LIST,), kind=PolicyKind.GUARDRAIL), by=BY
-        ),
-        lambda policies, workspace, owner: _touch(policies, workspace),
-        lambda policies, workspace, owner: _drop(policies, workspace),
-    ],
-    ids=["created", "updated", "deleted"],
-)
-async def test_a_policy_that_changed_by_itself_moves_the_version(sets, policies, workspace_id, owner, change):
-    """So a set read earlier cannot overwrite it."""
-    read = (await sets.put(workspace_id, owner, [entry("a"), entry("b")], by=BY)).applied
-    await change(policies, workspace_id, owner)
-    held = await sets.get(workspace_id, owner)
-    with pytest.raises(VersionConflict, match=held.version):
-        await sets.put(workspace_id, owner, [entry("a")], prune=True, if_match=frozenset({read.version}), by=BY)
-    assert await sets.get(workspace_id, owner) == held
-
-
-async def _touch(policies, workspace_id):
-    [policy, *_] = await policies.list_page(workspace_id)
-    await policies.update(workspace_id, policy.id, PolicyChanges(priority=8), by=BY)
-
-
-async def _drop(policies, workspace_id):
-    [policy, *_] = await policies.list_page(workspace_id)
-    await policies.delete(workspace_id, policy.id, by=BY)
 
 
 async def test_an_impossible_set_is_refused_and_writes_nothing(client, ids, agents, agent, workspace_id, owner):

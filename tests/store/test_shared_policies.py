@@ -4,7 +4,7 @@ import pytest
 from commit_scene import Scene, quota
 
 from app.authorize.commit import Stale
-from app.errors import Invalid, LimitReached
+from app.errors import LimitReached
 from app.model.agents import group_digest
 from app.model.decisions import Decision, Tokens
 from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
@@ -17,23 +17,6 @@ from tests.support.actors import BY
 
 NEVER = (ToolDenylist(tools=["rm"]),)
 GUARDRAIL = {"kind": PolicyKind.GUARDRAIL, "name": "g", "rules": NEVER}
-
-
-async def names(agents, workspace_id, agent_id):
-    return sorted(each.name for each in (await agents.load(workspace_id, agent_id)).policies)
-
-
-async def test_an_agent_is_loaded_with_all_that_governs_it(agents, policies, workspace_id):
-    """Its own policies, those of each of its groups and the workspace's; no others."""
-    mine = await agents.create(workspace_id, "a", None, ["crew", "night"], by=BY)
-    other = await agents.create(workspace_id, "b", None, ["day"], by=BY)
-    for group in ("crew", "night", "day", "nobody"):
-        await policies.create(workspace_id, Owner(group=group), PolicyFields(name=group, rules=NEVER), by=BY)
-    await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
-    await policies.create(workspace_id, Owner(mine.id), PolicyFields(name="own", rules=NEVER), by=BY)
-
-    assert await names(agents, workspace_id, mine.id) == ["crew", "g", "night", "own"]
-    assert await names(agents, workspace_id, other.id) == ["day", "g"]
 
 
 async def test_a_change_replaces_only_the_token_of_its_owner(agents, policies, workspace_id):
@@ -118,38 +101,6 @@ async def test_each_groups_token_is_checked_in_its_own_place(client, workspace_i
         assert stale == (groups != (("a", "1"),))
 
 
-async def test_a_grant_governs_an_agent_or_a_group(policies, workspace_id):
-    """A guardrail for the whole workspace cannot become a grant."""
-    made = await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
-    with pytest.raises(Invalid):
-        await policies.update(workspace_id, made.id, PolicyChanges(kind=PolicyKind.GRANT), by=BY)
-    assert await policies.get(workspace_id, made.id) == made
-    group = await policies.create(workspace_id, Owner(group="crew"), PolicyFields(**GUARDRAIL), by=BY)
-    assert (
-        await policies.update(workspace_id, group.id, PolicyChanges(kind=PolicyKind.GRANT), by=BY)
-    ).kind is PolicyKind.GRANT
-
-
-async def test_policies_are_listed_by_group_and_kind(agents, policies, workspace_id):
-    """A page of one kind counts only that kind."""
-    agent = await agents.create(workspace_id, "a", None, by=BY)
-    for number in range(20):
-        kind = PolicyKind.GUARDRAIL if number % 3 == 0 else PolicyKind.GRANT
-        owner = Owner(group="crew") if number % 2 else Owner(agent.id)
-        await policies.create(workspace_id, owner, PolicyFields(name=str(number), rules=NEVER, kind=kind), by=BY)
-
-    async def listed(*page, owner=None, **filters):
-        return [int(each.name) async for each in policies.each(workspace_id, owner, *page, **filters)]
-
-    guardrails = list(range(0, 20, 3))
-    assert await listed(kind=PolicyKind.GUARDRAIL) == guardrails
-    assert await listed(3, 2, kind=PolicyKind.GUARDRAIL) == guardrails[2:5]
-    assert await listed(100, 6, kind=PolicyKind.GUARDRAIL) == guardrails[6:]
-    assert await listed(owner=Owner(group="crew")) == list(range(1, 20, 2))
-    assert await listed(2, 1, owner=Owner(group="crew"), kind=PolicyKind.GRANT) == [5, 7]
-    assert await listed(owner=Owner(group="nobody")) == []
-
-
 @pytest.mark.parametrize("owner", [Owner(group="crew"), WORKSPACE], ids=["group", "workspace"])
 async def test_shared_policies_have_limits_of_their_own(client, ids, workspace_id, owner):
     """Policies, rate limits and bytes of rules, for each group and for the workspace, apart from agents' own limits."""
@@ -177,3 +128,24 @@ async def test_policies_older_than_groups_are_grants_of_their_agent(client, poli
     await client.call("HDEL", Keyspace(workspace_id).policy(made.id), "group", "policy_kind")
     assert await policies.get(workspace_id, made.id) == made
     assert [each.id async for each in policies.each(workspace_id, kind=PolicyKind.GRANT)] == [made.id]
+
+
+async def test_a_plan_from_before_a_groups_last_policy_was_deleted_is_stale(client, workspace_id):
+    """I8: the group then has no token at all."""
+    scene = await Scene(client, client, workspace_id).enter()
+    policies = parts.policies(client, scene.ids)
+    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew"], by=BY)
+    last = await policies.create(workspace_id, Owner(group="crew"), PolicyFields(name="c", rules=NEVER), by=BY)
+    tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
+    await policies.delete(workspace_id, last.id, by=BY)
+    assert isinstance(await scene.commit(tokens=tokens), Stale)
+
+
+async def test_a_page_beyond_all_policies_of_a_kind_is_empty(policies, workspace_id):
+    """However many reads it takes to find those before it."""
+    for number in range(20):
+        kind = PolicyKind.GUARDRAIL if number in (0, 10, 18) else PolicyKind.GRANT
+        fields = PolicyFields(name=str(number), rules=NEVER, kind=kind)
+        await policies.create(workspace_id, Owner(group="crew"), fields, by=BY)
+    pages = [policies.each(workspace_id, None, 2, offset, kind=PolicyKind.GUARDRAIL) for offset in (0, 2, 3)]
+    assert [[each.name async for each in page] for page in pages] == [["0", "10"], ["18"], []]

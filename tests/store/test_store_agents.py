@@ -7,7 +7,7 @@ import pytest
 from commit_scene import Scene, everything, quota
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, AgentRevoked, PolicyNotFound, VersionConflict
+from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
 from app.model.agents import AgentStatus
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Tokens
@@ -24,111 +24,6 @@ from tests.support.actors import BY
 LIMIT = RateLimited(tools=["*"], rate_limit=RateLimit(5, 60))
 WIDER = RateLimited(tools=["*"], rate_limit=RateLimit(5, 120))
 LIST = ToolAllowlist(tools=["file.*"])
-
-
-async def test_an_agent_is_read_as_it_was_created(agents, workspace_id):
-    """Active, with its times and a version token."""
-    made = await agents.create(workspace_id, "Buchung ✈", "two\nlines", by=BY)
-    assert await agents.get(workspace_id, made.id) == made
-    assert (made.name, made.description, made.status) == ("Buchung ✈", "two\nlines", AgentStatus.ACTIVE)
-    assert made.created_ms == made.updated_ms
-    assert len(made.version) == 32
-
-
-async def test_a_missing_description_differs_from_an_empty_one(agents, workspace_id):
-    """A missing description is not stored as an empty string."""
-    for description in (None, "", "x", None):
-        agent = await agents.create(workspace_id, "a", description, by=BY)
-        assert (await agents.get(workspace_id, agent.id)).description == description
-
-
-async def test_only_the_given_fields_change(agents, workspace_id):
-    """A description can be removed; updatedAt shows the change."""
-    made = await agents.create(workspace_id, "a", "d", by=BY)
-
-    renamed = await agents.update(workspace_id, made.id, name="b", by=BY)
-    bare = await agents.update(workspace_id, made.id, description=None, by=BY)
-
-    assert (renamed.name, renamed.description) == ("b", "d")
-    assert (bare.name, bare.description) == ("b", None)
-    assert await agents.get(workspace_id, made.id) == bare
-    assert made.created_ms == bare.created_ms
-    assert made.updated_ms < renamed.updated_ms < bare.updated_ms
-    assert len({made.version, renamed.version, bare.version}) == 3
-
-
-async def test_a_change_of_nothing_changes_nothing(agents, client, workspace_id):
-    """Not even the version, so no plan becomes stale."""
-    made = await agents.create(workspace_id, "a", None, by=BY)
-    before = await everything(client, f"remit:{{{workspace_id}}}:*")
-
-    assert await agents.update(workspace_id, made.id, by=BY) == made
-
-    assert await everything(client, f"remit:{{{workspace_id}}}:*") == before
-
-
-async def test_a_revoked_agent_stays_revoked(agents, workspace_id):
-    """Its name can still change, but not its status."""
-    made = await agents.create(workspace_id, "a", None, by=BY)
-    await agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED, by=BY)
-    await agents.update(workspace_id, made.id, status=AgentStatus.REVOKED, by=BY)
-
-    for status in (AgentStatus.ACTIVE, AgentStatus.SUSPENDED):
-        with pytest.raises(AgentRevoked, match="stays revoked"):
-            await agents.update(workspace_id, made.id, status=status, by=BY)
-
-    assert (await agents.update(workspace_id, made.id, name="b", by=BY)).status is AgentStatus.REVOKED
-
-
-async def test_agents_are_listed_oldest_first_page_by_page(agents, workspace_id):
-    """Pages do not overlap and miss nothing."""
-    made = [await agents.create(workspace_id, str(n), None, by=BY) for n in range(5)]
-    in_order = sorted(made, key=lambda agent: (agent.created_ms, agent.id))
-
-    pages = [await agents.list_page(workspace_id, limit=2, offset=offset) for offset in (0, 2, 4, 6)]
-
-    assert [agent for page in pages for agent in page] == await agents.list_page(workspace_id) == in_order
-    assert [len(page) for page in pages] == [2, 2, 1, 0]
-
-
-async def test_concurrent_changes_of_one_agent_all_happen(agents, workspace_id):
-    """Each field has its last value, and none is lost."""
-    made = await agents.create(workspace_id, "a", None, by=BY)
-
-    await asyncio.gather(
-        agents.update(workspace_id, made.id, name="b", by=BY),
-        agents.update(workspace_id, made.id, description="d", by=BY),
-        agents.update(workspace_id, made.id, status=AgentStatus.SUSPENDED, by=BY),
-    )
-
-    agent = await agents.get(workspace_id, made.id)
-    assert (agent.name, agent.description, agent.status) == ("b", "d", AgentStatus.SUSPENDED)
-
-
-async def test_an_agent_revoked_while_it_is_changed_is_not_brought_back(agents, workspace_id):
-    """Whichever comes first, it ends revoked."""
-    for _ in range(10):
-        made = await agents.create(workspace_id, "a", None, by=BY)
-        await asyncio.gather(
-            agents.update(workspace_id, made.id, status=AgentStatus.REVOKED, by=BY),
-            *(agents.update(workspace_id, made.id, status=AgentStatus.ACTIVE, by=BY) for _ in range(3)),
-            return_exceptions=True,
-        )
-        assert (await agents.get(workspace_id, made.id)).status is AgentStatus.REVOKED
-
-
-async def test_an_agent_deleted_while_it_is_changed_stays_deleted(agents, client, workspace_id):
-    """A change that was read before the deletion does not write the record back."""
-    for _ in range(10):
-        made = await agents.create(workspace_id, "a", None, by=BY)
-        outcomes = await asyncio.gather(
-            agents.delete(workspace_id, made.id, by=BY),
-            *(agents.update(workspace_id, made.id, name=str(n), by=BY) for n in range(3)),
-            return_exceptions=True,
-        )
-        assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, AgentNotFound)]
-        assert not await client.call("EXISTS", Keyspace(workspace_id).agent(made.id))
-    assert await agents.list_page(workspace_id) == []
 
 
 async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(client, workspace_id):
@@ -176,24 +71,6 @@ async def spend(scene, policy):
     await scene.commit(*(replace(quota(name, 5, 60_000_000), policy_id=policy.id) for name in names))
 
 
-async def test_a_policy_made_while_its_agent_is_deleted_is_not_left_behind(agents, policies, client, workspace_id):
-    """It is either deleted with the agent or refused; no policy is left without its agent."""
-    for _ in range(10):
-        made = await agents.create(workspace_id, "a", None, by=BY)
-        outcomes = await asyncio.gather(
-            *(
-                policies.create(workspace_id, Owner(made.id), PolicyFields(name=str(n), rules=(LIMIT,)), by=BY)
-                for n in range(3)
-            ),
-            agents.delete(workspace_id, made.id, by=BY),
-            return_exceptions=True,
-        )
-        assert not [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, AgentNotFound)]
-    keyspace = Keyspace(workspace_id)
-    left = await everything(client, f"remit:{{{workspace_id}}}:*")
-    assert set(left) <= {keyspace._prefix + "changes"}
-
-
 async def test_an_agent_and_its_policies_are_loaded_as_they_were_together(agents, policies, workspace_id):
     """Even during edits, a load never mixes an old policy with a new one."""
     made = await agents.create(workspace_id, "0", None, by=BY)
@@ -230,22 +107,6 @@ async def test_loading_an_agent_without_policies_or_without_a_record(agents, wor
     assert loaded == GovernedAgent(made, [], Tokens(made.version), decoding_s=loaded.decoding_s)
     with pytest.raises(AgentNotFound):
         await agents.load(workspace_id, ids.new(0))
-
-
-async def test_another_workspaces_agent_does_not_exist(agents, workspace_id, ids):
-    """With any method, and nothing happens to it."""
-    made = await agents.create(workspace_id, "a", None, by=BY)
-    stranger = ids.new(0)
-    for act in (
-        agents.get(stranger, made.id),
-        agents.update(stranger, made.id, name="b", by=BY),
-        agents.delete(stranger, made.id, by=BY),
-        agents.load(stranger, made.id),
-    ):
-        with pytest.raises(AgentNotFound):
-            await act
-    assert await agents.list_page(stranger) == []
-    assert await agents.get(workspace_id, made.id) == made
 
 
 async def test_an_agent_can_be_suspended_however_often_its_policies_change(agents, policies, client, workspace_id):

@@ -12,16 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 from approvals_world import Clock, Clocked, InProcess
+from command_line import run_remit
 from commit_scene import names
-from consoles import run_console
 from servers import clean_env
-from workspace_model import CONSOLE, Refused
+from workspace_model import OPERATOR, Refused
 
 from app.approvals.reaper import ApprovalReaper
 from app.audit.log import AuditLog
 from app.authorize.authenticator import Authenticator
 from app.authorize.store_clock import monotonic_us
 from app.errors import AppError, Unauthorized
+from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus
@@ -29,24 +30,20 @@ from app.model.audit import AuditQuery
 from app.model.changes import ChangeQuery
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.ids import Ids
-from app.model.policies import PolicyKind, PolicyMode
+from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, PolicyMode, owner_or_none
 from app.model.policy_sets import PolicyEntry
 from app.model.rules import Rules
 from app.model.times import parse_time_ms
-from app.model.workspace_limits import WorkspaceLimits
-from app.store.agents import Agents
-from app.store.api_keys import ApiKeys
 from app.store.changes import Changes
-from app.store.policies import Policies
-from app.store.policy_sets import PolicySets
-from app.store.policy_versions import PolicyVersions
+from app.store.limits import WorkspaceLimits
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView
-from app.views.audit_entries import with_code
+from app.views.audit_log import with_code
 from app.views.decisions import DecisionView
 from app.views.policies import PolicyView
 from app.views.policy_sets import AppliedSetView, PolicySetView
 from app.views.policy_versions import PolicyVersionView
+from tests.support import parts
 
 LIMITS = {
     "agents": 5, "policies_per_agent": 5, "policies": 14, "policies_per_group": 3, "rate_limits_per_agent": 3,
@@ -85,13 +82,13 @@ class StoreDoor(Door):
         self.clock, self._chance, self._at = Clock(), chance, workspace_id
         self._open = open_store()
         client, ids, limits = Clocked(self._open, self.clock), Ids(), WorkspaceLimits(**LIMITS)
-        self._agents, self._policies = Agents(client, ids, limits), Policies(client, ids, limits)
-        self._sets, self._keys = PolicySets(client, ids, limits), ApiKeys(client, ids, limits)
-        self._versions = PolicyVersions(client, self._policies, LIMITS["policy_versions"])
+        self._agents, self._policies = parts.agents(client, ids, limits), parts.policies(client, ids, limits)
+        self._sets, self._keys = parts.policy_sets(client, ids, limits), parts.api_keys(client, ids, limits)
+        self._versions = parts.policy_versions(client, self._policies, LIMITS["policy_versions"])
         self._changes, self._log = Changes(client), AuditLog(client)
         self._replicas = [(InProcess(client), Authenticator(client, 10)) for _ in range(3)]
         self._reaper, self._raw = ApprovalReaper(client, ids, 1 << 30), {}
-        self.told("create_key", {"actor": CONSOLE, "reason": "", "name": "first", "scopes": ["admin"], "agents": [],
+        self.told("create_key", {"actor": OPERATOR, "reason": "", "name": "first", "scopes": ["admin"], "agents": [],
                                  "expires_ms": None})  # fmt: skip
 
     def close(self):
@@ -133,12 +130,13 @@ class StoreDoor(Door):
         await self._agents.delete(self._at, agent_id, if_match=tags(if_match), **who(by))
 
     async def create_policy(self, owner, fields, **by):
-        agent_id = await self._agents.id_of(self._at, owner["agent"]) if "agent" in owner else None
-        made = await self._policies.create(self._at, agent_id, group=owner.get("group"), **typed(fields), **who(by))
+        owner = await self._owner(owner)
+        made = await self._policies.create(self._at, owner, PolicyFields(**typed(fields)), **who(by))
         return shown(PolicyView.of(made))
 
     async def update_policy(self, policy, changes, if_match, **by):
-        changed = await self._policies.update(self._at, policy, **typed(changes), if_match=tags(if_match), **who(by))
+        wanted = PolicyChanges(**typed(changes))
+        changed = await self._policies.update(self._at, policy, wanted, if_match=tags(if_match), **who(by))
         return shown(PolicyView.of(changed))
 
     async def delete_policy(self, policy, if_match, **by):
@@ -149,12 +147,16 @@ class StoreDoor(Door):
         return shown(PolicyView.of(back))
 
     async def put_policies(self, owner, entries, prune, seen, **by):
-        agent_id = await self._agents.id_of(self._at, owner["agent"]) if "agent" in owner else None
+        owner = await self._owner(owner)
         done = await self._sets.put(
-            self._at, msgspec.convert(entries, list[PolicyEntry]), agent_id, owner.get("group"), prune=prune,
+            self._at, owner, msgspec.convert(entries, list[PolicyEntry]), prune=prune,
             if_match=None if seen is None else frozenset({seen[0]}), **who(by)
         )  # fmt: skip
-        return applied(shown(AppliedSetView.of(done, agent_id, owner.get("group"))))
+        return applied(shown(AppliedSetView.applied(done, owner, [])))
+
+    async def _owner(self, owner):
+        agent_id = await self._agents.id_of(self._at, owner["agent"]) if "agent" in owner else None
+        return Owner(agent_id, owner.get("group"))
 
     async def create_key(self, name, scopes, agents, expires_ms, **by):
         key, raw_key = await self._keys.create(
@@ -193,7 +195,7 @@ class StoreDoor(Door):
     async def decide(self, key, approval_id, verdict, if_match):
         approvals = self._chance.choice(self._replicas)[0].approvals
         decided = await approvals.decide(
-            self._at, approval_id, ApprovalStatus(verdict), key_id=key, if_match=tags(if_match)
+            self._at, approval_id, ApprovalStatus(verdict), by=actor_of(key), if_match=tags(if_match)
         )
         return as_approval(shown(decided))
 
@@ -209,13 +211,14 @@ class StoreDoor(Door):
 
     async def policies(self, limit=None, offset=0, agent=None, **filters):
         filters |= {"kind": PolicyKind(filters["kind"])} if "kind" in filters else {}
-        found = self._policies.each(self._at, agent, limit, offset, **filters)
+        found = self._policies.each(
+            self._at, owner_or_none(agent, filters.pop("group", None)), limit, offset, **filters
+        )
         return [shown(PolicyView.of(each)) async for each in found]
 
     async def policy_set(self, owner):
-        agent_id = await self._agents.id_of(self._at, owner["agent"]) if "agent" in owner else None
-        found = await self._sets.get(self._at, agent_id, owner.get("group"))
-        return shown(PolicySetView.of(found, agent_id, owner.get("group")))
+        owner = await self._owner(owner)
+        return shown(PolicySetView.of(await self._sets.get(self._at, owner), owner))
 
     async def versions(self, policy, limit=None):
         return [as_version(shown(PolicyVersionView.of(each)))
@@ -383,7 +386,7 @@ class HttpDoor(Door):
         return self._pages("/v1/audit-logs", limit, as_entry, filters)
 
 
-class ConsoleDoor(HttpDoor):
+class CommandLineDoor(HttpDoor):
     """The command line: what changes something works on the store, calls and verdicts go to a service."""
 
     is_remote, binds, conditional, asks_people = False, False, False, False
@@ -398,7 +401,7 @@ class ConsoleDoor(HttpDoor):
         where = ("-w", self._workspace_id) if key is None else ()
         env = self._env | ({} if key is None else {"REMIT_URL": self._at, "REMIT_API_KEY": self._raw[key]})
         why = ("--reason", reason) if reason else ()
-        ran = run_console([*words, *where, *why, "--json"], env, stdin=stdin)
+        ran = run_remit([*words, *where, *why, "--json"], env, stdin=stdin)
         if ran.returncode:
             assert ran.returncode == 1, (words, ran.stderr)
             raise Refused(next((code for code, said in SENTENCES.items() if re.search(said, ran.stderr)), ran.stderr))
@@ -497,7 +500,11 @@ def path_of(owner):
 
 
 def who(by):
-    return {"actor_id": by["actor"], "reason": by["reason"]}
+    return {"by": ChangedBy(actor_of(by["actor"]), by["reason"])}
+
+
+def actor_of(key_id):
+    return COMMAND_LINE if key_id == OPERATOR else Actor(key_id, "", ActorKind.KEY)
 
 
 def tags(if_match):

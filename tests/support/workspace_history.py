@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import permutations
 
 from workspace_doors import LIMITS
-from workspace_model import CONSOLE, Model, Refused, canonical, copied
+from workspace_model import OPERATOR, Model, Refused, canonical, copied
 
 TOOLS = ("file.read", "file.write", "pay")
 PATTERNS = (["*"], ["file.*"], ["pay"], ["file.write", "pay"])
@@ -208,7 +208,7 @@ class History:
             return getattr(model, name)(told, **given)
         except Refused as refused:
             # Of two reasons to refuse, either may be told: a key may go after the first of them was looked for.
-            is_gone = given.get("actor", CONSOLE) not in {CONSOLE, *model.keys}
+            is_gone = given.get("actor", OPERATOR) not in {OPERATOR, *model.keys}
             return told if is_gone and told == "UNAUTHORIZED" else refused.code
 
     def _count(self, name, given, told):
@@ -222,16 +222,16 @@ class History:
     # What can be asked next: the arguments of a request, or None if nothing can.
 
     def _by(self):
-        actor = CONSOLE
+        actor = OPERATOR
         if self.door.is_remote or (self.door.is_exact and self.chance.random() < 0.5):
             admins = [each["id"] for each in self.model.keys.values() if "admin" in each["scopes"]]
-            actor = self.chance.choice(admins or [CONSOLE])
+            actor = self.chance.choice(admins or [OPERATOR])
         return {"actor": actor, "reason": self.chance.choice(["", "", "because", "tidying up"])}
 
     def _by_anybody(self):
         """Sometimes with a key that is gone."""
         by = self._by()
-        gone = self.revoked and by["actor"] != CONSOLE and self.chance.random() < 0.1
+        gone = self.revoked and by["actor"] != OPERATOR and self.chance.random() < 0.1
         return by | {"actor": self.chance.choice(self.revoked)} if gone else by
 
     def _create_agent(self):

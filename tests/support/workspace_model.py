@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mirror import naive
 
-CONSOLE = "console"
+OPERATOR = "console"
 AUTHOR = ("agentId", "group", "key", "kind", "name", "rules", "priority", "enabled", "mode", "agentMessage")
 """The fields of a policy that a change records, in addition to its version."""
 
@@ -217,9 +217,11 @@ class Model:
 
     def create_key(self, told, actor, reason, name, scopes, agents, expires_ms):
         self._enter(actor)
+        for each in agents:
+            self._agent(each)
         self._require_actor(actor)
         self._require_room(len(self.keys), "keys")
-        makers = [] if actor == CONSOLE else [*self.keys[actor]["makers"], actor]
+        makers = [] if actor == OPERATOR else [*self.keys[actor]["makers"], actor]
         return self._new_key(told, actor, reason, name, scopes, agents, expires_ms, makers)
 
     def rotate_key(self, told, actor, reason, key, overlap_s):
@@ -514,7 +516,7 @@ class Model:
         self.moves[agent_id, group] = self.moved(agent_id, group) + 1
 
     def _note(self, actor, reason, kind, resource, resource_id, before, after):
-        by = (actor, CONSOLE if actor == CONSOLE else self.keys[actor]["name"])
+        by = (actor, OPERATOR if actor == OPERATOR else self.keys[actor]["name"])
         sequence = None if resource == "api_key" else len(self.log)
         self.trail.append(
             {
@@ -565,7 +567,7 @@ class Model:
             raise Refused(expired)
 
     def _require_actor(self, actor):
-        if actor != CONSOLE and actor not in self.keys:
+        if actor != OPERATOR and actor not in self.keys:
             raise Refused("UNAUTHORIZED")
 
     def _require_room(self, count, what):

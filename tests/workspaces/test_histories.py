@@ -11,13 +11,13 @@ from fake_store import FakeClient
 from profiles import SEARCHED, examples
 from servers import Replica
 from tenants import create_workspace, in_store
-from workspace_doors import SETTINGS, ConsoleDoor, HttpDoor, StoreDoor
+from workspace_doors import SETTINGS, CommandLineDoor, HttpDoor, StoreDoor
 from workspace_history import History
 
 from app.redis_client.clients import open_client
 
-HISTORIES = {"valkey": 8, "http": 4, "console": 1, "redis": 2, "fakeredis": 1}
-STEPS = {"valkey": 400, "http": 200, "console": 20, "redis": 400, "fakeredis": 100}
+HISTORIES = {"valkey": 8, "http": 4, "command line": 1, "redis": 2, "fakeredis": 1}
+STEPS = {"valkey": 400, "http": 200, "command line": 20, "redis": 400, "fakeredis": 100}
 SEEDS = [(door, seed) for door, count in HISTORIES.items() for seed in range(1, count + 1)]
 
 
@@ -43,7 +43,7 @@ def open_door(request, store, ids):
             made, raw_key = in_store(store.url, create_workspace)
             replicas = request.getfixturevalue("replicas")
             is_http = kind == "http"
-            door = HttpDoor(replicas, chance, raw_key) if is_http else ConsoleDoor(replicas, chance, raw_key, made)
+            door = HttpDoor(replicas, chance, raw_key) if is_http else CommandLineDoor(replicas, chance, raw_key, made)
         opened.append(door)
         return door
 
