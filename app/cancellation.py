@@ -1,4 +1,4 @@
-"""Cancels work in a thread: long-running work checks now and then whether anybody still waits for it."""
+"""Cancels work in a thread: long-running work checks now and then whether its result is still needed."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Cancelled(Exception):
-    """Nobody waits for the result any more, so the work was abandoned."""
+    """The result is no longer needed, so the work was abandoned."""
 
 
 class _Thread(threading.local):
@@ -27,6 +27,6 @@ def cancelled_when(is_cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def raise_if_cancelled() -> None:
-    """Raise Cancelled if nobody waits any more. Outside of `cancelled_when`, somebody always does."""
+    """Raise Cancelled if the result is no longer needed. Outside `cancelled_when`, it always is."""
     if _this_thread.is_cancelled is not None and _this_thread.is_cancelled():
         raise Cancelled

@@ -195,8 +195,8 @@ class IdempotencyConflict(AppError):
 
 
 class IdempotencyStale(AppError):
-    """The first answer to this Idempotency-Key no longer holds: the agent or its policies have changed since, or a time
-    window has closed.
+    """The first answer to this Idempotency-Key is no longer valid: the agent or its policies have changed since, or a
+    time window has closed.
     """
 
     status = 409
@@ -204,7 +204,7 @@ class IdempotencyStale(AppError):
 
 
 class LastAdminKey(AppError):
-    """This is the workspace's last valid admin key; without it, nobody could create another over the API."""
+    """This is the workspace's last valid admin key; without it, no key could be created over the API."""
 
     status = 409
     code = "LAST_ADMIN_KEY"
@@ -232,14 +232,14 @@ class LimitReached(AppError):
 
 
 class ApprovalMismatch(AppError):
-    """No open approval of this very call has the given approval_id. Nothing was decided, and nobody was asked."""
+    """No open approval of this very call has the given approval_id. Nothing was decided or requested."""
 
     status = 409
     code = "APPROVAL_MISMATCH"
 
 
 class VersionNotKept(AppError):
-    """Too many changes ago: this version is no longer kept."""
+    """This version is no longer kept, because too many changes have followed it."""
 
     status = 410
     code = "VERSION_NOT_KEPT"
@@ -335,6 +335,6 @@ class AuditLogDamaged(AppError):
 def codes() -> list[str]:
     """Every code that an answer can carry."""
     classes: list[type[AppError]] = [AppError]
-    for each in classes:
-        classes += each.__subclasses__()
-    return sorted({each.code for each in classes})
+    for error in classes:
+        classes += error.__subclasses__()
+    return sorted({error.code for error in classes})

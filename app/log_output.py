@@ -1,4 +1,4 @@
-"""Writes log lines to stderr without ever waiting for whoever reads them.
+"""Writes log lines to stderr without ever waiting for their reader.
 
 A collector that hangs, or a terminal that is paused, must not stop decisions: what does not fit into the buffer of the
 pipe, terminal or socket is lost, and the next line that fits is preceded by one that says how many were.
@@ -19,7 +19,7 @@ Write = Callable[[bytes], int]
 
 
 def log_handler(stream: TextIO = sys.stderr) -> logging.Handler:
-    """A handler for the stream. A stream without a descriptor is memory, which nobody has to read."""
+    """A handler for the stream. A stream without a descriptor is in memory, so writing to it never waits."""
     try:
         number = stream.fileno()
     except (io.UnsupportedOperation, AttributeError):
@@ -27,8 +27,10 @@ def log_handler(stream: TextIO = sys.stderr) -> logging.Handler:
     if stat.S_ISSOCK(os.fstat(number).st_mode):
         end = socket.socket(fileno=os.dup(number))
         return NonBlockingHandler(lambda data: end.send(data, socket.MSG_DONTWAIT), end.close)
-    own = _opened_again(number)
-    return NonBlockingHandler(lambda data: os.write(own, data), lambda: None if own == number else os.close(own))
+    descriptor = _opened_again(number)
+    return NonBlockingHandler(
+        lambda data: os.write(descriptor, data), lambda: None if descriptor == number else os.close(descriptor)
+    )
 
 
 class NonBlockingHandler(logging.Handler):
@@ -38,7 +40,7 @@ class NonBlockingHandler(logging.Handler):
         super().__init__()
         self._write, self._close = write, close
         self._pid = os.getpid()
-        self._rest = b""
+        self._unwritten = b""
         self._lost = 0
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -64,14 +66,14 @@ class NonBlockingHandler(logging.Handler):
             self._close = lambda: None
 
     def _put(self, line: bytes) -> bool:
-        """Whether the line, or the beginning of it, has been written after the end of the one before."""
-        ends_at = len(self._rest)
-        data = self._rest + line
+        """Write the end of the line before, then this line; True if at least its beginning was written."""
+        ends_at = len(self._unwritten)
+        data = self._unwritten + line
         try:
             written = self._write(data)
         except BlockingIOError:
             return False
-        self._rest = data[written:] if written > ends_at else data[written:ends_at]
+        self._unwritten = data[written:] if written > ends_at else data[written:ends_at]
         return written > ends_at
 
     def _loss(self) -> logging.LogRecord:

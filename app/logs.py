@@ -30,7 +30,7 @@ _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"
 
 
 def configure_logging(level: str, style: str = "text") -> None:
-    """Everything at `level` (debug, info, warning, error) and above goes to stderr; for libraries, from warning on."""
+    """Log everything from `level` (debug, info, warning, error) on to stderr, and libraries from warning on."""
     handler = log_handler(sys.stderr)
     text = TerminalLines if sys.stderr.isatty() else TextLines
     handler.setFormatter(JsonLines() if style == "json" else text())
@@ -43,16 +43,16 @@ DecisionNoter = Callable[[str, AuthorizeRequest, Decision, int], None]
 """Called with the workspace, the call, the decision and how many us its caller waited."""
 
 
-def decision_noter(when: str, known: Callable[[str, str], Agent | None]) -> DecisionNoter | None:
-    """A function that logs each decision; None if this is switched off. when: `terminal`, `always` or `never`.
+def decision_noter(when: str, find_agent: Callable[[str, str], Agent | None]) -> DecisionNoter | None:
+    """A function that logs each decision, or None if this is switched off. when: `terminal`, `always` or `never`.
 
-    known: looks up the agent with an id or alias in a workspace, if this replica has it cached.
+    find_agent: looks up the agent with an id or alias in a workspace, if this replica has it cached.
     """
     if when == "never" or (when == "terminal" and not sys.stderr.isatty()) or not _decisions.isEnabledFor(logging.INFO):
         return None
 
     def note(workspace_id: str, request: AuthorizeRequest, decision: Decision, waited_us: int) -> None:
-        agent = known(workspace_id, request.agent_id)
+        agent = find_agent(workspace_id, request.agent_id)
         called = {"agent_id": request.agent_id}
         if agent is not None:
             called = {"agent": agent.alias or agent.name, "agent_id": agent.id}
@@ -115,11 +115,11 @@ class TerminalLines(TextLines):
         """`12:34:56.789  denied     <agent>  refund.create  Parameter … (0.6 ms)`."""
         clock = _time(record)[11:23]
         if record.name == _decisions.name:
-            told = vars(record)
-            colour = "" if os.environ.get("NO_COLOR") else _COLOURS.get(told["result"], "")
-            agent = f"{told['agent']} ({told['agent_id']})" if "agent" in told else told["agent_id"]
-            line = f"{agent}  {told['tool']}  {told['reason']} ({told['ms']:.1f} ms)"
-            return f"{clock}  {colour}{told['result']:9}{_PLAIN if colour else ''}  {self._shown(line)}"
+            event = vars(record)
+            colour = "" if os.environ.get("NO_COLOR") else _COLOURS.get(event["result"], "")
+            agent = f"{event['agent']} ({event['agent_id']})" if "agent" in event else event["agent_id"]
+            line = f"{agent}  {event['tool']}  {event['reason']} ({event['ms']:.1f} ms)"
+            return f"{clock}  {colour}{event['result']:9}{_PLAIN if colour else ''}  {self._shown(line)}"
         level = "" if record.levelno == logging.INFO else f"{record.levelname}  "
         fields = _fields(record)
         shown = "  ".join(f"{name}={fields[name]}" for name in ("status", "ms") if name in fields)
@@ -133,8 +133,8 @@ class TerminalLines(TextLines):
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     """The event's `extra` fields, and the request it happened in."""
     request_id = REQUEST_ID.get()
-    given = {} if request_id is None else {"request_id": request_id}
-    return given | {name: value for name, value in vars(record).items() if name not in _OWN_FIELDS}
+    request = {} if request_id is None else {"request_id": request_id}
+    return request | {name: value for name, value in vars(record).items() if name not in _OWN_FIELDS}
 
 
 def _time(record: logging.LogRecord) -> str:

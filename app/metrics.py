@@ -2,9 +2,9 @@
 
 The counters of all replicas that one `remit serve` started are in one piece of shared memory, with a row for each
 process. So any replica can answer for all of them, and a restarted replica continues its predecessor's counts. No
-locks: a row has one writer, and a reader may be one addition behind.
+locks: a row has one writer, and a reader may miss the latest addition.
 
-Long because each metric has its place in a row here, and the method that counts it.
+Long because each metric has its position in a row here, and the method that counts it.
 """
 
 import mmap
@@ -21,7 +21,7 @@ DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if w
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
 CROWDS = ("values", "sessions")
-"""What rules track only a limited number of: values of a limit's `per`, and sessions that sequence rules look at."""
+"""Things that rules track only a limited number of: values of a limit's `per`, and sessions of sequence rules."""
 
 LANES = ("fast", "slow")
 
@@ -140,7 +140,7 @@ _GAUGES = (
     ("remit_caller_cache_entries", "API keys whose workspace and scopes are cached."),
 )
 _GAUGE_FAMILIES = tuple(
-    _Family("gauge", name, meaning, _MOVES.end + place) for place, (name, meaning) in enumerate(_GAUGES)
+    _Family("gauge", name, meaning, _MOVES.end + index) for index, (name, meaning) in enumerate(_GAUGES)
 )
 FAMILIES = (
     _DECISIONS,
@@ -160,10 +160,10 @@ FAMILIES = (
 )
 ROW_BYTES = FAMILIES[-1].end * _WORD
 
-_DECISION_AT = {result: _DECISIONS.start + place for place, result in enumerate(RESULTS)}
-_DIVERGENCE_AT = {direction: _DIVERGENCES.start + place for place, direction in enumerate(DIRECTIONS)}
-_REFUSAL_AT = {code: _REFUSALS.start + place for place, code in enumerate(CODES)}
-_REPORTED_AT = {status: _REPORTED.start + place for place, status in enumerate(OUTCOMES)}
+_DECISION_AT = {result: _DECISIONS.start + index for index, result in enumerate(RESULTS)}
+_DIVERGENCE_AT = {direction: _DIVERGENCES.start + index for index, direction in enumerate(DIRECTIONS)}
+_REFUSAL_AT = {code: _REFUSALS.start + index for index, code in enumerate(CODES)}
+_REPORTED_AT = {status: _REPORTED.start + index for index, status in enumerate(OUTCOMES)}
 _GAUGE_AT = {family.name: family.start for family in _GAUGE_FAMILIES}
 
 
@@ -224,7 +224,7 @@ class Metrics:
         self._own[_MOVES.start + (not to_fast)] += 1
 
     def answered(self, round_trip_us: int) -> None:
-        """Count a commit that the store has answered."""
+        """Count a commit that the store has answered, and its round trip."""
         own = self._own
         own[_ROUND_TRIP.start + bisect_left(ROUND_TRIP_US, round_trip_us)] += 1
         own[_ROUND_TRIP.sum] += round_trip_us
@@ -246,8 +246,8 @@ class Metrics:
 
     def refresh(self) -> None:
         """Update this process's gauges."""
-        for place, read in self._gauges.items():
-            self._own[place] = read()
+        for index, read in self._gauges.items():
+            self._own[index] = read()
 
     def render(self) -> str:
         """All numbers, summed over the processes, in the text format of Prometheus."""
@@ -261,5 +261,5 @@ class Metrics:
 
 
 def gauge_text(name: str, meaning: str, value: float) -> str:
-    """A value that is the same whichever process reads it, rendered like those of `Metrics.render`."""
+    """A gauge that is the same in every process, rendered like those of `Metrics.render`."""
     return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value:.15g}\n"

@@ -1,7 +1,7 @@
-"""Says why a body was refused: where, what would be right there, and what was there instead.
+"""Explains why a body was refused: where, which value was expected, and what was there instead.
 
-msgspec says which place is at fault; what it should have been is read off the struct's own type, so no sentence
-here can drift from what is accepted. Values are described, not repeated, unless they are short words or numbers:
+msgspec names the place; the expected value is derived from the struct's type, so no sentence here can drift from what
+is accepted. Values are described, not repeated, unless they are short words or numbers:
 a key that was put into the wrong field must not come back in an error.
 """
 
@@ -17,7 +17,7 @@ from msgspec import inspect
 from app.errors import Detail, Invalid
 from app.model.text import FieldError, with_hidden_shown
 
-_PLACE = re.compile(r"^(?P<said>.*?)(?: - at (?:`(?P<key>key)` in )?`(?P<path>\$[^`]*)`)?$", re.DOTALL)
+_PLACE = re.compile(r"^(?P<fault>.*?)(?: - at (?:`(?P<key>key)` in )?`(?P<path>\$[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
 _FIELD = re.compile(r"^Object (?P<fault>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL)
 _WORD = re.compile(r"[\w. :/*-]{1,32}", re.ASCII)
@@ -27,7 +27,7 @@ _LISTS = (inspect.ListType, inspect.VarTupleType)
 
 @contextmanager
 def refusing_fields(prefix: str = "$.") -> Iterator[None]:
-    """Raise Invalid in place of a FieldError. prefix: what its path begins with; "" = it is not in a body."""
+    """Raise Invalid in place of a FieldError. prefix: the beginning of its path; "" outside a body."""
     try:
         yield
     except FieldError as error:
@@ -36,19 +36,19 @@ def refusing_fields(prefix: str = "$.") -> Iterator[None]:
 
 def explain(error: msgspec.ValidationError, kind: type, value: Any) -> Detail:
     """The place in `value` that made `msgspec.convert(value, kind)` raise `error`, and a sentence about it."""
-    place = _PLACE.match(str(error))
-    said, path = (place["said"], place["path"] or "$") if place else (str(error), "$")
+    parts = _PLACE.match(str(error))
+    fault, path = (parts["fault"], parts["path"] or "$") if parts else (str(error), "$")
     spot = _walk(_info(kind), value, path)
     if isinstance(error.__cause__, FieldError):
         return Detail(f"{spot.path}.{visible(error.__cause__.field, 300)}", visible(error.__cause__.message, 1000))
-    if place and place["key"]:
-        return Detail(spot.path, f"has a name in it that is not {_wanted(spot.key_info)}")
-    if field := _FIELD.match(said):
+    if parts and parts["key"]:
+        return Detail(spot.path, f"has a name in it that is not {_expected(spot.key_info)}")
+    if field := _FIELD.match(fault):
         path, holder = f"{spot.path}.{visible(field['name'])}", _chosen(spot.info, spot.value)
         if field["fault"] == "contains unknown":
             return Detail(path, f"is not a field here; {_all_of(_field_names(holder))}")
-        return Detail(path, f"is missing; it must be {_wanted(_field_info(holder, field['name']))}")
-    return Detail(spot.path, f"must be {_wanted(spot.info)}, not {_given(spot.value)}")
+        return Detail(path, f"is missing; it must be {_expected(_field_info(holder, field['name']))}")
+    return Detail(spot.path, f"must be {_expected(spot.info)}, not {_described(spot.value)}")
 
 
 def visible(text: str, most: int = _MAX_SHOWN) -> str:
@@ -57,7 +57,7 @@ def visible(text: str, most: int = _MAX_SHOWN) -> str:
 
 
 class _Spot(msgspec.Struct):
-    """A place in a value: what should be there, what is there, and how to write the place."""
+    """A place in a value: the type expected there, the actual value, and the path to it."""
 
     info: Any
     value: Any
@@ -74,20 +74,20 @@ def _walk(info: Any, value: Any, path: str) -> _Spot:
         holder = _chosen(spot.info, spot.value)
         if step["field"] is not None:
             inner = _field_info(holder, step["field"])
-            held = spot.value.get(step["field"]) if isinstance(spot.value, dict) else None
-            spot = _Spot(_bare(inner), held, f"{spot.path}.{step['field']}")
+            inner_value = spot.value.get(step["field"]) if isinstance(spot.value, dict) else None
+            spot = _Spot(_bare(inner), inner_value, f"{spot.path}.{step['field']}")
         elif step["index"] is not None:
             index = int(step["index"])
-            held = spot.value[index] if isinstance(spot.value, list) and index < len(spot.value) else None
-            spot = _Spot(_bare(getattr(holder, "item_type", None)), held, f"{spot.path}[{index}]")
+            inner_value = spot.value[index] if isinstance(spot.value, list) and index < len(spot.value) else None
+            spot = _Spot(_bare(getattr(holder, "item_type", None)), inner_value, f"{spot.path}[{index}]")
         else:
-            name, held = _first_refused(holder, spot.value)
-            spot = _Spot(_bare(getattr(holder, "value_type", None)), held, f"{spot.path}.{visible(name)}")
+            name, inner_value = _first_refused(holder, spot.value)
+            spot = _Spot(_bare(getattr(holder, "value_type", None)), inner_value, f"{spot.path}.{visible(name)}")
     return spot
 
 
 def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
-    """The entry of an object that cannot be converted, which msgspec does not name."""
+    """The entry of an object that cannot be converted; msgspec does not name it."""
     kind = getattr(_bare(getattr(info, "value_type", None)), "cls", Any)
     for name, inner in value.items():
         try:
@@ -98,7 +98,7 @@ def _first_refused(info: Any, value: Any) -> tuple[str, Any]:
 
 
 def _chosen(info: Any, value: Any) -> Any:
-    """The member of a union that `value` is meant to be; `info` itself if it is not a union or nothing says which."""
+    """The member of a union that `value` is meant to be; `info` itself if it is not a union or no member matches."""
     if isinstance(info, inspect.UnionType) and isinstance(value, list):
         return next((each for each in map(_bare, info.types) if isinstance(each, _LISTS)), info)
     if isinstance(info, inspect.UnionType) and isinstance(value, dict):
@@ -131,7 +131,7 @@ def _field_info(info: Any, name: str) -> Any:
 
 
 def _bare(info: Any) -> Any:
-    """The type itself, without what only its schema says."""
+    """The type without its schema metadata."""
     while isinstance(info, inspect.Metadata):
         info = info.type
     return info
@@ -142,10 +142,10 @@ def _info(kind: type) -> Any:
     return inspect.type_info(kind)
 
 
-_WANTED: dict[type, str] = {inspect.BoolType: "true or false", inspect.NoneType: "null"}
+_EXPECTED: dict[type, str] = {inspect.BoolType: "true or false", inspect.NoneType: "null"}
 
 
-def _wanted(info: Any) -> str:
+def _expected(info: Any) -> str:
     match _bare(info):
         case inspect.StrType(min_length=least, max_length=most):
             return f"text{_span(least, most, 'character')}"
@@ -165,14 +165,16 @@ def _wanted(info: Any) -> str:
         case inspect.DictType(min_length=least, max_length=most):
             return f"an object{_span(least, most, 'field')}"
         case inspect.UnionType(types=types):
-            members = list(dict.fromkeys(_wanted(member) for member in types))
+            members = list(dict.fromkeys(_expected(member) for member in types))
             numbers = {each for each in members if each.startswith("a number")}
             members = [each for each in members if each.replace("a whole number", "a number") not in numbers - {each}]
             return ", ".join(members[:-1]) + (" or " if members[:-1] else "") + members[-1]
-        case inspect.StructType(tag_field=None, fields=fields) if wanted := [each for each in fields if each.required]:
-            return f"an object with {', '.join(f'`{each.encode_name}`' for each in wanted)}"
+        case inspect.StructType(tag_field=None, fields=fields) if required := [
+            field for field in fields if field.required
+        ]:
+            return f"an object with {', '.join(f'`{field.encode_name}`' for field in required)}"
         case _:
-            return _WANTED.get(type(_bare(info)), "an object")
+            return _EXPECTED.get(type(_bare(info)), "an object")
 
 
 def _all_of(names: Sequence[str]) -> str:
@@ -187,7 +189,7 @@ def _span(least: int | None, most: int | None, unit: str) -> str:
     return f" of at least {least} {unit}{'' if least == 1 else 's'}" if least else ""
 
 
-def _given(value: Any) -> str:
+def _described(value: Any) -> str:
     match value:
         case None | bool():
             return msgspec.json.encode(value).decode()

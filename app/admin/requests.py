@@ -64,9 +64,9 @@ class NewKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scopes: What the key may do.
     agents: The only agents for which it may request decisions, by id or alias; an alias is resolved now. Null or left
     out = all. Only with `authorize`, and without `read` and `admin`, whose keys may ask for every agent.
-    session_from: `key` = all calls of the key belong to one session of its own, whatever `context.session` says: for a
+    session_from: `key` = all calls of the key belong to one separate session, whatever `context.session` says: for a
     runtime that cannot be trusted to name its sessions. Only with `authorize`, and without `read` and `admin`.
-    expires_at: When the key stops being valid; null or left out = never. With a time that has passed it never is.
+    expires_at: When the key stops being valid; null or left out = never. A key with a past time is never valid.
     """
 
     name: DisplayName
@@ -81,7 +81,8 @@ class NewKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             _require_binding(self.agents, self.scopes)
         if self.session_from is not None and not can_be_bound(self.scopes):
             raise FieldError(
-                "sessionFrom", "needs the scope authorize without read and admin, which ask in any session"
+                "sessionFrom",
+                "requires the scope `authorize` without `read` or `admin`, since those may name any session",
             )
         if self.expires_at is not None:
             try:
@@ -162,7 +163,9 @@ def _require_visible(
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:
     """Raise FieldError unless the agents are ids or aliases and the scopes allow binding the key to them."""
     if not can_be_bound(scopes):
-        raise FieldError("agents", "needs the scope authorize without read and admin, which ask about every agent")
+        raise FieldError(
+            "agents", "requires the scope `authorize` without `read` or `admin`, since those cover every agent"
+        )
     for index, given in enumerate(agents):
         if agent_reference(given) is None:
             raise FieldError(f"agents[{index}]", REFERENCE_RULES)

@@ -1,1 +1,1 @@
-"""Who may take how much of what is scarce; docs/architecture.md has the table."""
+"""Limits on scarce resources, so that no caller starves the others; docs/architecture.md has the table."""

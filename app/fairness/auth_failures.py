@@ -69,11 +69,11 @@ class AuthFailures:
         return max(0.0, 1 - left) * self._wait_s
 
     def origin(self, peer: str | None, forwarded: Sequence[str]) -> str | None:
-        """The address counted for a request, for IPv6 its /64 network; None if the connection has none.
+        """The address counted for a request, for IPv6 its /64 network, or None if the connection has none.
 
         peer: the other end of the connection. forwarded: the values of X-Forwarded-For, trusted only from our own
         proxies. Each proxy appends the address that connected to it. So the rightmost address that is not one of our
-        proxies is true, and anything before it may be invented. Any other peer counts as itself, whatever it sends.
+        proxies is true, and anything left of it may be invented. Any other peer counts as itself, whatever it sends.
         """
         address = _address(peer)
         if address is None:
@@ -82,10 +82,10 @@ class AuthFailures:
             self._warn_once(address)
         hops = ",".join(forwarded).split(",")[-_HOPS_MAX:]
         while self._is_proxy(address) and hops:
-            before = _address(hops.pop().strip())
-            if before is None:
+            previous = _address(hops.pop().strip())
+            if previous is None:
                 break
-            address = before
+            address = previous
         return _counted(address)
 
     def _is_proxy(self, address: Address) -> bool:

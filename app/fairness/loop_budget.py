@@ -1,4 +1,4 @@
-"""How much of the fast lane's loop each workspace may take."""
+"""Limits the share of the fast lane's loop that each workspace may take."""
 
 import time
 from collections.abc import Callable
@@ -18,10 +18,10 @@ _DELAYING = 0.001
 """The share of the time by which its steps may exceed NOTICED_S; it stays well below the 1 % that others' p99 shows."""
 
 _MOST_S = 0.25
-"""What a workspace may take at once if it has taken nothing for a second, in seconds."""
+"""Seconds that a workspace may take at once if it has taken none for a second."""
 
 _ALONE_AFTER_S = 60.0
-"""Seconds; a workspace that has been the only one for this long delays nobody."""
+"""Seconds; a workspace that has been the only one for this long does not delay others."""
 
 _WATCHED_S = 60.0
 """Seconds; a workspace whose calls have been short for this long is no longer measured."""
@@ -33,7 +33,7 @@ Made = TypeVar("Made")
 
 
 class LoopBudget:
-    """What each workspace may still take of the loop: for loading agents, and for calls once one has taken long.
+    """The time that each workspace may still take of the loop: for loading agents, and for calls once one took long.
 
     A step may overdraw it. Until the workspace has paid back, the slow lane answers such calls. So a workspace delays
     no other, although its agents change all the time, do not fit into the cache, or have patterns that are just quick
@@ -52,9 +52,9 @@ class LoopBudget:
         self._watched_until: dict[str, float] = {}
 
     def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
-        """What `step` returns, or raises, for `what`. Raises MoveToSlowLane if the slow lane must answer.
+        """Run `step(*what)`: return or raise what it does. Raises MoveToSlowLane if the slow lane must answer.
 
-        now_us: by the clock, in microseconds.
+        now_us: the clock now, in microseconds.
         """
         if workspace_id != self._latest:
             self._switch(workspace_id)
@@ -90,7 +90,7 @@ class LoopBudget:
         self._take(workspace_id, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
 
     def is_watched(self, workspace_id: str) -> bool:
-        """Whether the calls of this workspace are measured."""
+        """True while the calls of this workspace are measured."""
         return workspace_id in self._watched_until
 
     def _switch(self, workspace_id: str) -> None:
@@ -116,5 +116,5 @@ class LoopBudget:
 
 
 def _extra(seconds: float) -> float:
-    """What a step of this length takes beyond its own, in seconds."""
+    """Seconds charged for a step of this length beyond its own time."""
     return max(0.0, seconds - NOTICED_S) * _REFILL / _DELAYING

@@ -18,7 +18,7 @@ class _Turns:
         self._giving = False
 
     def turn(self) -> asyncio.Future[None]:
-        """A future of the next free turn, done when that turn comes."""
+        """A future that resolves when it is the caller's turn."""
         turn = self._loop.create_future()
         self._waiting.append(turn)
         if not self._giving:
@@ -59,7 +59,7 @@ def _turns() -> _Turns:
 class WorkspaceSlots:
     """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait in line.
 
-    For work that keeps the store busy while it waits: the store has one queue for everybody, without fairness.
+    For work that keeps the store busy while it waits: the store has one queue for all workspaces, without fairness.
     """
 
     def __init__(self, most: int = 2, waiting_max: int = 64) -> None:
@@ -69,10 +69,10 @@ class WorkspaceSlots:
 
     @asynccontextmanager
     async def slot(self, workspace_id: str) -> AsyncIterator[None]:
-        """A block that counts as one of those that run. Raises Overloaded if too many wait."""
+        """Wait until the block may run, and count it until it ends. Raises Overloaded if too many wait."""
         inside = self._inside.get(workspace_id, 0)
         if inside >= self._most + self._waiting_max:
-            raise Overloaded("This replica has too much of this workspace to read already")
+            raise Overloaded("Too many log queries of this workspace are already running on this replica")
         room = self._rooms.setdefault(workspace_id, asyncio.Semaphore(self._most))
         self._inside[workspace_id] = inside + 1
         try:

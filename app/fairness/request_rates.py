@@ -19,7 +19,7 @@ KEYS_MAX = 10_000
 
 
 class Allowance(Struct, frozen=True):
-    """What a key may still do. wait_s: until it may ask again, 0 = this request may be answered."""
+    """The remaining allowance of a key. wait_s: seconds until it may ask again; 0 = this request may be answered."""
 
     per_second: int
     remaining: int
@@ -30,7 +30,7 @@ class Allowance(Struct, frozen=True):
 class RequestRates:
     """A bucket of requests for each key. Processes forked after it was made share it.
 
-    on: whether there is a limit at all. keys_max: about how many keys are remembered.
+    on: there is a limit. keys_max: about how many keys are remembered.
     """
 
     def __init__(self, per_second: int, keys_max: int = KEYS_MAX, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ class RequestRates:
         self._buckets = SharedBuckets(per_second, per_second, keys_max, clock) if self.on else None
 
     def take(self, key_id: str, requests: int = 1) -> Allowance:
-        """Take a request from the key's bucket, if it holds one; a refused request costs nothing.
+        """Take a request from the key's bucket, if one is left; a refused request costs nothing.
 
         requests: 0 = the other lane has taken it already.
         """

@@ -1,4 +1,4 @@
-"""Token buckets in memory that several processes share, so that one limit holds for all of them."""
+"""Token buckets in memory that several processes share, so that one limit applies to all of them."""
 
 import fcntl
 import mmap
@@ -12,23 +12,23 @@ from hashlib import blake2b
 
 _DIGEST_BYTES = 16
 _WAYS = 8
-"""How many places a name can take; when all are taken, the name unused longest loses its place."""
+"""The slots that a name can take; when all are taken, the name unused longest loses its slot."""
 
-_place = struct.Struct(f"={_DIGEST_BYTES}sdd")
-"""The digest of a name, the tokens left in its bucket, and when it was last used; 0 marks a free place."""
+_slot = struct.Struct(f"={_DIGEST_BYTES}sdd")
+"""The digest of a name, the tokens left in its bucket, and when it was last used; 0 marks a free slot."""
 
-_GROUP_BYTES = _WAYS * _place.size
+_GROUP_BYTES = _WAYS * _slot.size
 
 
 class SharedBuckets:
     """Each name has a bucket of `size` tokens, which starts full and regains `per_second` tokens every second.
 
-    The processes that share it are those forked after it was made. A lock on the few places that a name may have makes
+    The processes that share it are those forked after it was made. A lock on the few slots that a name may have makes
     each change exact; the kernel releases the lock of a process that dies.
 
-    names_max: about how many names are remembered; of those that share places, the one unused longest is forgotten
-    first, and starts again with a full bucket. A random secret
-    decides which names share places, so that nobody can choose names that do.
+    names_max: about how many names are remembered; of those that share slots, the one unused longest is forgotten
+    first, and starts again with a full bucket. A random secret decides which names share slots, so that callers cannot
+    choose names that collide.
     """
 
     def __init__(
@@ -53,23 +53,23 @@ class SharedBuckets:
         fcntl.lockf(self._file, fcntl.LOCK_EX, _GROUP_BYTES, group)
         try:
             now = self._clock()
-            place, left = self._find(digest, group, now)
-            lacking = max(0.0, tokens - left)
-            if partly or not lacking:
+            slot, left = self._find(digest, group, now)
+            missing = max(0.0, tokens - left)
+            if partly or not missing:
                 left = max(0.0, left - tokens)
             if tokens:
-                _place.pack_into(self._memory, place, digest, left, now)
+                _slot.pack_into(self._memory, slot, digest, left, now)
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, _GROUP_BYTES, group)
-        return left, lacking
+        return left, missing
 
     def _find(self, digest: bytes, group: int, now: float) -> tuple[int, float]:
-        """The name's place and the tokens in its bucket now; for a new name, the place unused longest."""
+        """The name's slot and the tokens in its bucket now; for a new name, the slot unused longest."""
         oldest, oldest_since = group, now
-        for place in range(group, group + _GROUP_BYTES, _place.size):
-            held, left, since = _place.unpack_from(self._memory, place)
-            if held == digest and since:
-                return place, min(self._size, left + (now - since) * self._per_second)
+        for slot in range(group, group + _GROUP_BYTES, _slot.size):
+            slot_digest, left, since = _slot.unpack_from(self._memory, slot)
+            if slot_digest == digest and since:
+                return slot, min(self._size, left + (now - since) * self._per_second)
             if since < oldest_since:
-                oldest, oldest_since = place, since
+                oldest, oldest_since = slot, since
         return oldest, self._size

@@ -1,8 +1,8 @@
-"""Shares of what one replica holds at once: large calls by workspace, and streamed answers by key.
+"""Shares of one replica's memory and sockets: large calls by workspace, and streamed answers by key.
 
 A large call counts from before its body is read until it is answered, with its announced size, whether or not all of it
 has arrived. So slow senders cannot fill the memory, and no workspace can take all the room. Each replica counts for
-itself, because the limits protect its own memory and sockets.
+itself, because these limits protect the replica alone.
 """
 
 from collections import Counter
@@ -48,19 +48,19 @@ class LargeCalls:
 
     def __init__(self, in_all: int = _IN_ALL, per_workspace: int = _PER_WORKSPACE) -> None:
         self._in_all, self._per_workspace = in_all, per_workspace
-        self._held: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
 
     @property
-    def held(self) -> int:
+    def total_bytes(self) -> int:
         """The announced bytes of all of them together."""
-        return self._held.total()
+        return self._bytes.total()
 
     def enter(self, workspace_id: str, size: int) -> bool:
         """Count a body of this size until `leave`; False if there is no room for it."""
-        if self._held[workspace_id] + size > self._per_workspace or self.held + size > self._in_all:
+        if self._bytes[workspace_id] + size > self._per_workspace or self.total_bytes + size > self._in_all:
             self._drop_empty(workspace_id)
             return False
-        self._held[workspace_id] += size
+        self._bytes[workspace_id] += size
         return True
 
     @contextmanager
@@ -78,9 +78,9 @@ class LargeCalls:
 
     def leave(self, workspace_id: str, size: int) -> None:
         """The call is answered: stop counting its body."""
-        self._held[workspace_id] -= size
+        self._bytes[workspace_id] -= size
         self._drop_empty(workspace_id)
 
     def _drop_empty(self, workspace_id: str) -> None:
-        if not self._held[workspace_id]:
-            del self._held[workspace_id]
+        if not self._bytes[workspace_id]:
+            del self._bytes[workspace_id]

@@ -23,7 +23,7 @@ _Result = TypeVar("_Result")
 _THREADS_MIN, _THREADS_MAX = 2, 4
 _WAITING_PER_WORKSPACE, _WAITING_IN_ALL = 64, 1024
 PATIENCE_S = 5.0
-"""How long a caller waits for its work, in the queue and in the thread together."""
+"""Seconds that a caller waits for its work, in the queue and in the thread together."""
 
 NICENESS = 10
 """Niceness above the loop's: on a shared core, the loop gets ten times a thread's time. Not more, because a thread that
@@ -47,7 +47,7 @@ class _Work:
 
 
 class Pool(Protocol):
-    """Where work of more than a moment is done."""
+    """Runs work that takes more than a moment."""
 
     async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
         """Return what the function returns, or raise what it raises."""
@@ -78,7 +78,7 @@ class FairThreadPool:
 
     @property
     def waiting(self) -> int:
-        """How many functions wait for a thread."""
+        """The number of functions that wait for a thread."""
         return sum(map(len, self._waiting.values()))
 
     async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
@@ -105,7 +105,7 @@ class FairThreadPool:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _start(self) -> None:
-        """Give every free thread work, if there is any that it may do."""
+        """Give every free thread work, as long as some may run."""
         while self._running.total() < self._threads and (work := self._next()) is not None:
             self._running[work.workspace_id] += 1
             loop = work.result.get_loop()

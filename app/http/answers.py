@@ -1,4 +1,4 @@
-"""Answers: those sent without the router, those to OPTIONS, and the refusal of a method that a path does not have."""
+"""Answers sent without the router, answers to OPTIONS, and the refusal of a method that a path does not have."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ Header = tuple[bytes, bytes]
 JSON: Header = (b"content-type", b"application/json")
 
 
-class Answer(NamedTuple):
-    """The answer to a request. A body's type is among the headers; the sender adds its length."""
+class RawResponse(NamedTuple):
+    """An answer as status, headers and bytes. The headers name the body's type; the sender adds its length."""
 
     status: int
     headers: list[Header]
     body: bytes = b""
 
 
-async def send_answer(send: Send, answer: Answer) -> None:
+async def send_answer(send: Send, answer: RawResponse) -> None:
     """Send the answer to an ASGI server, with its length if it has a body."""
     length = [(b"content-length", b"%d" % len(answer.body))] if answer.body else []
     await send({"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]})
@@ -29,7 +29,7 @@ async def send_answer(send: Send, answer: Answer) -> None:
 
 
 def with_headers(send: Send, headers: list[Header]) -> Send:
-    """`send`, adding these headers to the answer."""
+    """A `send` that adds these headers to the answer."""
     if not headers:
         return send
 
@@ -61,6 +61,6 @@ async def list_methods(request: Request[Any, Any, Any]) -> Response[None]:
 def not_allowed(method: str, allow: str) -> MethodNotAllowed:
     """The refusal of `method` where only those in `allow`, a comma-separated list, exist."""
     methods = sorted(allow.replace(" ", "").split(","))
-    *others, last = [each for each in methods if each != "OPTIONS"]
+    *others, last = [name for name in methods if name != "OPTIONS"]
     possible = f"{', '.join(others)} and {last} are" if others else f"{last} is"
     return MethodNotAllowed(f"{method} is not possible here; {possible}", ", ".join(methods))

@@ -13,10 +13,10 @@ from app.errors import LockedOut, TooManyRequests
 from app.http.answers import options_handler, send_answer, with_headers
 from app.http.authentication import peer_of, provide_caller, provide_changed_by, provide_params
 from app.http.bodies import MAX_BODY_BYTES
+from app.http.body_decoding import BodyRequest
 from app.http.doors import DOORS
 from app.http.headers import answer_with_request_id, provide_if_match, request_id_header, request_id_of
 from app.http.hot_path import AsgiCall, respond
-from app.http.litestar_bodies import BodyRequest
 from app.http.open_streams import close_stream
 from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
 from app.http.references import served_path
@@ -27,7 +27,7 @@ from app.replica import Services
 PUBLIC = frozenset(
     path for route in ROUTES if isinstance(route, HTTPRouteHandler) and not route.guards for path in route.paths
 )
-"""The paths that need no key. What bounds callers holds for all others, even if nothing is served there."""
+"""The paths that need no key. Rate limits and lockouts apply to all others, even if nothing is served there."""
 
 
 _GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
@@ -45,7 +45,7 @@ class Application(Litestar):
         if path is None:
             refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
             return await send_answer(send, refusal)
-        # As the router does. Whether this second spelling is served is decided here alone, for doors and all others.
+        # As the router does: a path may end with a slash. This is the only place that allows it, for doors as well.
         scope["path"] = path = path.rstrip("/") or "/"
         if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
             return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
@@ -62,7 +62,7 @@ class Application(Litestar):
 
 
 def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:
-    """The application; its services are opened on the loop that serves it and closed with it."""
+    """The application. Its services are opened on the loop that serves it, and closed with it."""
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -71,7 +71,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             yield
 
     return Application(
-        [options_handler(ROUTES), *ROUTES],  # in this order, Litestar adds no OPTIONS handlers of its own
+        [options_handler(ROUTES), *ROUTES],  # in this order, Litestar does not add its OPTIONS handlers
         request_class=BodyRequest,
         lifespan=[lifespan],
         dependencies={

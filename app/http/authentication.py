@@ -30,7 +30,7 @@ def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
     It runs before the body is read: an unauthenticated client must not be able to make the service parse 256 KiB of
     JSON. A parameter that is not in the struct of the query is refused: `DELETE …?dry_run=true` must not delete.
     """
-    wanted = " or ".join(scopes)
+    required = " or ".join(scopes)
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         decisions = connection.app.state.services.decisions
@@ -41,7 +41,7 @@ def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
             note_failure(decisions, peer_of(connection.scope), connection.scope["headers"], error)
             raise
         if not caller.has_any(scopes):
-            raise InsufficientScope(f"This endpoint requires the scope {wanted}; the key has {listed_scopes(caller)}")
+            raise InsufficientScope(f"This endpoint requires the scope {required}; the key has {listed_scopes(caller)}")
         connection.scope["state"]["caller"] = caller
         connection.scope["state"]["params"] = decode_query(connection.scope["query_string"], query)
 
@@ -88,7 +88,7 @@ def known_caller(decisions: Decisions, headers: Iterable[Header]) -> Caller | No
 
 
 def _raw_key_in(headers: Iterable[Header]) -> str | None:
-    """The API key of a request, known or not; None if it has none that could be one."""
+    """The API key of a request, known or not. None if no header has the form of one."""
     try:
         return raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
     except Unauthorized:
@@ -112,7 +112,7 @@ def provide_caller(request: Request[Any, Any, Any]) -> Caller:
 
 
 def provide_changed_by(request: Request[Any, Any, Any]) -> ChangedBy:
-    """The caller, and the reason that they give for a change. Raises Invalid."""
+    """The caller, and the reason given for a change. Raises Invalid."""
     return ChangedBy(provide_caller(request).actor, change_reason(request))
 
 

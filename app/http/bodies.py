@@ -12,7 +12,7 @@ from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.outside_strings import has_more_outside_strings, outside_strings
+from app.http.json_structure import has_more_outside_strings, outside_strings
 from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
@@ -24,10 +24,10 @@ MAX_NESTED = 10_000
 """The most objects and lists in a body. Each is examined separately, all in one step of the loop."""
 
 MAX_SET_BYTES = 1536 * 1024
-"""For a body with all policies of an owner: the 1 MiB of rules that an agent may have, and what surrounds them."""
+"""For a body with all policies of an owner: an agent may have 1 MiB of rules, and the JSON around them needs room."""
 
 MAX_SET_NESTED = 50_000
-"""The most objects and lists in it; a long one is examined in a thread."""
+"""The most objects and lists in such a body; a long one is examined in a thread."""
 
 MAX_LARGE_EXPONENTS = 500
 """The most numbers like 1e300 in a body: msgspec takes 14 us for each, 400 times as long as for 1e30."""
@@ -39,7 +39,7 @@ _MAX_STRINGS = MAX_OUTSIDE_STRINGS // 3
 """More strings, including names, than fit into an entry: `"",` is the shortest."""
 
 ANY_LENGTH = ANY_NUMBER = 1 << 62
-"""More bytes, and more names, than any body has; also stands for a length that was not announced."""
+"""More bytes, and more names, than any body has; also used for a length that was not announced."""
 
 
 _LONG = 4096
@@ -68,8 +68,8 @@ class Body(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def camel_aliases(*names: str) -> dict[str, str]:
-    """The other spellings of these fields, of which some have one: `agentId` for `agent_id`."""
-    return {re.sub("_(.)", lambda found: found[1].upper(), name): name for name in names if "_" in name}
+    """The camelCase spellings of those fields that have an underscore: `agentId` for `agent_id`."""
+    return {re.sub("_(.)", lambda match: match[1].upper(), name): name for name in names if "_" in name}
 
 
 async def read_body(receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> bytes:
@@ -92,8 +92,8 @@ def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) ->
     if isinstance(value, dict):
         for alias, name in kind.aliases.items():
             if alias in value:
-                given = value.pop(alias)
-                if value.setdefault(name, given) != given:
+                aliased = value.pop(alias)
+                if value.setdefault(name, aliased) != aliased:
                     raise two_spellings(name, alias)
     try:
         return msgspec.convert(value, kind)
@@ -109,7 +109,7 @@ def decode_body(raw: bytes, kind: type[_BodyT], max_bytes: int | None = None) ->
 
 
 def decode_json(raw: bytes, max_bytes: int = MAX_BODY_BYTES, max_nested: int = MAX_NESTED) -> Any:
-    """Plain values; no object names a key twice and none is too deep. Raises Invalid or PayloadTooLarge."""
+    """The document as plain values. Raises Invalid, also for a repeated key or deep nesting, or PayloadTooLarge."""
     require_readable(raw, max_bytes, max_nested)
     try:
         value = msgspec.json.decode(raw)
@@ -130,7 +130,7 @@ def require_readable(
         raise too_large(max_bytes)
     require_content(raw)
     if len(raw) > MAX_BODY_BYTES and max_nested == MAX_NESTED:
-        _require_mostly_texts(raw)
+        _require_mostly_strings(raw)
     if raw.count(b"{") + (raw.count(b"[") if _LIST in raw else 0) > MAX_DEPTH + _ENVELOPE:
         _require_flat(raw, max_nested)
     if len(raw) > _LONG:
@@ -145,17 +145,17 @@ def require_content(raw: bytes) -> None:
         raise Invalid.at("$", "the body is empty; send a JSON object")
 
 
-def _require_mostly_texts(raw: bytes) -> None:
+def _require_mostly_strings(raw: bytes) -> None:
     """Raise PayloadTooLarge if a large body's size is not mostly in strings: decoding it could block the loop."""
     if has_more_outside_strings(raw, MAX_OUTSIDE_STRINGS, _MAX_STRINGS):
         raise PayloadTooLarge(
-            f"A body of more than {MAX_BODY_BYTES} bytes may have {MAX_OUTSIDE_STRINGS} of them outside of its texts, "
-            f"and {_MAX_STRINGS} texts"
+            f"A body over {MAX_BODY_BYTES} bytes may have at most {MAX_OUTSIDE_STRINGS} bytes outside strings, "
+            f"and {_MAX_STRINGS} strings"
         )
 
 
 def _require_flat(raw: bytes, max_nested: int) -> None:
-    """Raise Invalid if brackets outside strings nest too deep or are too many; linear time, in C."""
+    """Raise Invalid if brackets outside strings are nested too deeply or too many. Linear time, in C."""
     steps = memoryview(outside_strings(raw, _but_brackets).translate(_signs)).cast("b")
     if max(accumulate(steps[: 2 * max_nested]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
@@ -175,7 +175,7 @@ def _has_many_large_exponents(raw: bytes) -> bool:
 
 
 def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
-    """Raise Invalid if an object in `raw` names a key twice, at least to some parsers: they disagree on which counts.
+    """Raise Invalid if some parser might find a key twice in an object of `raw`: parsers disagree on which one counts.
 
     decoded_keys: how many keys were decoded. Every key has its colon, so an equal number of colons means that no key
     was lost; strings may contain more. If there are more outside strings, a slower parser finds the key.
@@ -229,12 +229,12 @@ def not_json(error: Exception) -> Invalid:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:
-    given = dict(pairs)
-    if "\0" in "".join(given):
+    by_name = dict(pairs)
+    if "\0" in "".join(by_name):
         raise Invalid.at("$", "a name holds NUL, where some programs would end it and read another name")
-    if len(given) == len(pairs):
+    if len(by_name) == len(pairs):
         return
     # A dict keeps a repeated name in its first place, so the two sequences agree up to the first repetition. All in C.
     names = [name for name, _ in pairs]
-    twice = next(compress(names, map(ne, names, (*given, None))))
+    twice = next(compress(names, map(ne, names, (*by_name, None))))
     raise Invalid.at("$", f'"{visible(twice)}" is given twice in one object')

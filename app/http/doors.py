@@ -4,7 +4,7 @@ from litestar import asgi
 from litestar.handlers import ASGIRouteHandler
 from litestar.types import Receive, Scope, Send
 
-from app.http.answers import Answer, not_allowed, send_answer
+from app.http.answers import RawResponse, not_allowed, send_answer
 from app.http.api.authorize import AUTHORIZE
 from app.http.api.claude_code_hook import CLAUDE_CODE
 from app.http.endpoint import OPT
@@ -18,10 +18,10 @@ DOORS = {
         CLAUDE_CODE,
     )
 }
-"""By path."""
+"""Doors by path."""
 
 TARGETS = {path.encode(): door for path, door in DOORS.items()}
-"""By the target of a request that comes in directly, past ASGI: the path and nothing else."""
+"""Doors by the target of a request that does not pass through ASGI: the path and nothing else."""
 
 _ALLOW = "OPTIONS, POST"
 
@@ -32,7 +32,7 @@ def route_of(door: Door) -> ASGIRouteHandler:
     @asgi(door.path, copy_scope=False, opt={OPT: door.endpoint})
     async def other_method(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - Litestar wants it
         if scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
-            return await send_answer(send, Answer(204, [(b"allow", _ALLOW.encode())]))
+            return await send_answer(send, RawResponse(204, [(b"allow", _ALLOW.encode())]))
         problem = not_allowed(scope["method"], _ALLOW)  # type: ignore[typeddict-item]
         scope["litestar_app"].state.services.decisions.metrics.refused(problem.code)
         return await send_answer(send, error_answer(problem))

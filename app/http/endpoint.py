@@ -25,19 +25,19 @@ from app.errors import (
     Unauthorized,
 )
 from app.http.authentication import requires
-from app.http.litestar_bodies import BodyDTO
+from app.http.body_decoding import BodyDTO
 from app.http.openapi.described_headers import CHANGE_REASON, IF_MATCH, RATE, REQUEST_ID, RequestHeader
 from app.model.api_keys import Scope
 from app.model.query_fields import QueryFields
 
 JSON = "application/json"
 OPT = "endpoint"
-"""Among the options of a handler: its endpoint."""
+"""The option of a handler that contains its endpoint."""
 _Declare = Callable[[Callable[..., Any]], BaseRouteHandler]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """What one method of one path accepts and returns. What is left out is read off the handler.
+    """The declaration of one method of one path. Fields that are left out are derived from the handler.
 
     scopes: any of these suffices, and so does admin; empty if no key is needed.
     summary, description: the handler's docstring, its first line and the rest.
@@ -78,7 +78,7 @@ def endpoint(method: str, path: str, *, litestar: dict[str, Any] | None = None, 
 
     def declare(function: Callable[..., Any]) -> BaseRouteHandler:
         arguments = inspect.signature(function).parameters
-        operation = Endpoint(method=method, path=path, **{**_read_off(function), **declared})
+        operation = Endpoint(method=method, path=path, **{**_derived_fields(function), **declared})
         options = {"opt": {OPT: operation}, **(litestar or {})}
         route = re.sub(r"{(\w+)}", r"{\1:str}", path)
         if operation.scopes:
@@ -93,7 +93,7 @@ def endpoint(method: str, path: str, *, litestar: dict[str, Any] | None = None, 
 
 
 def endpoint_of(handler: Any) -> Endpoint | None:
-    """What the handler was declared to be; None if it is the handler of no endpoint."""
+    """The endpoint that the handler was declared with, or None."""
     return handler.opt.get(OPT) if isinstance(handler, BaseRouteHandler) else None
 
 
@@ -127,8 +127,8 @@ _OF_A_KEY = (
 )
 
 
-def _read_off(function: Callable[..., Any]) -> dict[str, Any]:
-    """The fields of its endpoint that a handler shows in its docstring and its signature."""
+def _derived_fields(function: Callable[..., Any]) -> dict[str, Any]:
+    """The fields of an endpoint that follow from its handler's docstring and signature."""
     signature = inspect.signature(function)
     types = {name: _bare(argument.annotation) for name, argument in signature.parameters.items()}
     summary, _, description = (inspect.getdoc(function) or "").partition("\n")
@@ -146,5 +146,5 @@ def _read_off(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _bare(annotation: Any) -> Any:
-    """The type inside of `Response[…]`, and without what Litestar is told about it."""
+    """The type inside `Response[…]` or `Annotated[…]`."""
     return get_args(annotation)[0] if get_origin(annotation) in (Annotated, Response) else annotation

@@ -34,7 +34,7 @@ _QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
 _is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 Tags = frozenset[str] | None
-"""The contents of the tags in If-Match, without quotes; None = any."""
+"""The tags in If-Match, without quotes. None means any version."""
 
 _tag = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"').fullmatch
 _number = re.compile(r"[1-9][0-9]{0,14}").fullmatch
@@ -45,25 +45,25 @@ def single_headers(headers: Iterable[Header], names: frozenset[bytes]) -> dict[b
 
     Otherwise one program might use the first and another the last. Of repeated request ids, the first is used.
     """
-    found: dict[bytes, bytes] = {}
+    single: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in names:
-            if name not in found:
-                found[name] = value
+            if name not in single:
+                single[name] = value
             elif name == AUTHORIZATION:
                 raise Unauthorized("There is more than one Authorization header")
             elif name != REQUEST_ID_HEADER:
                 raise Invalid.at(name.decode(), "is given more than once")
-    return found
+    return single
 
 
-def raw_key_of(given: bytes | None) -> str:
+def raw_key_of(header: bytes | None) -> str:
     """The API key in the Authorization header. Raises Unauthorized; never shows what was sent."""
-    if given is None:
+    if header is None:
         raise Unauthorized("The header Authorization is missing; send Authorization: Bearer svc_…")
-    if given[:7].lower() != _SCHEME:
-        raise Unauthorized("The Authorization header does not read Bearer, a space and an API key")
-    raw_key = given[7:].decode("latin-1")
+    if header[:7].lower() != _SCHEME:
+        raise Unauthorized("The Authorization header must be `Bearer <API key>`")
+    raw_key = header[7:].decode("latin-1")
     if not is_raw_key(raw_key):
         raise Unauthorized("The API key does not have the form svc_ and 32 lower-case hex digits")
     return raw_key
@@ -92,33 +92,33 @@ class CallHead(Protocol):
 
 
 def call_headers_of(head: CallHead) -> CallHeaders:
-    """The headers that the hot path reads, kept once read. Raises Unauthorized or Invalid."""
-    kept = head.call_headers
-    if kept is None:
-        kept = head.call_headers = _read(head.headers)
-    return kept
+    """The headers that the hot path reads, cached once read. Raises Unauthorized or Invalid."""
+    cached = head.call_headers
+    if cached is None:
+        cached = head.call_headers = _read(head.headers)
+    return cached
 
 
 def _read(headers: list[Header]) -> CallHeaders:
-    given = single_headers(headers, _READ)
-    raw_key = raw_key_of(given.get(AUTHORIZATION))
-    request_id = fit_request_id(given.get(REQUEST_ID_HEADER))
-    return CallHeaders(raw_key, digest_of(raw_key), given.get(IDEMPOTENCY_KEY), request_id)
+    single = single_headers(headers, _READ)
+    raw_key = raw_key_of(single.get(AUTHORIZATION))
+    request_id = fit_request_id(single.get(REQUEST_ID_HEADER))
+    return CallHeaders(raw_key, digest_of(raw_key), single.get(IDEMPOTENCY_KEY), request_id)
 
 
-def fit_request_id(given: bytes | None) -> bytes | None:
+def fit_request_id(value: bytes | None) -> bytes | None:
     """The header's value if it is 1 to 128 visible ASCII characters, else None."""
-    return given if given is not None and _is_fit(given) else None
+    return value if value is not None and _is_fit(value) else None
 
 
 def request_id_of(headers: Iterable[Header]) -> bytes:
     """The caller's id of this request, or a new one."""
-    given = next((value for name, value in headers if name == REQUEST_ID_HEADER), None)
-    return fit_request_id(given) or secrets.token_hex(16).encode()
+    request_id = next((value for name, value in headers if name == REQUEST_ID_HEADER), None)
+    return fit_request_id(request_id) or secrets.token_hex(16).encode()
 
 
 def request_id_header(request_id: bytes) -> Header:
-    """The header that returns it."""
+    """The header that returns the request's id."""
     return REQUEST_ID_HEADER, request_id
 
 
@@ -154,14 +154,14 @@ def _caller_of(scope: HTTPScope) -> dict[str, Any]:
 
 
 def change_reason(request: Request[Any, Any, Any]) -> str:
-    """The value of Change-Reason; "" if it is missing. UTF-8, as in bodies. Raises Invalid."""
-    given = [value for name, value in request.scope["headers"] if name == b"change-reason"]
-    if not given:
+    """The value of Change-Reason, in UTF-8 as in bodies; "" if it is missing. Raises Invalid."""
+    values = [value for name, value in request.scope["headers"] if name == b"change-reason"]
+    if not values:
         return ""
-    if len(given) > 1:
+    if len(values) > 1:
         raise Invalid.at(CHANGE_REASON_HEADER, "is given twice; give it once")
     try:
-        reason = given[0].decode().strip()
+        reason = values[0].decode().strip()
     except UnicodeDecodeError:
         raise Invalid.at(CHANGE_REASON_HEADER, "is not UTF-8") from None
     if not 1 <= len(reason) <= MAX_REASON:
@@ -177,23 +177,23 @@ def version_header(version: int | str) -> dict[str, str]:
 
 
 def provide_if_match(request: Request[Any, Any, Any]) -> Versions:
-    """The versions in If-Match; None if it is missing or `*`. Raises Invalid."""
+    """The versions in If-Match, or None for any: it is missing or `*`. Raises Invalid."""
     tags = provide_if_match_tags(request)
     return None if tags is None else frozenset(int(tag) for tag in tags if _number(tag))
 
 
 def provide_if_match_tags(request: Request[Any, Any, Any]) -> Tags:
-    """The same for versions that are not numbers.
+    """The tags in If-Match, for versions that are not numbers; None for any. Raises Invalid.
 
     A tag in another form is allowed but matches nothing (RFC 9110 §13.1.1); neither does a weak one.
     """
-    given = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"if-match"]
-    if not given:
+    values = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"if-match"]
+    if not values:
         return None
-    tags = [each.strip(" \t") for each in ",".join(given).split(",")]
+    tags = [tag.strip(" \t") for tag in ",".join(values).split(",")]
     if tags == ["*"]:
         return None
-    found = [_tag(each) for each in tags if each]
-    if not found or None in found:
+    matches = [_tag(tag) for tag in tags if tag]
+    if not matches or None in matches:
         raise Invalid.at("If-Match", 'must be the ETag of an answer, with its quotes, such as "3"; or *')
-    return frozenset(tag[2] for tag in found if tag is not None and tag[1] is None)
+    return frozenset(match[2] for match in matches if match is not None and match[1] is None)

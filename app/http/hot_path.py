@@ -20,7 +20,7 @@ from app.errors import (
     Unauthorized,
 )
 from app.fairness.shares import LARGE_BYTES
-from app.http.answers import JSON, Answer, Header
+from app.http.answers import JSON, Header, RawResponse
 from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
 from app.http.bodies import ANY_LENGTH, read_body
 from app.http.endpoint import Endpoint
@@ -55,7 +55,7 @@ class Door(Struct, frozen=True):
     endpoint: Endpoint
     read: Callable[[bytes, Reading], AuthorizeRequest]
     answer: Callable[[Decision], bytes]
-    refuse: Callable[[AppError], Answer]
+    refuse: Callable[[AppError], RawResponse]
 
     @property
     def path(self) -> str:
@@ -88,7 +88,7 @@ class Call(Protocol):
         """
 
 
-async def respond(decisions: Decisions, door: Door, call: Call) -> Answer:
+async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
     """Admit, authenticate, read, authorize, answer. A decision is in the audit stream when it is returned.
 
     Raises MoveToSlowLane if the slow lane must answer it.
@@ -142,19 +142,19 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> Answer:
     decisions.metrics.ready(waited_us)
     if decisions.note_decision is not None:
         decisions.note_decision(caller.workspace_id, request, decision, waited_us)
-    return Answer(200, headers, body)
+    return RawResponse(200, headers, body)
 
 
 def _refusal(
     decisions: Decisions, door: Door, call: Call, error: Exception, arrived_us: int, admitted: list[Header]
-) -> Answer:
+) -> RawResponse:
     """The answer to a call that was not decided."""
     problem = error if isinstance(error, AppError) else unexpected(error)
     note_failure(decisions, call.peer, call.headers, problem)
     decisions.metrics.refused(problem.code)
     decisions.metrics.ready(monotonic_us() - arrived_us)
     status, headers, body = door.refuse(problem)
-    return Answer(status, [*headers, request_id_header(request_id_of(call.headers)), *admitted], body)
+    return RawResponse(status, [*headers, request_id_header(request_id_of(call.headers)), *admitted], body)
 
 
 def _enter_large(decisions: Decisions, caller: Caller, call: Call) -> int:

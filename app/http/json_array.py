@@ -10,14 +10,14 @@ from litestar.response import Stream
 from app.fairness.loop_turns import take_turn
 
 _STEP_BYTES = 64 * 1024
-"""How many bytes of an answer are encoded in one step of the loop, in less than a millisecond."""
+"""Bytes of an answer encoded in one step of the loop, which takes less than a millisecond."""
 
 _Item = TypeVar("_Item")
 _encode_into = msgspec.json.Encoder().encode_into
 
 
 async def answer_list(items: AsyncIterator[_Item], view: Callable[[_Item], Any]) -> Response[Any]:
-    """A JSON array of what `view` makes of the items.
+    """A JSON array of the items, each passed through `view`.
 
     It is complete before its first byte is sent, so a store failure half-way is an error and not a truncated answer.
     """

@@ -12,7 +12,7 @@ from app.model.api_keys import Caller
 from app.replica import Decisions, Streams
 
 OPEN_STREAM = "open_stream"
-"""In the state of a request with a streamed answer: the key that has it open."""
+"""The name under which a request's state has the key whose streamed answer it is."""
 SILENCE_S = 15.0
 """Proxies close a connection that is silent for a minute; a comment keeps it open."""
 

@@ -10,7 +10,7 @@ from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 
 from app.errors import AppError, Detail, Invalid, NotFound
-from app.http.answers import JSON, Answer, Header, not_allowed
+from app.http.answers import JSON, Header, RawResponse, not_allowed
 from app.model.api_keys import without_raw_keys
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def encode_error(error: AppError) -> bytes:
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """The answer to an error, whoever raised it; an unexpected one is logged, and its answer reveals nothing."""
+    """The answer to any error. An unexpected one is logged, and its answer reveals nothing."""
     problem = as_app_error(request, error)
     return Response(
         encode_error(problem),
@@ -55,9 +55,9 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     )
 
 
-def error_answer(error: AppError, *headers: Header) -> Answer:
+def error_answer(error: AppError, *headers: Header) -> RawResponse:
     """The answer to an error raised before the router was reached."""
-    return Answer(error.status, [*headers_of(error), JSON, *headers], encode_error(error))
+    return RawResponse(error.status, [*headers_of(error), JSON, *headers], encode_error(error))
 
 
 def headers_of(error: AppError) -> list[Header]:

@@ -24,18 +24,18 @@ def decode_query(query_string: bytes, kind: type[_QueryT]) -> _QueryT:
     if not query_string:
         return kind()
     parameters = _by_spelling(kind)
-    spellings, texts = set[str](), dict[str, str]()
+    spellings, raw_values = set[str](), dict[str, str]()
     for spelling, text in _pairs(query_string):
         parameter = parameters.get(spelling)
         if parameter is None:
-            names = ", ".join(known.name for known in parameters_of(kind))
+            names = ", ".join(each.name for each in parameters_of(kind))
             raise Invalid.at(visible(spelling), f"is not a query parameter here; there are {names or 'none'}")
         if spelling in spellings:
             raise Invalid.at(spelling, "is given twice; give it once")
         spellings.add(spelling)
-        if texts.setdefault(parameter.name, text) != text:
+        if raw_values.setdefault(parameter.name, text) != text:
             raise Invalid.at(parameter.name, f"is given in two spellings that differ; leave {spelling} out")
-    values = {parameters[name].attribute: _value(parameters[name], text) for name, text in texts.items()}
+    values = {parameters[name].attribute: _value(parameters[name], text) for name, text in raw_values.items()}
     with refusing_fields(""):
         return kind(**values)
 
@@ -48,7 +48,7 @@ def _by_spelling(kind: type[QueryFields]) -> dict[str, Parameter]:
 
 
 def _value(parameter: Parameter, text: str) -> Any:
-    """The value that is written as `text`. Raises Invalid."""
+    """The parameter's value, read from `text`. Raises Invalid."""
     try:
         return _reader(parameter)(text)
     except FieldError as error:
@@ -63,7 +63,7 @@ def _is_time(parameter: Parameter) -> bool:
 
 
 def _reader(parameter: Parameter) -> Callable[[str], Any]:
-    """What reads a value of the parameter; raises ValueError with a sentence about what it must be."""
+    """A function that reads a value of the parameter. It raises ValueError with a sentence about the values allowed."""
     kind, schema = parameter.kind, parameter.schema
 
     def choice(text: str) -> Any:

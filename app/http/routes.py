@@ -32,7 +32,7 @@ _TAGS = (
     "Webhooks",
     "Service",
 )
-"""The order of the document. Parts that are not named here come last."""
+"""The order of the document. Tags that are not named here come last."""
 
 
 @endpoint("GET", "/schema/openapi.json", **_PUBLIC, answer=dict[str, Any])
@@ -77,7 +77,7 @@ def _order(endpoint: Endpoint) -> tuple[int, int]:
 
 
 _ALL = sorted(_declared(), key=lambda pair: _order(pair[0]))
-"""By the parts of the API, and short paths first."""
+"""By tag, then short paths first."""
 
 ENDPOINTS = tuple(declared for declared, _ in _ALL)
 ROUTES = tuple(handler for _, handler in _ALL)

@@ -18,9 +18,9 @@ def has_bounds(decisions: Decisions) -> bool:
 def check_rate(
     decisions: Decisions, peer: str | None, headers: Sequence[Header], *, has_moved: bool = False
 ) -> list[Header]:
-    """The key's remaining allowance, as headers for whatever the answer will be.
+    """The key's remaining allowance, as headers of the answer.
 
-    has_moved: whether the other lane has counted the request. A key new to this lane is not counted the first time.
+    has_moved: the other lane has already counted the request. A key new to this lane is not counted the first time.
     Raises LockedOut or TooManyRequests.
     """
     require_not_locked_out(decisions, peer, headers)

@@ -20,9 +20,9 @@ from app.redaction.signer import UNSIGNED, Purpose, Signer
 from app.validation_messages import explain
 
 MAX_CALL_BYTES = (1024 + 16) * 1024
-"""Room for a parameter of 1 MiB and what surrounds it."""
+"""Room for a parameter of 1 MiB and the JSON around it."""
 MAX_RECORDED_BYTES = 64 * 1024
-"""For the parameters as logged."""
+"""The most bytes of parameters as logged."""
 
 MAX_NAMES = MAX_RECORDED_BYTES // 5
 """More names than fit into an entry: `"":0,` is the shortest."""
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Reading(Struct, frozen=True, gc=False):
-    """What a call is read with, besides its body.
+    """The inputs of reading a call, besides its body.
 
     idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read.
     """
@@ -63,7 +63,7 @@ def tool_call(
     context: dict[str, Any] | None,
     approval_id: str = "",
 ) -> AuthorizeRequest:
-    """The call, and what the log may keep of it. Raises Invalid or PayloadTooLarge.
+    """The call, with the parts that the log may keep. Raises Invalid or PayloadTooLarge.
 
     body: a JSON object with `parameters` and `context` as the caller wrote them; no key in it occurs twice.
     agent_id: an id or an alias. context: None if it is empty.
@@ -80,12 +80,12 @@ def tool_call(
     _require_short(recorded_parameters)
     idempotency = None
     if reading.idempotency_key is not None:
-        asked: tuple[Any, ...] = (called, tool_name, action, parameters)
+        question: tuple[Any, ...] = (called, tool_name, action, parameters)
         if approval_id:
-            asked = (*asked, context, approval_id)
+            question = (*question, context, approval_id)
         elif context is not None:
-            asked = (*asked, context)
-        idempotency = _idempotency(reading.idempotency_key, asked, signer)
+            question = (*question, context)
+        idempotency = _idempotency(reading.idempotency_key, question, signer)
     recorded_context = b""
     if context is not None:
         _require_small(context)
@@ -106,7 +106,7 @@ def tool_call(
 
 
 def not_a_call(raw: bytes, error: Exception, kind: type[Struct], max_bytes: int) -> Invalid:
-    """Why `raw` could not be decoded as `kind`; slow, because it is parsed again to find out."""
+    """The reason why `raw` could not be decoded as `kind`. Slow, because `raw` is parsed again to find it."""
     value = decode_json(raw, max_bytes)
     if not isinstance(error, msgspec.ValidationError):
         return not_json(error)
@@ -165,11 +165,11 @@ def _too_much(has: str) -> PayloadTooLarge:
     return PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
 
 
-def _idempotency(key: bytes, asked: tuple[Any, ...], signer: Signer) -> Idempotency:
+def _idempotency(key: bytes, question: tuple[Any, ...], signer: Signer) -> Idempotency:
     """The digests of the header and of the request; the order of names in an object does not matter."""
     if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
         raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")
-    question = msgspec.json.encode(asked, order="deterministic")
+    encoded = msgspec.json.encode(question, order="deterministic")
     # The request includes what redaction keeps out of the log, so its digest must not allow guessing values.
-    newest, *former = signer.macs(Purpose.QUESTION, question) or [hashlib.sha256(question).hexdigest()]
+    newest, *former = signer.macs(Purpose.QUESTION, encoded) or [hashlib.sha256(encoded).hexdigest()]
     return Idempotency(hashlib.sha256(key).hexdigest(), newest, tuple(former))

@@ -1,4 +1,4 @@
-"""Heartbeats, by which a parent notices that a forked process's event loop stands still."""
+"""Heartbeats, by which a parent notices that a forked process's event loop hangs."""
 
 import mmap
 from collections.abc import Callable
@@ -8,7 +8,7 @@ BEAT_SECONDS = 1.0
 """Seconds between two beats of a loop, and between two looks of the parent."""
 
 MISSED_MAX: Final = 10
-"""A loop that misses this many looks stands still: no step takes nearly that long."""
+"""A loop that misses this many looks hangs: no step takes nearly that long."""
 
 _WORD = 8
 
@@ -26,32 +26,32 @@ class Heartbeats:
         self._seen, self._missed = [0] * processes, [0] * processes
         self._waited_s = [0.0] * processes
 
-    def begin(self, place: int) -> None:
+    def begin(self, index: int) -> None:
         """A process is about to be forked."""
-        self._beats[place] = self._seen[place] = self._missed[place] = 0
+        self._beats[index] = self._seen[index] = self._missed[index] = 0
 
-    def is_starting(self, place: int) -> bool:
-        """Whether it has not beaten yet."""
-        return not self._beats[place]
+    def is_starting(self, index: int) -> bool:
+        """True until its first beat."""
+        return not self._beats[index]
 
-    def beat(self, place: int) -> None:
+    def beat(self, index: int) -> None:
         """This process's loop goes on."""
-        self._beats[place] += 1
+        self._beats[index] += 1
 
-    def keep_beating(self, place: int, later: Callable[[float, Callable[[], None]], object]) -> None:
+    def keep_beating(self, index: int, later: Callable[[float, Callable[[], None]], object]) -> None:
         """Beat now and from then on. later: the loop's `call_later`."""
-        self.beat(place)
-        later(BEAT_SECONDS, lambda: self.keep_beating(place, later))
+        self.beat(index)
+        later(BEAT_SECONDS, lambda: self.keep_beating(index, later))
 
-    def stands_still(self, place: int, waited_s: float = 0.0) -> bool:
-        """Look, once in BEAT_SECONDS: whether the process has beaten before, but not in the last MISSED_MAX looks.
+    def stands_still(self, index: int, waited_s: float = 0.0) -> bool:
+        """Look, once in BEAT_SECONDS. True if the process has beaten before, but not in the last MISSED_MAX looks.
 
-        waited_s: how long it has waited for a core since it was forked. What it waited since its last beat counts as no
-        look at all.
+        waited_s: how long it has waited for a core since it was forked. The time waited since its last beat does not
+        count.
         """
-        beats = self._beats[place]
-        if not beats or beats != self._seen[place]:
-            self._seen[place], self._missed[place], self._waited_s[place] = beats, 0, waited_s
+        beats = self._beats[index]
+        if not beats or beats != self._seen[index]:
+            self._seen[index], self._missed[index], self._waited_s[index] = beats, 0, waited_s
         else:
-            self._missed[place] += 1
-        return self._missed[place] - (waited_s - self._waited_s[place]) / BEAT_SECONDS >= MISSED_MAX
+            self._missed[index] += 1
+        return self._missed[index] - (waited_s - self._waited_s[index]) / BEAT_SECONDS >= MISSED_MAX

@@ -39,7 +39,7 @@ class MoveToSlowLane(BaseException):
 
 
 class Message(IntEnum):
-    """What a message to the other lane is about, sent in place of a request's time of arrival."""
+    """The kinds of messages to the other lane, sent in place of a request's time of arrival."""
 
     ASKS_READINESS = -1
     TELLS_READINESS = -2
@@ -75,7 +75,7 @@ class Lane:
     """This process's end of the channel between the lanes. Without a channel it is alone and keeps everything."""
 
     def __init__(self, count: Callable[[bool], None] = lambda _to_fast: None) -> None:
-        """count: called for each connection that has been sent, with whether it was to the fast lane."""
+        """count: called for each connection that has been sent; its argument is True if it went to the fast lane."""
         self._count = count
         self.is_fast = True
         self.is_alone = True
@@ -91,8 +91,8 @@ class Lane:
     def attach(self, channel: socket.socket, *, is_fast: bool, can_hand_over: bool = True) -> None:
         """Be one of two lanes from now on.
 
-        channel: one end of a pair of SOCK_SEQPACKET. can_hand_over: whether a call that turns out to take long may
-        still move.
+        channel: one end of a pair of SOCK_SEQPACKET. can_hand_over: a call that turns out to take long may still
+        move.
         """
         channel.setblocking(False)
         self._channel, self.is_fast, self.is_alone = channel, is_fast, False
@@ -177,7 +177,7 @@ class Lane:
             adopt(moved)
 
     def _next(self) -> MovedConnection | None:
-        """The next connection; None if there is none now."""
+        """The next connection, or None if none is waiting."""
         channel = self._channel
         while channel is not None:
             try:

@@ -1,4 +1,4 @@
-"""Which lane gets a core that both want."""
+"""Gives the fast lane precedence over the slow one on a core that both want."""
 
 import ctypes
 import os
@@ -28,8 +28,8 @@ def take_short_turns() -> None:
     number = _SCHED_SETATTR.get(platform.machine())
     if sys.platform == "linux" and number is not None:
         niceness = os.getpriority(os.PRIO_PROCESS, 0)
-        wanted = _attributes.pack(_attributes.size, os.SCHED_OTHER, 0, niceness, 0, _SLICE_NS, 0, 0, 0, 0)
-        ctypes.CDLL(None).syscall(number, 0, wanted, 0)  # a kernel that refuses leaves it as it is
+        attributes = _attributes.pack(_attributes.size, os.SCHED_OTHER, 0, niceness, 0, _SLICE_NS, 0, 0, 0, 0)
+        ctypes.CDLL(None).syscall(number, 0, attributes, 0)  # a kernel that refuses leaves it as it is
 
 
 def let_others_go_first() -> None:
@@ -38,9 +38,9 @@ def let_others_go_first() -> None:
 
 
 def waited_seconds(pid: int) -> float:
-    """How long the process's first thread was ready to run while others had the cores (/proc/PID/schedstat).
+    """Seconds that the process's first thread was ready to run while others had the cores (/proc/PID/schedstat).
 
-    0 if there is no such process, and on systems that do not say.
+    0 for an unknown process, and on systems that do not tell.
     """
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9

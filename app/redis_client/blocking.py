@@ -15,7 +15,7 @@ _READERS_MAX = 1_024
 
 
 class BlockingReader:
-    """A separate client, because a blocking read would occupy a connection that others need."""
+    """A separate client: a blocking read would occupy a connection that other calls need."""
 
     def __init__(self, url: str) -> None:
         where = StoreUrl.parse(url)

@@ -25,7 +25,7 @@ _WAIT_MS = 1_000
 
 
 class Client:
-    """redis-py behind the few methods that Remit uses. Replies are strings.
+    """The few methods of redis-py that Remit uses. Replies are strings.
 
     patience_s: how long a call waits for its turn when `at_once` calls are running.
     wait_replicas: how many replicas of the store must confirm a change before it is acknowledged.
@@ -81,7 +81,7 @@ class Client:
     async def read_each(self, commands: Iterable[Sequence[Value]]) -> list[Any]:
         """The replies of commands about different workspaces, sent together; undecoded, as of `call_bytes`.
 
-        None where a key holds what Remit does not write, so that one workspace's key does not block the others.
+        None for a key that Remit has not written, so that one workspace's key does not block the others.
         """
         async with self._turn():
             pipeline = self._redis.pipeline(transaction=False)
@@ -178,7 +178,7 @@ class Client:
         """The reply, and how many replicas have confirmed the write; 0 if that is not required."""
         if not wait_replicas:
             return await self._redis.execute_command(*command, **options), 0
-        # WAIT covers the writes of its own connection, so the two are sent together.
+        # WAIT covers only the writes of its connection, so the two are sent together.
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.execute_command(*command, **options)
         pipeline.execute_command("WAIT", wait_replicas, _WAIT_MS)

@@ -19,8 +19,8 @@ others."""
 class Clients(NamedTuple):
     """The clients of a replica.
 
-    cold: for what no decision waits for. prompt: for what a decision waits for, besides its commit. commits: for
-    commits; over a cluster, that is `prompt`.
+    cold: for calls that no decision waits for. prompt: for calls that a decision waits for, besides its commit.
+    commits: for commits; over a cluster, the same as `prompt`.
     """
 
     cold: Client
@@ -34,7 +34,7 @@ async def open_clients(
 ) -> AsyncIterator[Clients]:
     """The clients for the store at the URL. Raises StoreUnavailable.
 
-    scripts: what runs as a commit. wait_replicas: how many replicas must confirm each change. written: called with the
+    scripts: those that commit. wait_replicas: how many replicas must confirm each change. written: called with the
     number of commands that commits have sent together.
     """
     where = StoreUrl.parse(url)

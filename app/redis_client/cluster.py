@@ -1,4 +1,4 @@
-"""A Redis Cluster behind the few methods of redis-py's client that Remit uses.
+"""A Redis Cluster with the few methods of redis-py's client that Remit uses.
 
 Nodes, connections and the slot map are redis-py's; routing is done here. redis-py's routing delays every command,
 whatever its master, while it reloads the cluster after a failure; it leaves pipelines waiting for a master that is
@@ -124,7 +124,7 @@ class Cluster:
             await self._ask(node or self._node_of(key), sent)
 
     def _look(self, lost: ClusterNode) -> None:
-        """Reload the cluster's layout in the background, with a minimum interval."""
+        """Reload the cluster's layout in the background, at most once in a minimum interval."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_anew(lost))
 
@@ -165,7 +165,7 @@ def _key_of(args: Iterable[Any]) -> str | bytes | None:
 
 
 def _is_lost(command: PipelineCommand) -> bool:
-    """Whether the node did not answer, or answered that the cluster is down."""
+    """True if the node did not answer, or answered that the cluster is down."""
     error = command.result
     return isinstance(error, exceptions.ClusterDownError) or (
         isinstance(error, Exception) and not isinstance(error, exceptions.ResponseError)

@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         if code == "NOSCRIPT":
             _fail(future, NoScript("The store does not know a script of ours"))
             return
-        # The error's text may hold arguments, so only its code is shown.
+        # The error's text may contain arguments, so only its code is shown.
         shown = code if code.isupper() else "an error without a code"
         _fail(future, StoreUnavailable(f"The store refused the command ({shown}); nothing was decided"))
         if code == "READONLY":

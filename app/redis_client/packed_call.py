@@ -1,4 +1,4 @@
-"""Script calls whose fixed arguments are packed only once, and what runs them: a connection or a client."""
+"""Script calls whose fixed arguments are packed only once, and the protocol of their runners."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ ScriptCall = Callable[..., Awaitable[Any]]
 class PackedCall:
     """A prepared call that caches its fixed arguments in the wire format.
 
-    Packing the 30 words of a commit costs a replica as much as deciding; five of them change from call to call.
+    Packing the 30 arguments of a commit costs a replica as much as deciding; five of them change from call to call.
     """
 
     def __init__(self, send: Send, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> None:
@@ -38,11 +38,11 @@ class PackedCall:
 
     async def __call__(self, *per_call: Value) -> Any:
         """The reply; if the store has lost the script (restart, failover), the script is sent in full once."""
-        rest = (self._keys, pack(per_call)[self._per_call_at :], self._fixed)
+        arguments = (self._keys, pack(per_call)[self._per_call_at :], self._fixed)
         try:
-            return await self._send(b"".join((self._by_name, *rest)))
+            return await self._send(b"".join((self._by_name, *arguments)))
         except NoScript:
-            return await self._send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *rest)))
+            return await self._send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *arguments)))
 
 
 def pack(command: Sequence[Value]) -> bytes:
@@ -55,7 +55,7 @@ def pack(command: Sequence[Value]) -> bytes:
 
 
 def encode_arguments(*values: Value) -> bytes:
-    """The words of a command in the wire format, without the number of words that precedes them."""
+    """The arguments in the wire format, without the number of arguments that precedes them in a command."""
     return pack(values).partition(b"\r\n")[2]
 
 

@@ -1,4 +1,4 @@
-"""Replies of the store in the form that callers use: records, failures, and data that Remit did not write."""
+"""Replies of the store in the form that callers use: records, errors, and data that Remit did not write."""
 
 import logging
 import re
@@ -33,7 +33,7 @@ def number_or_none(text: str | None) -> int | None:
 
 
 def count_of(raw: bytes | None) -> int:
-    """The number in an undecoded reply; 0 if it is missing or not a number that our counters can hold."""
+    """The number in an undecoded reply; 0 if it is missing or not a number that our counters can reach."""
     return int(raw) if raw is not None and raw.isdigit() and len(raw) <= _DIGITS else 0
 
 
@@ -46,7 +46,7 @@ def check_reply(script: Script, reply: Any) -> list[Any]:
 
 
 def is_reply(script: Script, reply: Any) -> bool:
-    """Whether the script can give this reply."""
+    """True if the script can give this reply."""
     if not isinstance(reply, list) or not reply or reply[0] not in script.replies:
         return False
     more = len(reply) - len(script.elements)
@@ -60,7 +60,7 @@ _denied_in_script = re.compile("The user executing the script can't run |ACL fai
 
 
 def describe_fault(error: BaseException) -> str:
-    """A public sentence: the leading code of a store's error, never its text, which may hold arguments."""
+    """A public sentence: the leading code of a store's error, never its text, which may contain arguments."""
     if _denied_in_script(str(error)):
         return "The store's user may not run a command of a script (NOPERM); what the script did before is not undone"
     text = str(error).partition(" ")[0]
@@ -72,7 +72,7 @@ def describe_fault(error: BaseException) -> str:
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Whether the store reports that a key has the wrong type for the command."""
+    """True if the store reports that a key has the wrong type for the command."""
     return isinstance(error, exceptions.ResponseError) and _WRONG_TYPE(str(error)) is not None
 
 
@@ -84,12 +84,12 @@ _LARGEST = 253_402_300_799_999
 
 
 class ForeignData(StoreUnavailable):
-    """A key holds what Remit does not write: another type, bytes that are not UTF-8, or an unreadable record."""
+    """Remit has not written this value: it has another type, is not UTF-8, or is an unreadable record."""
 
 
 @contextmanager
 def decoding_record(what: str) -> Iterator[None]:
-    """Raise ForeignData if what is read inside is not as Remit writes it, so that nothing is decided on it.
+    """Turn errors while decoding into ForeignData, so that nothing is decided on a record that Remit did not write.
 
     what: the record, for people.
     """
@@ -103,5 +103,5 @@ def decoding_record(what: str) -> Iterator[None]:
 def number_of(text: str) -> int:
     """A count, or a time in ms, as Remit stores it. Raises ValueError for anything else."""
     if not _is_number(text) or int(text) > _LARGEST:
-        raise ValueError(f"{text[:20]!r} is no count and no time")
+        raise ValueError(f"{text[:20]!r} is neither a count nor a time")
     return int(text)

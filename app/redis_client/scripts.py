@@ -47,8 +47,8 @@ def parse_part(name: str, text: str) -> Part:
     file = _PART_FILE.fullmatch(text)
     if file is None or file["name"] != name:
         raise ValueError(f"{name}.lua: the file begins with `--[[` and `{name}: …`, and has sections")
-    _, *found = _SECTION.split(file["sections"])
-    part = Part(file["header"], dict(zip(found[::2], found[1::2], strict=True)))
+    _, *names_and_code = _SECTION.split(file["sections"])
+    part = Part(file["header"], dict(zip(names_and_code[::2], names_and_code[1::2], strict=True)))
     for kind in ("KEYS", "ARGV"):
         places = [place for of, place, _ in _PART_WORD.findall(part.header) if of == kind]
         numbers = [str(number) for number in range(1, len(places) + 1)]
@@ -101,8 +101,8 @@ class Script(Struct, frozen=True):
     times; last_keys and last_args come at the end, in this order, those that come at all.
     replies: the first element of every reply it can give; elements: the names of the elements that each reply has;
     adds: names of elements that only some have, after the others, each with its name before it.
-    flags: what its first line tells the store: `allow-oom` if it makes room, revokes or deletes, or is needed for that,
-    so that even a store at its `maxmemory` runs it; `no-writes` if it only reads.
+    flags: those in its first line. `allow-oom`: it makes room, revokes or deletes, or is needed for that, so even a
+    store at its `maxmemory` runs it. `no-writes`: it only reads.
     """
 
     name: str
@@ -121,12 +121,12 @@ class Script(Struct, frozen=True):
 
     @property
     def is_change(self) -> bool:
-        """Whether it makes an admin's change. Such a script appends to the trail, and replies "done" once it has."""
+        """True if it makes an admin's change. Such a script appends to the trail, and replies "done" once it has."""
         return "changes" in self.keys
 
 
 def parse_script(name: str, text: str, parts: tuple[Part, ...] = ()) -> Script:
-    """The script that its header and those of its parts declare.
+    """The script declared by its header and those of its parts.
 
     Raises ValueError if the header does not have the form shown in lua/README.md.
     """

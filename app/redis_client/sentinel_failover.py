@@ -24,7 +24,7 @@ _ENDS = ("+promoted-slave", "+switch-master", "-failover-abort*")
 _LOOK_S = 1.0
 _AGAIN_S = 0.5
 _LONGEST_S = 10.0
-"""How long calls wait, at most, for a Sentinel that announced a failover and then fell silent."""
+"""The longest that calls wait for a Sentinel that announced a failover and then fell silent."""
 
 
 class MasterClient(Protocol):
@@ -85,9 +85,9 @@ class SentinelFailover:
         while True:
             sentinel: Any = Redis(host=host, port=port, **options)
             try:
-                heard = sentinel.pubsub(ignore_subscribe_messages=True)
-                await heard.psubscribe(_BEGINS, *_ENDS)
-                async for message in heard.listen():
+                subscription = sentinel.pubsub(ignore_subscribe_messages=True)
+                await subscription.psubscribe(_BEGINS, *_ENDS)
+                async for message in subscription.listen():
                     self.hear(message["channel"], message["data"])
             except (exceptions.RedisError, OSError, TimeoutError, RuntimeError):
                 pass

@@ -101,19 +101,19 @@ class MasterLocator:
 
     async def __call__(self) -> str:
         """The URL of the master. Raises StoreUnavailable if no Sentinel knows it."""
-        asked = [asyncio.ensure_future(self._ask(host, port)) for host, port in self._url.nodes]
+        queries = [asyncio.ensure_future(self._ask(host, port)) for host, port in self._url.nodes]
         votes: Counter[tuple[int, tuple[str, int]]] = Counter()
         try:
-            await _majority(asked)
-            for each in asked:
-                if each.done() and (known := each.result()) is not None:
-                    votes[known] += 1
+            await _majority(queries)
+            for query in queries:
+                if query.done() and (vote := query.result()) is not None:
+                    votes[vote] += 1
         finally:
-            for each in asked:
-                each.cancel()
+            for query in queries:
+                query.cancel()
         if not votes:
             raise StoreUnavailable("No Sentinel says where the store is; nothing was decided")
-        _, (host, port) = max(votes, key=lambda known: (known[0], votes[known]))
+        _, (host, port) = max(votes, key=lambda vote: (vote[0], votes[vote]))
         return self._url.server(host, port)
 
     async def _ask(self, host: str, port: int) -> tuple[int, tuple[str, int]] | None:
@@ -124,18 +124,18 @@ class MasterLocator:
                 reply: Sequence[str] | None = await sentinel.execute_command(
                     "SENTINEL GET-MASTER-ADDR-BY-NAME", self._url.service
                 )
-                known = await sentinel.execute_command("SENTINEL MASTER", self._url.service) if reply else {}
+                master = await sentinel.execute_command("SENTINEL MASTER", self._url.service) if reply else {}
         except (exceptions.RedisError, OSError, TimeoutError):
             return None
         finally:
             await sentinel.aclose()
-        return (int(as_record(known).get("config-epoch", 0)), (reply[0], int(reply[1]))) if reply else None
+        return (int(as_record(master).get("config-epoch", 0)), (reply[0], int(reply[1]))) if reply else None
 
 
-async def _majority(asked: Sequence["asyncio.Future[Any]"]) -> None:
+async def _majority(queries: Sequence["asyncio.Future[Any]"]) -> None:
     """Wait until more than half have answered, and the others have had a moment to."""
-    pending = set(asked)
-    while pending and sum(each.done() and each.result() is not None for each in asked) * 2 <= len(asked):
+    pending = set(queries)
+    while pending and sum(query.done() and query.result() is not None for query in queries) * 2 <= len(queries):
         _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
     if pending:
         await asyncio.wait(pending, timeout=_MOMENT_S)
@@ -149,10 +149,10 @@ class _Located(Sentinel):
     async def discover_master(self, service_name: str) -> tuple[str, int]:
         """The master's address. Raises MasterNotFoundError."""
         try:
-            found = parse_url(await self.locate())
+            options = parse_url(await self.locate())
         except StoreUnavailable as error:
             raise MasterNotFoundError(service_name) from error
-        return found["host"], found["port"]
+        return options["host"], options["port"]
 
 
 def connection_options(timeout_s: float) -> dict[str, Any]:

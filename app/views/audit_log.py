@@ -12,7 +12,7 @@ from app.model.fields import Count, Ordinal
 from app.model.logged_codes import code_from
 
 _STEP_ENTRIES = 64
-"""How many lines are processed in one step; this many take half a millisecond."""
+"""Lines processed in one step, which takes half a millisecond."""
 
 
 class _Decided(Struct, frozen=True):
@@ -25,7 +25,7 @@ _decode = msgspec.json.Decoder(_Decided).decode
 
 
 def with_code(line: bytes) -> bytes:
-    """The line with the decision's `code` as its last field; unchanged if it holds no decision.
+    """The line with the decision's `code` as its last field; unchanged if it does not contain a decision.
 
     The code is not in the log, whose bytes the chain covers; it is derived from the other fields.
     """
@@ -37,7 +37,7 @@ def with_code(line: bytes) -> bytes:
 
 
 async def with_codes(lines: Sequence[bytes]) -> list[bytes]:
-    """The same for many lines, a few at a time."""
+    """`with_code` of each line, a few at a time."""
     shown: list[bytes] = []
     for start in range(0, len(lines), _STEP_ENTRIES):
         await take_turn()
@@ -74,17 +74,17 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
     unchecked: tuple[str, ...]
 
     @classmethod
-    def of(cls, found: Verification) -> "VerificationView":
+    def of(cls, verification: Verification) -> "VerificationView":
         return cls(
-            intact=found.finding is None,
-            complete=found.complete,
-            finding=found.finding,
-            checkpoint=None if found.checkpoint is None else found.checkpoint.line,
-            first_segment=found.first_segment,
-            segments=found.segments,
-            entries=found.entries,
-            unsealed=found.unsealed,
-            changes=found.changes,
-            checked=found.checked,
-            unchecked=found.unchecked,
+            intact=verification.finding is None,
+            complete=verification.complete,
+            finding=verification.finding,
+            checkpoint=None if verification.checkpoint is None else verification.checkpoint.line,
+            first_segment=verification.first_segment,
+            segments=verification.segments,
+            entries=verification.entries,
+            unsealed=verification.unsealed,
+            changes=verification.changes,
+            checked=verification.checked,
+            unchecked=verification.unchecked,
         )

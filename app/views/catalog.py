@@ -16,7 +16,7 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     type: `tool`.
     name: The tool_name of its calls.
-    catalogued: false for a tool known only from the log, of which only the name is known.
+    catalogued: false for a tool known only from the log; only its name is known.
     title: Its name for people; null if there is none.
     description: What it does, as its server describes it; null if there is none.
     input_schema: The JSON Schema of its parameters, as its server publishes it; null if there is none.

@@ -73,7 +73,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def encode_decision(decision: Decision) -> bytes:
-    """`DecisionView.of` it as JSON. The constant part of an outcome that allows calls is encoded once."""
+    """The JSON of `DecisionView.of(decision)`. The constant part of an outcome that allows calls is encoded once."""
     outcome = decision.outcome
     if (
         outcome.result is not Result.ALLOWED
@@ -82,8 +82,8 @@ def encode_decision(decision: Decision) -> bytes:
         or decision.retry_after_us is not None
     ):
         return _encode(DecisionView.of(decision))
-    held, frame = _frames.get(id(outcome), _NONE)
-    if held is not outcome:
+    cached, frame = _frames.get(id(outcome), _NONE)
+    if cached is not outcome:
         frame = _frame_of(decision)
     latency_ms, latency_us = divmod(decision.latency_us, 1000)
     timestamp = rfc3339(decision.time_us // 1000)

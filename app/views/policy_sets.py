@@ -32,9 +32,9 @@ class PolicySetView(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: list[PolicyView]
 
     @classmethod
-    def of(cls, held: PolicySet, owner: Owner) -> Self:
-        policies = [PolicyView.of(each) for each in held.policies]
-        return cls(**asdict(owner), version=held.version, policies=policies)
+    def of(cls, policy_set: PolicySet, owner: Owner) -> Self:
+        policies = [PolicyView.of(policy) for policy in policy_set.policies]
+        return cls(**asdict(owner), version=policy_set.version, policies=policies)
 
 
 class AppliedSetView(PolicySetView, frozen=True, kw_only=True, rename="camel"):

@@ -32,16 +32,16 @@ class PolicyVersionView(Struct, frozen=True, kw_only=True, rename="camel"):
     policy: PolicyView
 
     @classmethod
-    def of(cls, found: PolicyVersion) -> "PolicyVersionView":
-        change = found.change
+    def of(cls, version: PolicyVersion) -> "PolicyVersionView":
+        change = version.change
         return cls(
-            version=found.policy.version,
+            version=version.policy.version,
             timestamp=None if change is None else change.timestamp,
             actor_id=None if change is None else change.actor_id,
             actor_name=None if change is None else change.actor_name,
             reason=None if change is None else change.reason or None,
-            changed=found.changed,
-            policy=PolicyView.of(found.policy),
+            changed=version.changed,
+            policy=PolicyView.of(version.policy),
         )
 
 
@@ -66,14 +66,14 @@ class DivergenceView(Struct, frozen=True, kw_only=True, rename="camel"):
     counts: list[DivergenceCount]
 
     @classmethod
-    def of(cls, found: PolicyDivergence) -> "DivergenceView":
-        policy = found.policy
+    def of(cls, divergence: PolicyDivergence) -> "DivergenceView":
+        policy = divergence.policy
         return cls(
             policy_id=policy.id,
             version=policy.version,
             mode=policy.mode,
             enabled=policy.enabled,
             since=rfc3339(policy.updated_ms),
-            total=sum(each.count for each in found.counts),
-            counts=list(found.counts),
+            total=sum(pair.count for pair in divergence.counts),
+            counts=list(divergence.counts),
         )

@@ -64,8 +64,8 @@ class WebhookView(Struct, frozen=True, kw_only=True, rename="camel"):
             denied=webhook.denied,
             enabled=webhook.enabled,
             secrets=[
-                SecretView(each.number, None if each.until_ms is None else rfc3339(each.until_ms))
-                for each in webhook.secrets
+                SecretView(signing.number, None if signing.until_ms is None else rfc3339(signing.until_ms))
+                for signing in webhook.secrets
             ],
             secret=secret,
             waiting=state.waiting,

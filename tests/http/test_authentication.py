@@ -35,16 +35,16 @@ def refused(answer, code="UNAUTHORIZED"):
 
 HEADERS = {
     "missing": ([], "The header Authorization is missing; send Authorization: Bearer svc_…"),
-    "empty": ([("Authorization", "")], "The Authorization header does not read Bearer, a space and an API key"),
+    "empty": ([("Authorization", "")], "The Authorization header must be `Bearer <API key>`"),
     "basic": (
         [("Authorization", "Basic c3ZjOg==")],
-        "The Authorization header does not read Bearer, a space and an API key",
+        "The Authorization header must be `Bearer <API key>`",
     ),
     "key alone": (
         [("Authorization", ADMIN_KEY)],
-        "The Authorization header does not read Bearer, a space and an API key",
+        "The Authorization header must be `Bearer <API key>`",
     ),
-    "no key": ([("Authorization", "Bearer")], "The Authorization header does not read Bearer, a space and an API key"),
+    "no key": ([("Authorization", "Bearer")], "The Authorization header must be `Bearer <API key>`"),
     "two spaces": (
         [("Authorization", f"Bearer  {ADMIN_KEY}")],
         "The API key does not have the form svc_ and 32 lower-case hex digits",

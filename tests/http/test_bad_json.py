@@ -17,7 +17,7 @@ from app.http.bodies import (
     require_readable,
     require_unique_keys,
 )
-from app.http.outside_strings import outside_strings
+from app.http.json_structure import outside_strings
 
 BOTH = pytest.mark.parametrize("endpoint", ["/v1/agents", "/v1/authorize"])
 FILLER = b'{"name": "%s"}'

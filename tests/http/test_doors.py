@@ -128,7 +128,7 @@ async def test_a_large_call_waits_for_room(store, tenant, monkeypatch, door):
     async with calling(store, tenant, monkeypatch, door) as caller:
         room = caller.services.decisions.large_calls
         assert (await caller.send("x" * 70_000)).status_code == 200
-        assert room.held == 0
+        assert room.total_bytes == 0
         while room.enter(tenant.id, 64 * 1024):
             pass
         assert await caller.is_refused("OVERLOADED", "x" * 70_000)

@@ -182,11 +182,11 @@ def test_a_workspace_has_its_share_and_others_have_theirs():
     assert room.enter("c", 5)
     room.leave("b", 15)
     assert room.enter("c", 15)
-    assert room.held == 40
+    assert room.total_bytes == 40
     room.leave("a", 20)
     room.leave("c", 5)
     room.leave("c", 15)
-    assert (room.held, len(room._held)) == (0, 0)
+    assert (room.total_bytes, len(room._bytes)) == (0, 0)
 
 
 def test_megabytes_announced_but_never_sent_do_not_block_other_workspaces(writer, store, asking_replica):

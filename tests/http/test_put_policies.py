@@ -7,7 +7,7 @@ import threading
 import httpx
 import pytest
 
-from app.http import litestar_bodies
+from app.http import body_decoding
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, decode_body
 from app.main import create_app
 from app.settings import Settings
@@ -190,7 +190,7 @@ async def test_a_large_set_is_decoded_in_a_thread(tenant, agent, store, monkeypa
         threads.append(threading.current_thread() is threading.main_thread())
         return decode_body(*args)
 
-    monkeypatch.setattr(litestar_bodies, "decode_body", decode)
+    monkeypatch.setattr(body_decoding, "decode_body", decode)
     app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
     async with app.lifespan():
         headers = {"Authorization": f"Bearer {tenant.admin_key}"}

@@ -67,9 +67,9 @@ async def export_audit_log(
 
 
 def accepts_gzip(header: str) -> bool:
-    """Whether an Accept-Encoding names gzip, with any weight but 0."""
-    for each in header.lower().split(","):
-        name, _, weight = each.partition(";")
+    """True if an Accept-Encoding names gzip, with any weight but 0."""
+    for coding in header.lower().split(","):
+        name, _, weight = coding.partition(";")
         if name.strip() in {"gzip", "*"}:
             return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
     return False

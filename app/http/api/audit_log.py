@@ -113,7 +113,7 @@ async def query_changes(
 
     Who created, updated or deleted which agent, policy or API key. Each entry is written in the same step as its
     change: none is missing, and refused changes have none. All given filters must match. Continue until an answer has
-    no X-Next-Cursor: a page may hold fewer than `limit`.
+    no X-Next-Cursor: a page may have fewer than `limit`.
     """
     page = await records.changes.query(caller.workspace_id, params)
     headers = {} if page.older_than is None else {"X-Next-Cursor": page.older_than}

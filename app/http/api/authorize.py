@@ -58,7 +58,7 @@ _decode = msgspec.json.Decoder(AuthorizeBody).decode
 
 
 def read_call(raw: bytes, reading: Reading) -> AuthorizeRequest:
-    """The tool call in `raw`, and what the log may keep of it. Raises Invalid or PayloadTooLarge."""
+    """The tool call in `raw`, with the parts that the log may keep. Raises Invalid or PayloadTooLarge."""
     require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
     try:
         body = _decode(raw)
@@ -103,8 +103,8 @@ def _one_of(snake: str | UnsetType, camel: str | UnsetType, name: str, alias: st
 
 
 def _approval_named(body: AuthorizeBody) -> str:
-    given = _one_of(body.approval_id, body.approvalId, "approval_id", "approvalId")
-    approval_id = canonical_uuid(given)
+    named = _one_of(body.approval_id, body.approvalId, "approval_id", "approvalId")
+    approval_id = canonical_uuid(named)
     if approval_id is None:
         raise Invalid.at("$.approval_id", "must be an approval's id, a UUID")
     return approval_id

@@ -145,8 +145,8 @@ async def list_catalog(
     """
     listing = await services.records.catalog.listing(caller.workspace_id)
     names = listing.names[params.offset :][: params.limit]
-    found = await services.pool.run(caller.workspace_id, _views, listing.catalog.tools, names)
-    return Response(found, headers=version_header(listing.catalog.version))
+    views = await services.pool.run(caller.workspace_id, _views, listing.catalog.tools, names)
+    return Response(views, headers=version_header(listing.catalog.version))
 
 
 @endpoint("GET", "/v1/catalog/tool/{tool}", **_READ, errors=(ToolNotFound,), headers=ETAG)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from app.errors import AppError, Invalid
-from app.http.answers import JSON, Answer
+from app.http.answers import JSON, RawResponse
 from app.http.bodies import count_keys, require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
@@ -100,19 +100,19 @@ def answer_hook(decision: Decision) -> bytes:
     """The decision in the hook's words. The model reads the reason of a denial, the user that of a question."""
     outcome = decision.outcome
     to_agent = decision.agent_message if outcome.result is Result.DENIED else None
-    return _said(_WORDS[outcome.result], to_agent or outcome.reason)
+    return _encoded_decision(_WORDS[outcome.result], to_agent or outcome.reason)
 
 
-def refuse_hook(error: AppError) -> Answer:
+def refuse_hook(error: AppError) -> RawResponse:
     """A denial, with status 200: the coding agent would run the tool after any other."""
     kept = [header for header in headers_of(error) if header[0] not in _OF_A_STATUS]
     reason = without_raw_keys(f"Remit has not decided ({error.code}): {error.message}")
-    return Answer(200, [JSON, *kept], _said("deny", reason))
+    return RawResponse(200, [JSON, *kept], _encoded_decision("deny", reason))
 
 
-def _said(word: Literal["allow", "deny", "ask"], reason: str) -> bytes:
-    said = HookDecision(hook_event_name=EVENT, permission_decision=word, permission_decision_reason=reason)
-    return _encode(HookAnswer(hook_specific_output=said))
+def _encoded_decision(word: Literal["allow", "deny", "ask"], reason: str) -> bytes:
+    decision = HookDecision(hook_event_name=EVENT, permission_decision=word, permission_decision_reason=reason)
+    return _encode(HookAnswer(hook_specific_output=decision))
 
 
 class _Parameters(Struct, frozen=True):

@@ -123,8 +123,8 @@ async def explain_entry(
 ) -> PastExplanation:
     """Explain a past decision.
 
-    The part of each policy in the decision, as the policies stood when its entry was written. What the log does not
-    hold is `unknown`, never guessed. 410 if a policy has changed too often since then.
+    The part of each policy in the decision, as the policies were when its entry was written. What the log does not
+    contain is `unknown`, never guessed. 410 if a policy has changed too often since then.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
     return await explanations.past_decisions.explain(caller.workspace_id, known)

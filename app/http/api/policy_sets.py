@@ -186,12 +186,12 @@ async def _applied(
         provide_changed_by(request),
         accepting(strict=params.strict),
         prune=params.prune,
-        if_match=_wanted_versions(request, data.version),
+        if_match=_accepted_versions(request, data.version),
     )
     return Response(done, headers=version_header(done.version))
 
 
-def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:
+def _accepted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:
     """The versions that the header and the body both accept."""
     tags = provide_if_match_tags(request)
     if version is UNSET:
@@ -199,8 +199,8 @@ def _wanted_versions(request: Request[Any, Any, Any], version: str | UnsetType) 
     return frozenset({version} if tags is None or version in tags else ())
 
 
-def _group(given: str) -> str:
-    group = name_in_path(given)
+def _group(path: str) -> str:
+    group = name_in_path(path)
     if not 1 <= len(group) <= _GROUP_CHARACTERS:
         raise Invalid.at("group", f"must have 1 to {_GROUP_CHARACTERS} characters")
     with refusing_fields(""):

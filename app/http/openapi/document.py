@@ -58,7 +58,7 @@ Answers with status 400 or above have an `ErrorBody`. The codes:
 
 
 class Examples:
-    """The examples of bodies and of answers, by type; one endpoint with the type has them."""
+    """The examples of bodies and answers by type, each declared by one of the endpoints with that type."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
         self.bodies = {endpoint.body: endpoint.examples for endpoint in endpoints if endpoint.examples}
@@ -68,7 +68,7 @@ class Examples:
 
 
 def item_type(answer: Any) -> Any:
-    """The type of a list's items, or of an answer that is no list."""
+    """The type of a list's items, or of an answer that is not a list."""
     return get_args(answer)[0] if get_args(answer) else answer
 
 
@@ -96,13 +96,13 @@ def document_of(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 @cache
 def all_errors() -> list[type[AppError]]:
-    """Every class of `app.errors`, by status; each code stands for one class."""
-    classes = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, AppError)]
+    """Every class of `app.errors`, by status; each code belongs to one class."""
+    classes = [error for _, error in inspect.getmembers(errors, inspect.isclass) if issubclass(error, AppError)]
     return sorted(classes, key=lambda error: (error.status, error.code))
 
 
 def sentence_of(error: type[AppError]) -> str:
-    """When the error is raised, in a sentence. The base class stands for unexpected errors."""
+    """When the error is raised, in a sentence. The base class is for unexpected errors."""
     text = inspect.getdoc(error) or ""
     return "Something went wrong on our side; it has been logged." if error is AppError else " ".join(text.split())
 
@@ -115,8 +115,8 @@ def _operation(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
         "security": [{_KEY_SCHEME: [scope.value]} for scope in endpoint.scopes],
         "responses": _responses(endpoint, examples),
     }
-    wanted = " or ".join(f"`{scope.value}`" for scope in endpoint.scopes)
-    scope = f"Needs a key with the scope {wanted}." if wanted else ""
+    required = " or ".join(f"`{scope.value}`" for scope in endpoint.scopes)
+    scope = f"Needs a key with the scope {required}." if required else ""
     described["description"] = " ".join(filter(None, (endpoint.description, scope)))
     names = re.findall(r"{(\w+)}", endpoint.path)
     parameters: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from app.http.openapi.described_headers import RATE, REQUEST_ID
 from app.http.openapi.page_script import SCRIPT
 
 _EVERYWHERE = {*REQUEST_ID, *RATE}
-"""Headers that the introduction of the page explains, once for all operations."""
+"""Headers that the page's introduction explains once for all operations."""
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: light-dark(#0b57d0, #8ab4f8) }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr) }
@@ -170,7 +170,7 @@ def _schema(name: str, schema: dict[str, Any]) -> str:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    """What a schema accepts, in a few words."""
+    """The values that a schema accepts, in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f'<a href="#{name}">{name}</a>'

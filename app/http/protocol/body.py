@@ -30,7 +30,7 @@ class SizedBody:
 
 
 class ChunkedBody:
-    """A body in chunks: RFC 9112, section 7.1.
+    """A body in chunks (RFC 9112, section 7.1).
 
     Chunk extensions and trailers are ignored, but count towards the limit of the head.
     head_bytes: how much of that limit is spent. left: unknown, represented by more than any body may have.
@@ -43,14 +43,14 @@ class ChunkedBody:
         self._spare = HEAD_BYTES - head_bytes
         self._chunk = 0
         self._in_chunk = self._in_trailers = False
-        self._held = b""
+        self._partial_line = b""
 
     def feed(self, data: bytes, into: bytearray, most_lines: int = ANY_LINES) -> bytes:
         """Take the bytes of the body; return those that follow the message. Raises Invalid or HeadTooLarge.
 
         most_lines: read no more than this many lines; the body is then not complete, and what follows them is returned.
         """
-        data, self._held = self._held + data, b""
+        data, self._partial_line = self._partial_line + data, b""
         at = 0
         for _ in repeat(None, most_lines):
             if self.is_complete:
@@ -64,19 +64,19 @@ class ChunkedBody:
                     return b""
             end = data.find(b"\n", at, at + LINE_BYTES) + 1
             if not end:
-                self._hold(data[at:])
+                self._keep_partial_line(data[at:])
                 return b""
             self._line(data[at:end])
             at = end
         return data[at:]
 
-    def _hold(self, part: bytes) -> None:
+    def _keep_partial_line(self, part: bytes) -> None:
         """Keep an incomplete line, if it can still become a valid one."""
         if len(part) >= LINE_BYTES:
             raise _too_large()
         if self._in_chunk and part not in {b"", b"\r"}:
             raise _no_chunk()
-        self._held = part
+        self._partial_line = part
 
     def _line(self, line: bytes) -> None:
         """Process a line: the end of a chunk, the size of the next, a trailer, or the end of the body."""

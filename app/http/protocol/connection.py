@@ -4,7 +4,7 @@ A request is parsed by `head` and `body` and handed to the hot path or to the ap
 once it has been answered, so nothing overtakes. Upgrades are not supported: a request for one is treated like any other
 (RFC 9110, section 7.8).
 
-Long because it is one state machine: each method is an event, and what it does depends on what the others leave behind.
+Long because it is one state machine: each method is an event, whose effect depends on the state left by the others.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class ClientConnection:
         loop: asyncio.AbstractEventLoop,
         moved: MovedConnection | None,
     ) -> None:
-        """moved: the connection as the other lane has sent it; its first request is answered here, whichever it is."""
+        """moved: the connection as the other lane has sent it; its first request is answered here in any case."""
         self._transport, self._dispatch, self._server, self._shared = transport, dispatch, server, shared
         self._loop = loop
         self._incoming = Incoming(transport)
@@ -69,7 +69,7 @@ class ClientConnection:
             loop.call_soon(self._go_on_from_other_lane)
 
     def _go_on_from_other_lane(self) -> None:
-        """Read what came with the connection, unless more has come and it was read together with that."""
+        """Process the bytes that came with the socket, unless a later read has already consumed them."""
         self._moved = None
         if self.state is IDLE and self._incoming:
             self._read_head()
@@ -90,7 +90,7 @@ class ClientConnection:
             self._exchange.lose()
         self.outgoing.make_room()
 
-    # What comes.
+    # Receiving.
 
     def received(self, data: bytes) -> None:
         """Process the bytes received as far as the state permits; keep the rest, and pause reading meanwhile."""
@@ -183,14 +183,14 @@ class ClientConnection:
             self._incoming.pause()
 
     def want_body(self) -> None:
-        """Somebody is waiting for more of the body."""
+        """Resume reading: a task is waiting for more of the body."""
         if self.state is BODY:
             self._incoming.resume()
 
-    # How it changes lane.
+    # Changing lanes.
 
     def move(self, request: bytes, arrived_us: int = 0) -> None:
-        """Let the other lane answer this request, as far as it has come, and those after it."""
+        """Let the other lane answer this request, of which these bytes have arrived, and those after it."""
         if self.state is CLOSED:
             return
         self._exchange, self._arrived_us = None, arrived_us
@@ -215,7 +215,7 @@ class ClientConnection:
             case MoveResult.ALONE:
                 self._stay()
             case MoveResult.TOO_LARGE:
-                self._refuse(Overloaded("What was sent with the request does not fit where it is to be answered"))
+                self._refuse(Overloaded("The request is too large to be handed to the other lane of this replica"))
 
     def _stay(self) -> None:
         """The other lane ends, so the request is answered here."""
@@ -225,7 +225,7 @@ class ClientConnection:
         self._incoming.resume()
         self._read_head()
 
-    # What leaves, and how it ends.
+    # Sending and closing.
 
     def stall(self) -> None:
         """The client does not read; it has limited time to start again."""
@@ -245,7 +245,7 @@ class ClientConnection:
             self._try_to_move()
 
     def keeps_open(self, exchange: Exchange) -> bool:
-        """Whether another request may follow the one that is about to be answered."""
+        """True if another request may follow the one that is about to be answered."""
         is_last = (self._is_draining or self._is_half_closed) and not self._incoming
         return exchange.head.keep_alive and exchange.rest_is_short and not is_last
 
@@ -284,7 +284,7 @@ class ClientConnection:
             self._read_body(self._incoming.take())
 
     def _break_off(self, error: AppError) -> None:
-        """What arrives can never become a request.
+        """The incoming bytes can never become a request.
 
         Tell an exchange that is already answering; its answer is the last.
         """
@@ -357,7 +357,7 @@ class ClientConnection:
             self._deadline.never()
 
     def _unread_seconds(self) -> float:
-        """How long the client may leave an answer unread; when the replica stops, a stream or an export gets less."""
+        """Seconds that the client may leave an answer unread; fewer for a stream or export when the replica stops."""
         if not self._is_draining:
             return UNREAD.seconds
         is_long = self._exchange is not None and self._exchange.is_long

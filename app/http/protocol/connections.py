@@ -13,14 +13,14 @@ class Stalled(Protocol):
     """A connection whose client does not read."""
 
     def abort(self, reason: str) -> None:
-        """Close it and drop what it holds."""
+        """Close it and drop its unread bytes."""
 
 
 class Connections:
-    """One per lane. count: called with the reason for which each connection ended. lane: which one it is.
+    """One per lane. lane: this one. count: called with the reason for which each connection ended.
 
     buffer: filled by a read, and copied before the loop reads from another connection. stalled: connections whose
-    client does not read, with the bytes each holds, longest first.
+    client does not read, with the unread bytes of each, those unread longest first.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class Connections:
         self._headers: list[Header] | None = None
         self._encoded = b""
 
-    def stall(self, connection: Stalled, held: int) -> None:
+    def stall(self, connection: Stalled, unread: int) -> None:
         """Note that the client has stopped reading.
 
-        If all such connections together hold too much, close those held longest.
+        If all such connections together have too many unread bytes, close those unread longest.
         """
-        self.unread_bytes += held - self.stalled.get(connection, 0)
-        self.stalled[connection] = held
+        self.unread_bytes += unread - self.stalled.get(connection, 0)
+        self.stalled[connection] = unread
         while self.unread_bytes > self._unread_max and len(self.stalled) > 1:
             longest = next(iter(self.stalled))
             self.go_on(longest)
@@ -59,5 +59,5 @@ class Connections:
         """The headers of every answer, encoded; the server makes a new list of them every second."""
         if headers is not self._headers:
             self._headers = headers
-            self._encoded = b"".join(b"%b: %b\r\n" % each for each in headers)
+            self._encoded = b"".join(b"%b: %b\r\n" % header for header in headers)
         return self._encoded

@@ -19,8 +19,8 @@ from app.lanes.lane import Lane, MoveToSlowLane
 from app.replica import Decisions
 
 _MOST_LINES = 100
-"""Of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes. Each takes 3 us, and
-nothing is known yet of who sends them.
+"""The most lines of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes. Each
+takes 3 us, and the sender is not known yet.
 """
 
 
@@ -49,7 +49,7 @@ class Dispatch:
             self._decisions = self._application.state.services.decisions
 
     def takes(self, head: RequestHead, incoming: Incoming) -> bool:
-        """Whether this lane answers the request: the fast one short calls, the slow one everything else.
+        """True if this lane answers the request: the fast one answers short calls, the slow one everything else.
 
         incoming: what follows the head. A body in chunks is short if all of it has come with the head, in few chunks.
         Raises Invalid or HeadTooLarge if its chunks are malformed.
@@ -69,9 +69,9 @@ class Dispatch:
         return Exchange(owner, head, self._ends.peer, scope, door)
 
     def can_wait(self, exchange: Exchange) -> bool:
-        """Whether processing may wait until the body has arrived: only for a call from a caller this replica knows.
+        """True if processing may wait until the body has arrived: only for a call from a caller this replica knows.
 
-        Whoever expects 100 Continue sends the body only once it has been asked for.
+        A client that expects 100 Continue sends the body only once it has been asked for.
         """
         decisions = self._decisions
         if exchange.scope is not None or decisions is None or exchange.head.expects:

@@ -1,4 +1,4 @@
-"""One request and its answer: a call for the hot path, three functions for an ASGI application."""
+"""One request and its answer: `body` and `finish` for the hot path, `receive` and `send` for ASGI."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ import re
 from typing import Any, Final, Protocol, cast
 
 from app.errors import AppError, Invalid
-from app.http.answers import Answer, Header
+from app.http.answers import Header, RawResponse
 from app.http.bodies import ANY_LENGTH, too_large
 from app.http.hot_path import Door
 from app.http.open_streams import OPEN_STREAM
@@ -24,7 +24,7 @@ _breaks_a_line = re.compile(rb"[\r\n\0]").search
 
 
 class ExchangeOwner(Protocol):
-    """What an exchange needs from its connection.
+    """The connection, as its exchange sees it.
 
     want_body: more of the body. keeps_open: whether another request may follow this one. common_headers: those of every
     answer. answered: the answer is complete. move: the other lane is to answer this request. abort: the answer cannot
@@ -56,10 +56,10 @@ class Exchange:
     error: AppError | None = None
     owed = 0
     task: asyncio.Task[None]
-    _rest: SizedBody | ChunkedBody | None = None
+    _framing: SizedBody | ChunkedBody | None = None
     _waiter: asyncio.Future[None] | None = None
     _was_asked = _was_told_all = _is_chunked = _is_open_ended = False
-    _held_head = b""
+    _unsent_head = b""
 
     def __init__(
         self, owner: ExchangeOwner, head: RequestHead, peer: str | None, scope: dict[str, Any] | None, door: Door | None
@@ -74,36 +74,36 @@ class Exchange:
     def feed(self, data: bytes) -> bytes:
         """Take the bytes that belong to the body; return those that follow it. Raises Invalid or HeadTooLarge."""
         length = self.head.length
-        if self._rest is None:
+        if self._framing is None:
             if 0 <= length <= len(data):
                 self.received, self.is_complete = data[:length], True
                 return data[length:]
             self.received = bytearray()
-            self._rest = ChunkedBody(len(self.head.raw)) if length == CHUNKED else SizedBody(length)
-        after = self._rest.feed(data, cast("bytearray", self.received))
-        self.is_complete = self._rest.is_complete
+            self._framing = ChunkedBody(len(self.head.raw)) if length == CHUNKED else SizedBody(length)
+        after = self._framing.feed(data, cast("bytearray", self.received))
+        self.is_complete = self._framing.is_complete
         return after
 
     def drop_received(self) -> None:
-        """Drop the received bytes; nobody will take them."""
+        """Drop the received bytes, which will not be used."""
         if self.received:
             self.received = bytearray()
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody is waiting for more of the body."""
+        """True if a task is waiting for more of the body."""
         return self._waiter is not None
 
     @property
     def rest_is_short(self) -> bool:
-        """Whether the rest of the body, if any, is short enough to wait for after the answer."""
+        """True if so little of the body is missing that it can be waited for after the answer."""
         if self.is_complete:
             return True
-        return self.error is None and self._rest is not None and self._rest.left <= REST_BYTES
+        return self.error is None and self._framing is not None and self._framing.left <= REST_BYTES
 
     @property
     def is_long(self) -> bool:
-        """Whether its answer is a stream or an export, for which a stopping replica does not wait."""
+        """True if its answer is a stream or an export, for which a stopping replica does not wait."""
         return self.scope is not None and OPEN_STREAM in self.scope["state"]
 
     def wake(self) -> None:
@@ -165,7 +165,7 @@ class Exchange:
         self._owner.want_body()
         await self._waiter
 
-    def finish(self, answer: Answer) -> None:
+    def finish(self, answer: RawResponse) -> None:
         """Send the whole answer in one write."""
         if self.is_gone:
             return
@@ -184,11 +184,11 @@ class Exchange:
             return
         kind = message["type"]
         if kind == "http.response.start" and not self.is_answering:
-            self._held_head = self._head_of(message["status"], message.get("headers", ()))
+            self._unsent_head = self._head_of(message["status"], message.get("headers", ()))
         elif kind == "http.response.body" and self.is_answering and not self.is_answered:
             self._send_body(message.get("body", b""), is_last=not message.get("more_body", False))
         else:
-            raise RuntimeError(f"{kind} cannot come now")
+            raise RuntimeError(f"{kind} is not possible now")
 
     def _begin(self) -> None:
         self.is_answering = True
@@ -198,10 +198,10 @@ class Exchange:
         self._begin()
         parts = [STATUS_LINES[status], self._owner.common_headers(), b"" if self.keep_alive else CLOSE]
         has_length = False
-        for given, value in headers:
-            if _breaks_a_line(given) or _breaks_a_line(value):
-                raise RuntimeError("a header of the answer holds the end of a line")
-            name = given.lower()
+        for raw_name, value in headers:
+            if _breaks_a_line(raw_name) or _breaks_a_line(value):
+                raise RuntimeError("a header of the answer contains a line break")
+            name = raw_name.lower()
             if name in {b"connection", b"transfer-encoding"}:
                 continue  # this decides the framing of the answer
             if name == b"content-length":
@@ -217,7 +217,7 @@ class Exchange:
         return b"".join((*parts, b"\r\n"))
 
     def _send_body(self, body: bytes, *, is_last: bool) -> None:
-        parts: list[bytes] = [self._held_head]
+        parts: list[bytes] = [self._unsent_head]
         if self.head.method == b"HEAD":
             pass
         elif self._is_chunked:
@@ -226,7 +226,7 @@ class Exchange:
         else:
             parts.append(body)
             self._count(len(body), is_last=is_last)
-        self._held_head = b""
+        self._unsent_head = b""
         self._owner.outgoing.write(*parts)
         if is_last:
             self._end()
@@ -245,7 +245,7 @@ class Exchange:
         self._owner.answered()
 
     def move(self) -> None:
-        """Leave the call to the other lane, as if none of it had been taken."""
+        """Hand the whole call to the other lane, including what has been read of it."""
         self._owner.move(self.head.rebuilt(self.taken), self.arrived_us)
 
     def fail(self, error: Exception) -> None:
@@ -253,8 +253,8 @@ class Exchange:
         problem = unexpected(error)
         if self.is_answered or self.is_gone:
             return
-        if self._held_head or not self.is_answering:
-            self._held_head, self._is_chunked = b"", False
+        if self._unsent_head or not self.is_answering:
+            self._unsent_head, self._is_chunked = b"", False
             self.finish(error_answer(problem))
         else:
             self._owner.abort("failed")

@@ -50,7 +50,7 @@ class RequestHead(Struct):
     call_headers: CallHeaders | None = None
 
     def rebuilt(self, body: bytes) -> bytes:
-        """The bytes of this request with this body, all of which has come. Trailers and chunk sizes are not kept."""
+        """The bytes of this request with its complete body. Trailers and chunk sizes are not preserved."""
         if self.length == CHUNKED:
             body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n"
         return b"%b\r\n%b" % (self.raw, body)
@@ -72,7 +72,7 @@ def read_head(raw: bytes) -> RequestHead:
     fields = _fields(raw, line.end())
     # Each match is one line, so an equal number of matches and lines means that every line is a field.
     if len(fields) != raw.count(b"\n") - 1:
-        raise _invalid("a line of the head is no header: a name, a colon and a value without control characters")
+        raise _invalid("not a header line; expected `name: value` without control characters")
     if len(fields) > FIELDS_MAX:
         raise HeadTooLarge(f"The request has more than {FIELDS_MAX} headers")
     method, target, minor = line.groups()
@@ -83,7 +83,7 @@ def read_head(raw: bytes) -> RequestHead:
 def require_fields(line: bytes) -> None:
     """Raise Invalid unless the line, its end included, is a field; trailers are checked no further."""
     if not _fields(line):
-        raise _invalid("a trailer is no header: a name, a colon and a value without control characters")
+        raise _invalid("not a trailer line; expected `name: value` without control characters")
 
 
 def not_http() -> Invalid:

@@ -1,4 +1,4 @@
-"""Incoming bytes of a connection, read only as fast as they are used."""
+"""The incoming bytes of a connection, read only as fast as they are used."""
 
 import asyncio
 import re
@@ -7,7 +7,7 @@ from app.errors import HeadTooLarge
 from app.http.protocol.head import RequestHead, read_head, require_beginning
 from app.http.protocol.states import HEAD_BYTES
 
-_KEPT_BYTES = 2 * 1024
+_CACHED_BYTES = 2 * 1024
 _blank_lines = re.compile(rb"(?:\r\n)++").match
 
 
@@ -17,22 +17,22 @@ class Incoming:
     A head of up to 2 KiB is cached with its parsed form: clients repeat theirs.
     """
 
-    __slots__ = ("_bytes", "_is_paused", "_kept", "_kept_raw", "_seen", "_transport")
+    __slots__ = ("_bytes", "_cached", "_cached_raw", "_is_paused", "_seen", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._is_paused = False
         self._bytes: bytes | bytearray = b""
         self._seen = 0
-        self._kept_raw = b""
-        self._kept: RequestHead | None = None
+        self._cached_raw = b""
+        self._cached: RequestHead | None = None
 
     def __bool__(self) -> bool:
         return bool(self._bytes)
 
     @property
     def is_blank(self) -> bool:
-        """Whether no request has begun: nothing has come, or half of a blank line."""
+        """True if no request has begun: there are no bytes, or half of a blank line."""
         return not self._bytes or self._bytes == b"\r"
 
     def add(self, data: bytes) -> None:
@@ -49,11 +49,11 @@ class Incoming:
         return taken
 
     def put_back(self, data: bytes) -> None:
-        """Put bytes that were taken before those that are there."""
+        """Put bytes that were taken back in front of the others."""
         self._bytes, self._seen = data + bytes(self._bytes), 0
 
     def all(self) -> bytes:
-        """All bytes, which stay."""
+        """A copy of all bytes."""
         return bytes(self._bytes)
 
     def take_head(self) -> RequestHead | None:
@@ -67,11 +67,11 @@ class Incoming:
             self._require_more()
             return None
         raw, self._bytes, self._seen = bytes(self._bytes[: end + 2]), self._bytes[end + 4 :], 0
-        if raw == self._kept_raw:
-            return self._kept
+        if raw == self._cached_raw:
+            return self._cached
         head = read_head(raw)
-        if len(raw) <= _KEPT_BYTES:
-            self._kept_raw, self._kept = raw, head
+        if len(raw) <= _CACHED_BYTES:
+            self._cached_raw, self._cached = raw, head
         return head
 
     def _drop_blank_lines(self) -> None:

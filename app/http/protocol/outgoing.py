@@ -1,17 +1,17 @@
-"""Outgoing bytes of a connection: answers as bytes, written only as fast as the client reads."""
+"""The outgoing bytes of a connection: encoded answers, written only as fast as the client reads."""
 
 import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from app.http.answers import Answer
+from app.http.answers import RawResponse
 from app.http.protocol.connections import Connections, Stalled
 
-STATUS_LINES: Final = {each.value: b"HTTP/1.1 %d %b\r\n" % (each, each.phrase.encode()) for each in HTTPStatus}
+STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 CLOSE: Final = b"connection: close\r\n"
 
 
-def encode_answer(answer: Answer, common_headers: bytes, *, keep_alive: bool) -> bytes:
+def encode_answer(answer: RawResponse, common_headers: bytes, *, keep_alive: bool) -> bytes:
     """The bytes of a complete answer. common_headers: the headers of every answer, encoded."""
     parts = [STATUS_LINES[answer.status], common_headers]
     for name, value in answer.headers:
@@ -25,7 +25,7 @@ def encode_answer(answer: Answer, common_headers: bytes, *, keep_alive: bool) ->
 
 
 class Outgoing:
-    """The writing half of a connection. It is full while the transport holds more than its high-water mark, 64 KiB."""
+    """The writing half of a connection. It is full while more than 64 KiB, the high-water mark, are buffered."""
 
     __slots__ = ("_owner", "_room", "_shared", "_transport", "is_full")
 
@@ -49,7 +49,7 @@ class Outgoing:
             await self._room.wait()
 
     def fill(self, owed: int) -> None:
-        """Note that the client does not read. owed: bytes still to follow, held elsewhere."""
+        """Note that the client does not read. owed: bytes of the answer that are still to follow."""
         self.is_full = True
         self._room = self._room or asyncio.Event()
         self._room.clear()

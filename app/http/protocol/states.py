@@ -1,4 +1,4 @@
-"""What a connection can wait for, how long, and how much it may occupy; a test compares docs/threat-model.md."""
+"""The states of a connection, with their limits on time and memory; a test compares docs/threat-model.md."""
 
 from enum import StrEnum
 from typing import Final, Self
@@ -12,7 +12,7 @@ HEAD_BYTES: Final = 32 * 1024
 """The most bytes of a request line and its fields; chunk extensions and trailers share what these leave."""
 
 FIELDS_MAX: Final = 100
-"""The most fields of a head, because a short field takes forty times its bytes."""
+"""The most fields of a head: in memory, a short field takes forty times its bytes."""
 
 LINE_BYTES: Final = 4 * 1024
 """The most bytes of a chunk's size line, or of a trailer."""
@@ -36,7 +36,7 @@ IDLE_SECONDS: Final = 75.0
 """Seconds between requests; longer than load balancers keep a connection, so that they close it first."""
 
 UNREAD_SECONDS: Final = 30.0
-"""Seconds in which a client that stopped reading must take what a transport holds of its answer, about 48 KiB."""
+"""Seconds in which a client that stopped reading must read the buffered part of its answer, about 48 KiB."""
 
 MOVING_SECONDS: Final = 5.0
 """Seconds for the other lane to take a connection that moves to it; 503 after that."""
@@ -77,7 +77,7 @@ class State(StrEnum):
     UNREAD = "unread", UNREAD_SECONDS, DRAIN_REQUEST_SECONDS
     """The answer is complete, but the client has not read it yet."""
     MOVING = "moving", MOVING_SECONDS, MOVING_SECONDS
-    """Its next request is for the other lane, to which it moves once the client has what was written here."""
+    """Its next request is for the other lane; it moves there once the client has read what was written here."""
     DISCARDING = "discarding", REQUEST_SECONDS, DRAIN_REQUEST_SECONDS
     """The answer was sent before all of the body had arrived; the rest of the body is dropped."""
     LINGERING = "lingering", LINGER_SECONDS, LINGER_SECONDS

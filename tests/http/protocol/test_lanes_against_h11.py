@@ -18,7 +18,7 @@ from http_streams import BATCHES, SEED, STREAMS, plain, require_agreement, strea
 from uvicorn.server import ServerState
 
 from app.errors import AppError
-from app.http.answers import Answer
+from app.http.answers import RawResponse
 from app.http.problems import error_answer
 from app.http.protocol import dispatch
 from app.http.protocol.http_protocol import HttpProtocol
@@ -66,7 +66,7 @@ async def respond(decisions, _door, exchange):
         decisions.lane.require_short()
     head = exchange.head
     decisions.requests.append((head.method, head.target, b"", head.headers, body))
-    return Answer(200, [], b"%d" % len(decisions.requests))
+    return RawResponse(200, [], b"%d" % len(decisions.requests))
 
 
 class Lanes:

@@ -14,7 +14,7 @@ def outside_strings(raw: bytes, dropped: bytes = b"") -> bytes:
 
 
 def has_more_outside_strings(raw: bytes, bytes_max: int, strings_max: int) -> bool:
-    """Whether `raw` has more than so many bytes outside strings, besides white space, or more than so many strings."""
+    """True if `raw` has more than `strings_max` strings, or `bytes_max` bytes outside them, besides white space."""
     bare = _without_escapes(raw)
     return bare.count(b'"') > 2 * strings_max or len(_between_quotes(bare).translate(None, _BLANKS)) > bytes_max
 

@@ -1,4 +1,4 @@
-"""Makes Litestar decode bodies with `bodies`, in a thread where that takes long."""
+"""Makes Litestar decode bodies with `app.http.bodies`, in a thread if that takes long."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ _DECODED = "decoded_body"
 class BodyRequest(Request[Any, Any, Any]):
     """A request whose body is read within our limits, and is complete or an error.
 
-    A body that is long, or may hold many patterns to compile, is decoded in a thread while the loop serves others.
+    A body that is long, or may contain many patterns to compile, is decoded in a thread while the loop serves others.
     """
 
     async def body(self) -> bytes:
         raw = await read_body(self.receive, _kind_of(self).max_bytes)
-        # Litestar would treat an empty body as no body, and report that in words of its own.
+        # Litestar would treat an empty body as no body, and report that in its own words.
         require_content(raw)
         if len(raw) > _IN_THE_LOOP or raw.count(b"egex") > MANY_PATTERNS or b"parameter_schema" in raw:
             self.scope["state"][_DECODED] = await _decoded(self, raw)
