@@ -77,7 +77,8 @@ def tool_call(
     if is_large:
         _require_short_names(parameters)  # before each of them is examined
     recorded_parameters = recorded(parameters, redactor, signer, is_large=is_large)
-    _require_short(recorded_parameters)
+    if len(recorded_parameters) > MAX_RECORDED_BYTES:
+        raise _too_much(f"have {len(recorded_parameters)} bytes as JSON even with long texts shortened")
     idempotency = None
     if reading.idempotency_key is not None:
         question: tuple[Any, ...] = (called, tool_name, action, parameters)
@@ -140,11 +141,6 @@ def _require_small(context: dict[str, Any]) -> None:
         if not level:
             return
     raise Invalid.at("$.context", f"values are nested more than {MAX_CONTEXT_DEPTH} levels deep")
-
-
-def _require_short(parameters: bytes) -> None:
-    if len(parameters) > MAX_RECORDED_BYTES:
-        raise _too_much(f"have {len(parameters)} bytes as JSON even with long texts shortened")
 
 
 def _require_short_names(parameters: dict[str, Any]) -> None:

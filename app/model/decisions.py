@@ -32,7 +32,7 @@ class Idempotency(Struct, frozen=True):
     former_digests: tuple[str, ...] = ()
 
 
-class AuthorizeRequest(Struct, frozen=True):
+class AuthorizeRequest(Struct, frozen=True, gc=False):
     """One tool call to judge.
 
     agent_id: the agent's id, or its alias until that has been resolved.
@@ -240,7 +240,7 @@ class ApprovalRef(Struct, frozen=True, rename="camel"):
     expires_at: Timestamp
 
 
-class Decision(Struct, frozen=True):
+class Decision(Struct, frozen=True, gc=False):
     """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
 
     repeated: True for the answer to an earlier request with the same Idempotency-Key.

@@ -47,10 +47,10 @@ def check_reply(script: Script, reply: Any) -> list[Any]:
 
 def is_reply(script: Script, reply: Any) -> bool:
     """True if the script can give this reply."""
-    if not isinstance(reply, list) or not reply or reply[0] not in script.replies:
+    if type(reply) is not list or not reply or reply[0] not in script.replies:
         return False
-    more = len(reply) - len(script.elements)
-    return not more or (more > 0 and more % 2 == 0 and all(name in script.adds for name in reply[-more::2]))
+    added = len(reply) - len(script.elements)
+    return not added or (added > 0 and added % 2 == 0 and all(name in script.adds for name in reply[-added::2]))
 
 
 _WRONG_TYPE = re.compile(r"(?:.* of pipeline caused error: [(']*)?WRONGTYPE ", re.DOTALL).match

@@ -401,8 +401,8 @@ SURFACE = [
     Mutant(
         "weak-tags-match",
         "app/http/headers.py",
-        "if tag is not None and tag[1] is None)",
-        "if tag is not None)",
+        "if match is not None and match[1] is None)",
+        "if match is not None)",
         "a weak entity tag matches nothing",
     ),
 ]

@@ -95,7 +95,7 @@ class CommitDecision:
     def _decision(self, question: CommitQuestion, reply: CommitReply) -> Decision:
         """The decision that the script has logged."""
         plan, approval = question.plan, question.approval
-        outcome = final_outcome(plan, reply)
+        outcome = final_outcome(plan, reply) if reply.full or reply.crowded else plan.outcome
         decision = Decision(reply.decision_id, outcome, reply.retry_us or None, reply.latency_us, reply.time_us)
         if reply.crowded:
             self._crowded(reply.crowded)

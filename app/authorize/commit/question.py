@@ -39,7 +39,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     workspace_max: int = 10_000
 
 
-class CommitQuestion(Struct, frozen=True):
+class CommitQuestion(Struct, frozen=True, gc=False):
     """A plan to turn into a decision.
 
     tokens: the version tokens that the plan was made from.

@@ -80,11 +80,9 @@ def _add_limits(arguments: CommitArguments, limits: Sequence[tuple[int, Quota]],
 
 
 def final_outcome(plan: Plan, reply: CommitReply) -> Outcome:
-    """The outcome that the script has logged, given what it found full."""
+    """The outcome that the script has logged, given what it found full or crowded."""
     if reply.crowded == "sessions":
         return TOO_MANY_SESSIONS
-    if not reply.full:
-        return plan.outcome
     outcome = plan.quotas[reply.full - 1].when_full
     return replace(outcome, reason=CROWDED) if reply.crowded else outcome
 

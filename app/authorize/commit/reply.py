@@ -3,7 +3,6 @@
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from app.errors import (
     ApiKeyExpired,
@@ -20,7 +19,7 @@ from app.redis_client.scripts import COMMIT_DECISION, COMMIT_WITH_PARTS
 _ELEMENTS = len(COMMIT_DECISION.elements)
 
 
-class CommitReply(Struct, frozen=True):
+class CommitReply(Struct, frozen=True, gc=False):
     """The elements of the script's reply, in the order of its header, and what its parts may add to them."""
 
     status: str
@@ -42,11 +41,14 @@ class CommitReply(Struct, frozen=True):
         """The reply; None if no commit can have given it, or not the commit of this decision."""
         if not is_reply(COMMIT_WITH_PARTS, reply) or reply[1] != decision_id:
             return None
-        status, _, time_text, latency_us, full, retry_us = reply[:_ELEMENTS]
-        plain = cls(status, decision_id, int(time_text), latency_us, full, retry_us)
         if len(reply) == _ELEMENTS:
-            return plain
-        return replace(plain, **dict(zip(reply[_ELEMENTS::2], reply[_ELEMENTS + 1 :: 2], strict=True)))
+            status, _, time_text, latency_us, full, retry_us = reply
+            return cls(status, decision_id, int(time_text), latency_us, full, retry_us)
+        status, _, time_text, latency_us, full, retry_us, *added = reply
+        return cls(
+            status, decision_id, int(time_text), latency_us, full, retry_us,
+            **dict(zip(added[::2], added[1::2], strict=True)),
+        )  # fmt: skip
 
 
 class Stale(Struct, frozen=True):
