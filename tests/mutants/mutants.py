@@ -304,6 +304,41 @@ LUA = [
         "redis.call('HSET', key, 'meant_to_expire_ms', until_ms)",
         "a successor lives as long as the first key was meant to",
     ),
+    Mutant(
+        "asker-decides",
+        "lua/decide_approval.lua",
+        "elseif key_id == asked_by or string.find(",
+        "elseif string.find(",
+        "the key that asked decides nothing",
+    ),
+    Mutant(
+        "decided-though-suspended",
+        "lua/decide_approval.lua",
+        "or not (tonumber(stored[9] or 0) > tonumber(of_agent[2] or -1)) then",
+        "then",
+        "what was asked before a suspension cannot be decided",
+    ),
+    Mutant(
+        "decided-without-its-policy",
+        "lua/decide_approval.lua",
+        "if call('HEXISTS', KEYS[i], 'version') == 0 then",
+        "if not KEYS[i] then",
+        "what a deleted policy asked cannot be decided",
+    ),
+    Mutant(
+        "decided-unseen",
+        "app/approvals/approvals.py",
+        "if if_match is not None and approval.version not in if_match:",
+        "if if_match == frozenset() and approval.version not in if_match:",
+        "a verdict is on the approval as the person saw it",
+    ),
+    Mutant(
+        "finished-call-stays",
+        "lua/decide_approval.lua",
+        "if is_current then call('DEL', approval_call) end",
+        "if not is_current then call('DEL', approval_call) end",
+        "the store forgets which call a finished approval was for",
+    ),
 ]
 
 SURFACE = [

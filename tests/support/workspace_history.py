@@ -174,8 +174,10 @@ class History:
             model = self.model
             there = set().union(model.agents, model.policies, model.keys, model.approvals)
             there |= {each.agent for each in model.open_approvals()}  # until the reaper ends them
-            left = {name for name, ids in self._read("named_keys").items() if not there.issuperset(ids)}
+            named = self._read("named_keys")
+            left = {name for name, ids in named.items() if not there.issuperset(ids)}
             assert not left, left
+            assert sum(":approvals:call:" in name for name in named) == len(model.of_call)
 
     def _agents(self):
         return sorted(self.model.agents.values(), key=lambda each: (each["createdAt"] or "", each["id"] or ""))
