@@ -38,7 +38,7 @@ class CachedAgent(Generic[Compiled]):
     agent: as it was at those tokens. size: the estimated bytes of all this.
     grown: called with this entry and the number of bytes by which its packed commits have grown.
 
-    Nothing that an entry holds may refer back to it: a cycle would never be freed (see `app.gc_freeze`).
+    Nothing in an entry may refer back to it: a cycle would never be freed (see `app.gc_freeze`).
     """
 
     __slots__ = ("_grown", "agent", "agent_id", "commits", "compiled", "size", "tokens")
@@ -183,7 +183,7 @@ class AgentCache(Generic[Compiled]):
 
 
 def _takes_long(policies: Iterable[Policy]) -> bool:
-    """Whether compiling these in the event loop would delay other calls too long."""
+    """True if compiling these in the event loop would delay other calls too long."""
     patterns = total = 0
     for policy in policies:
         patterns += pattern_count(policy.rules)

@@ -47,12 +47,12 @@ class CurrentApproval(Struct, frozen=True):
     record: dict[str, str]
 
     def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
-        """Whether it was requested for all these rules, and all policies that asked still govern the agent."""
+        """True if it was requested for all these rules, and all policies that asked still govern the agent."""
         rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
         return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
 
     def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
-        """Whether it has this status and its time has not passed."""
+        """True if it has this status and its time has not passed."""
         ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
         if self.record.get("status") != status:
             return False
@@ -61,7 +61,7 @@ class CurrentApproval(Struct, frozen=True):
 
 
 def may_be_whole(request: AuthorizeRequest) -> bool:
-    """Whether the log may have shortened parameters that people can still see whole."""
+    """True if the log may have shortened parameters that people can still see whole."""
     return len(request.body) <= _BODY_BYTES and _shortened(request.recorded_parameters) is not None
 
 
@@ -72,5 +72,5 @@ def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Sign
 
 
 def hides(shown: bytes) -> bool:
-    """Whether people see less of the call than its approval binds."""
+    """True if people see less of the call than its approval binds."""
     return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None

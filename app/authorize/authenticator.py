@@ -55,7 +55,7 @@ class Authenticator:
         return caller
 
     def has_worked(self, raw_key: str) -> bool:
-        """Whether the key has worked on this replica, in this process or in its other one, and not failed since."""
+        """True if the key has worked on this replica, in this process or in its other one, and not failed since."""
         digest = digest_of(raw_key)
         return digest in self._remembered or digest in self._heard_of
 
@@ -96,7 +96,7 @@ class Authenticator:
         return caller
 
     async def seconds_left(self, raw_key: str) -> float | None:
-        """How long the key stays valid from now, by the store's clock, unless it is revoked; None = it never expires.
+        """Seconds until the key expires, by the store's clock; None if it never does.
 
         Checks the key and raises as `authenticate` does.
         """

@@ -41,14 +41,14 @@ _Run = Callable[..., Awaitable[Any]]
 
 
 class Bounds(Struct, frozen=True):
-    """How many approvals may be open at once: of an agent, and of a workspace."""
+    """The approvals that may be open at once: of an agent, and of a workspace."""
 
     agent: int = 100
     workspace: int = 10_000
 
 
 class EscalatedCalls:
-    """Commits calls that may need approval. Without REMIT_SECRET nothing can be bound, so nobody is asked.
+    """Commits calls that may need approval. Without REMIT_SECRET nothing can be bound, so no person is asked.
 
     read: runs a read command within the time limit of a decision.
     """
@@ -155,7 +155,7 @@ class EscalatedCalls:
     ) -> ApprovalStep:
         """What the commit is to do about the call's approval. ended: an approval that it has reported as ended.
 
-        probe: the request names an approval that does not apply, so nobody may be asked.
+        probe: the request names an approval that does not apply, so no person may be asked.
         """
         step = ApprovalStep(
             step="use", approval_id=current.id, digest=asked.digest, current_id=current.id,

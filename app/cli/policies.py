@@ -42,7 +42,7 @@ def policies() -> None:
 
     Keys and names are looked up among all policies, or among those of --agent or --group. `create` and `update` take a
     file with the body of POST /v1/policies without its owner: name, rules, and optionally kind, mode, …. `export`,
-    `diff` and `apply` work with files that hold all policies of an agent, of a group or of the workspace.
+    `diff` and `apply` work with files that contain all policies of an agent, of a group or of the workspace.
     """
 
 

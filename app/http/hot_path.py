@@ -45,7 +45,7 @@ _AT_ONCE_BYTES = 256
 class Door(Struct, frozen=True):
     """A way in to the hot path: each POST to its path asks for one decision. `app.http.doors` has the table.
 
-    Whatever bounds a caller holds at every door: `respond` checks keys, lockouts, rates and sizes, not the door.
+    The bounds on callers are the same at every door: `respond` checks keys, lockouts, rates and sizes, not the door.
 
     endpoint: its path and its part of the OpenAPI document. read: the call in a body; raises Invalid or
     PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds

@@ -43,7 +43,7 @@ def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
 
 
 async def is_revoked(decisions: Decisions, raw_key: str) -> bool:
-    """Whether the key has become invalid, checked now: for data that must not be sent after that."""
+    """True if the key has become invalid, checked now: for data that must not be sent after that."""
     try:
         await decisions.authenticator.authenticate(raw_key)
     except Unauthorized:

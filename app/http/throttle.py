@@ -11,7 +11,7 @@ from app.replica import Decisions
 
 
 def has_bounds(decisions: Decisions) -> bool:
-    """Whether anybody could be refused now. If not, the hot path checks nothing else."""
+    """True if any request could be refused now; if not, the hot path skips all further checks."""
     return decisions.request_rates.on or decisions.auth_failures.locked_until[0] > 0.0
 
 

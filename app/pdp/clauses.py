@@ -13,7 +13,7 @@ from app.redaction.text import without_named_values
 
 
 def covers(patterns: Iterable[str], tool: str) -> bool:
-    """Whether any pattern covers the tool: its exact name, `prefix*` for names that continue the prefix, or `*`."""
+    """True if any pattern covers the tool: its exact name, `prefix*` for names that continue the prefix, or `*`."""
     for pattern in patterns:
         if pattern in (tool, "*"):
             return True

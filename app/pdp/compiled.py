@@ -110,7 +110,7 @@ class CompiledAgent:
             self.tool_patterns += self.combined.tool_patterns
 
     def is_quick(self, request: AuthorizeRequest) -> bool:
-        """Whether `decide` takes a few milliseconds at worst; if not, it must run in a thread.
+        """True if `decide` takes a few milliseconds at worst; if not, it must run in a thread.
 
         The estimate uses only the policies and the call's size. For most calls it is too high, which costs no more than
         a thread.
@@ -161,7 +161,7 @@ class CompiledAgent:
         return frozenset(name for rule in rules for name in names_in_context(msgspec.to_builtins(rule)))
 
     def recurs(self, plan: Plan, tool: str) -> bool:
-        """Whether calls of the tool repeatedly get this rule's outcome and these quotas as the same objects.
+        """True if calls of the tool repeatedly get this rule's outcome and these quotas as the same objects.
 
         The reason may differ each time: it includes a parameter's value.
         """
@@ -207,7 +207,7 @@ class CompiledAgent:
         if not judged:
             return None
         quick = quick_size(cost for rule in asked for cost in rule.costs)
-        # In the worst case every call has a view of its own.
+        # In the worst case every call has its own view.
         quick = quick if self.tool_patterns <= _QUICK_REMADE else -1
         return ToolView((), False, NOTHING_MATCHES, quick, judged, shadowed=self._is_shadowed(tool))
 

@@ -20,7 +20,7 @@ Check = Callable[[Json, Json], str | None]
 
 IsSecret = Callable[[str], bool]
 Verdict = bool | str
-"""Whether a rule applies to a call; if that cannot be judged, why the rule fails."""
+"""True if a rule applies to a call; if that cannot be judged, why the rule fails."""
 
 Judge = Callable[[Json, Json], Verdict]
 _MANY_VALUES = 100
@@ -118,7 +118,7 @@ TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: too much in them is to
 
 
 def schema_check(schema: Schema) -> Check:
-    """Whether the parameters fit the schema; the reason names the place and the keyword, but no value."""
+    """A check that the parameters fit the schema; its reason names the place and the keyword, but no value."""
 
     def check(parameters: Json, _context: Json) -> str | None:
         raise_if_cancelled()
@@ -172,7 +172,7 @@ _HOLDS, _FAILS, _MISSING, _UNJUDGED = "holds", "fails", "missing", "unjudged"
 
 
 def _judge_one(probe: _Probe, parameters: Json, context: Json) -> str:
-    """Whether the name's values satisfy its constraint; of several findings the most doubtful one."""
+    """The finding about the name's values; if they disagree, the least certain one."""
     try:
         values, missing = probe.find(parameters, context)
     except Ambiguous:

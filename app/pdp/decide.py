@@ -30,7 +30,7 @@ class Judged(Protocol):
 def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = "") -> Plan:
     """The plan for one tool call.
 
-    now_us: the store's time, estimated; a plan that depends on it says for how long it holds.
+    now_us: the store's time, estimated; a plan that depends on it says how long it is valid.
     key_id: the API key that asks, for limits per key.
 
     The first tier with a matching policy decides and the guardrails restrict it: denied over escalated over allowed;

@@ -19,13 +19,13 @@ from app.pdp.shadow import with_shadow
 
 _NEVER_FULL = 1 << 31
 _NEVER_SPENT = 4 * 10**15
-"""In calls, or in millionths of a budget: more than any bucket can hold, so a quota of this size is taken from but
+"""In calls, or in millionths of a budget: more than fits into any bucket, so a quota of this size is taken from but
 never full. The script compares a budget's content modulo 2^52, which is more.
 """
 
 
 def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[Escalation, ...]:
-    """The escalation of every rule that asks a person about this call, whatever its quotas hold, without duplicates."""
+    """The escalations of all rules that ask a person about this call, however full its quotas are; each once."""
     minute, context = now_us // MINUTE_US, request.context or NOTHING
     asked = [
         agent.escalation(policy.policy_id, condition.ref)
@@ -69,7 +69,7 @@ def _with_approved_shadow(
     if combined.shadow is None or not combined.shadow.bear_on(view.asked, view.marks):
         return plan
     asked = tuple(_without_covered(combined, policy, covered) for policy in view.asked)
-    # A plan that depends on the clock holds for the minute it names; any other always holds.
+    # A plan that depends on the clock is valid for the minute it names; any other always is.
     failure = failure_of(asked, request, plan.holds_from_us // MINUTE_US)
     outcome, deciding = failure or (asked[0].allowed, 0)
     quotas = settled_quotas(open_quotas(asked, outcome.result, deciding), request, key_id)

@@ -24,7 +24,7 @@ Place = tuple[str, int]
 
 
 class RuleState(Struct, frozen=True):
-    """What the store holds for a rule: the level of a limit, the marks of a session.
+    """The state of a rule in the store: the level of a limit, the marks of a session.
 
     failed: why the rule fails because of it.
     """

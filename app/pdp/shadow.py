@@ -39,14 +39,14 @@ class ShadowPolicies:
                         self._marking.setdefault(mark_name(shadow_mark(pattern)), by)
 
     def bear_on(self, asked: Sequence[HasAllowed], marks: Iterable[Mark]) -> bool:
-        """Whether one of them is evaluated for this call, or needs a mark that the call leaves in its session.
+        """True if one of them is evaluated for this call, or needs a mark that the call leaves in its session.
 
         If not, the plan of all policies equals that of the enforced ones.
         """
         return any(policy.policy_id in self.ids for policy in asked) or self.look_back_on(marks)
 
     def look_back_on(self, marks: Iterable[Mark]) -> bool:
-        """Whether a sequence rule of one of them looks for one of these marks."""
+        """True if a sequence rule of one of them looks for one of these marks."""
         return any(mark.name in self._marking for mark in marks)
 
     def plan(self, asked: Sequence[HasAllowed], together: Plan) -> ShadowPlan | None:

@@ -185,7 +185,7 @@ class _Judge:
         return Part.ABSTAINED, self._why_not(rule)
 
     def _is_asked(self, policy: Policy) -> bool:
-        """Whether the policy would have been evaluated if any of its rules mattered for the call."""
+        """True if the policy would have been evaluated if any of its rules mattered for the call."""
         if not self._active:
             return False
         if policy.kind is PolicyKind.GUARDRAIL:

@@ -8,7 +8,7 @@ from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_WITH
 from app.store.keyspace import Keyspace
 
 PER_CALL = COMMIT_DECISION.args.index("tool_name")
-"""How many arguments differ from call to call; they come first."""
+"""The number of arguments that differ from call to call; they come first."""
 _COMMIT_BYTES, _ARGUMENT_BYTES = 1_600, 8
 """Estimated overhead in bytes: of a packed commit, and of each of its keys and arguments."""
 

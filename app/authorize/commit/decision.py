@@ -63,7 +63,7 @@ class CommitDecision:
         Raises Unauthorized or ApiKeyExpired if the API key is no longer valid; IdempotencyConflict if the idempotency
         key was used for another request, IdempotencyStale if the agent or its policies have changed since;
         StoreUnavailable if the backlog is full or the store did not answer (the decision may then be in the log,
-        although nobody received it).
+        although it never arrived).
         """
         call = self._packed(question)
         request, now_us = question.request, question.now_us

@@ -90,7 +90,7 @@ def require_stale(answer: CommitAnswer) -> Stale:
 
 
 def without_decision(reply: CommitReply) -> Stale | Escalates | Overtaken:
-    """Why the script has written nothing. If the caller is to get an error, raises it."""
+    """The reason why the script has written nothing. If the caller is to get an error, raises it."""
     match reply.status:
         case "stale" | "moved":
             return Stale(reply.time_us, version_moved=reply.status == "stale")

@@ -224,7 +224,7 @@ async def _decided(services: Services, caller: Caller, raw_key: str, approval_id
 async def _something_came(
     events: asyncio.Queue[ApprovalEvent | None], wake: asyncio.Event, approval_id: str, key_ends: float | None
 ) -> bool:
-    """Whether something may have changed: an event arrived, or the loop's time is past `key_ends`."""
+    """True if something may have changed: an event arrived, or the loop's time is past `key_ends`."""
     try:
         async with asyncio.timeout_at(key_ends):
             await wake.wait()

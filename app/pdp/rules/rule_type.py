@@ -106,7 +106,7 @@ class RuleType(Generic[R]):
     """
 
     covers_all: bool = False
-    """Whether it matters for every tool, because it demands something of those it does not cover."""
+    """True if it matters for every tool, because it demands something of those it does not cover."""
 
     def __init__(self, kind: type[R]) -> None:
         self.kind = kind
@@ -157,7 +157,7 @@ class CompiledRule(Struct, frozen=True):
     costs: tuple[Cost, ...] = ()
 
     def concerns(self, tool: str) -> bool:
-        """Whether it can matter for a call of this tool."""
+        """True if it can matter for a call of this tool."""
         return self.type.covers_all or covers(self.rule.tools, tool)
 
     def condition_for(self, tool: str, verdict: Verdict) -> Condition | None:
@@ -170,7 +170,7 @@ class CompiledRule(Struct, frozen=True):
         return self.type.condition(self, tool, covered=covers(self.rule.tools, tool))
 
     def applies(self, parameters: dict[str, Any], context: dict[str, Any]) -> Verdict:
-        """Whether it applies to this call; the reason for its failure if that cannot be judged."""
+        """True if it applies to this call; the reason for its failure if that cannot be judged."""
         return self.judge is None or self.judge(parameters, context)
 
 
