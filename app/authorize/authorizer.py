@@ -63,6 +63,9 @@ class Authorizer:
                 cached = await self._load(caller, called)
                 asked_us = monotonic_us()
             if request.agent_id != cached.agent_id:  # called by its alias, which may have moved since the last attempt
+                if not caller.may_ask_for(cached.agent_id):  # or since the agent was cached: only the store may refuse
+                    cached = await self._load(caller, called)
+                    asked_us = monotonic_us()
                 request = _about(caller, request, cached.agent_id)
             agent = cached.compiled
             if agent.is_quick(request):

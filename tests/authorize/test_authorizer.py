@@ -4,13 +4,14 @@ import threading
 from typing import ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 import app.authorize.authorizer
 from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import ATTEMPTS
 from app.authorize.commit import Stale
 from app.authorize.store_clock import StoreClock
-from app.errors import StoreUnavailable
+from app.errors import InsufficientScope, StoreUnavailable
 from app.metrics import Metrics
 from app.model import agents as model
 from app.model.api_keys import Caller, Scope
@@ -127,3 +128,22 @@ async def test_a_decision_that_stays_stale_is_given_up(decided):
         await authorizer(Cache(Agent()), commit).authorize(CALLER, REQUEST, 0)
 
     assert len(commit.ids) == ATTEMPTS
+
+
+async def test_a_bound_key_is_not_refused_by_an_alias_that_has_moved(decided):
+    """Only the store may say whose alias it is: the agent that this replica remembers may have given it away."""
+    cache, bound = Cache(Agent()), Caller("w", "k", frozenset({Scope.AUTHORIZE}), agents=frozenset({"a"}))
+    record = model.Agent(id="former", name="n", created_ms=0, updated_ms=0, version="v")
+    cache.agent = CachedAgent(record, Agent(), Tokens("v"), 0, lambda _entry, _more: None)
+    request = AuthorizeRequest("its-alias", "t", "authorize", {}, b"{}")
+
+    assert (await authorizer(cache, Commit(None)).authorize(bound, request, 0)).outcome == DENIED
+    assert cache.loads == 1
+
+
+async def test_a_bound_key_is_refused_for_the_agent_that_has_the_alias(decided):
+    """Once the store has said so."""
+    cache, bound = Cache(Agent()), Caller("w", "k", frozenset({Scope.AUTHORIZE}), agents=frozenset({"other"}))
+    with pytest.raises(InsufficientScope):
+        await authorizer(cache, Commit(None)).authorize(bound, replace(REQUEST, agent_id="its-alias"), 0)
+    assert (cache.loads, decided) == (1, [])

@@ -436,7 +436,7 @@ class CommandLineDoor(HttpDoor):
         self._run("policies", "delete", policy, **by)
 
     def roll_back(self, policy, version, if_match, **by):
-        return self._run("policies", "rollback", policy, str(version), **by)
+        return unwarned(self._run("policies", "rollback", policy, str(version), **by))
 
     def put_policies(self, owner, entries, prune, seen, **by):
         raise NotImplementedError("policy files have tests of their own")

@@ -260,7 +260,7 @@ class Model:
         try:
             held = self._agent(agent)
         except Refused:
-            raise Refused("INSUFFICIENT_SCOPE" if bound else "AGENT_NOT_FOUND") from None
+            raise Refused("INSUFFICIENT_SCOPE" if bound and agent not in bound else "AGENT_NOT_FOUND") from None
         if bound and held["id"] not in bound:
             raise Refused("INSUFFICIENT_SCOPE")
         call = {"tool_name": tool, "parameters": parameters, "context": {"session": session} if session else {}}
