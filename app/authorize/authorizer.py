@@ -59,13 +59,11 @@ class Authorizer:
         decision_id = self._ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
             cached = self._agents.recall(caller.workspace_id, called)
-            if cached is None:
+            # An alias may have moved since its agent was cached, so only the store may refuse a key bound to another.
+            if cached is None or (request.agent_id != cached.agent_id and not caller.may_ask_for(cached.agent_id)):
                 cached = await self._load(caller, called)
                 asked_us = monotonic_us()
             if request.agent_id != cached.agent_id:  # called by its alias, which may have moved since the last attempt
-                if not caller.may_ask_for(cached.agent_id):  # or since the agent was cached: only the store may refuse
-                    cached = await self._load(caller, called)
-                    asked_us = monotonic_us()
                 request = _about(caller, request, cached.agent_id)
             agent = cached.compiled
             if agent.is_quick(request):

@@ -141,9 +141,12 @@ async def test_a_bound_key_is_not_refused_by_an_alias_that_has_moved(decided):
     assert cache.loads == 1
 
 
-async def test_a_bound_key_is_refused_for_the_agent_that_has_the_alias(decided):
-    """Once the store has said so."""
+@pytest.mark.parametrize("is_cached", [True, False])
+async def test_a_bound_key_is_refused_for_the_agent_that_has_the_alias(decided, is_cached):
+    """Once the store has said so, which is asked once."""
     cache, bound = Cache(Agent()), Caller("w", "k", frozenset({Scope.AUTHORIZE}), agents=frozenset({"other"}))
+    if not is_cached:
+        cache.agent = None
     with pytest.raises(InsufficientScope):
         await authorizer(cache, Commit(None)).authorize(bound, replace(REQUEST, agent_id="its-alias"), 0)
     assert (cache.loads, decided) == (1, [])
