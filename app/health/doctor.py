@@ -23,6 +23,8 @@ _SCRIPTING_FIXED = {
     "valkey": {(8, 0): 6, (8, 1): 4},
 }
 """The first patch of each line without CVE-2025-49844 (a sandbox escape in scripting); later lines never had it."""
+_TORN_WRITES_FIXED = {"redis": {}, "valkey": {(8, 0): 11, (8, 1): 10, (9, 0): 6, (9, 1): 2}}
+"""The first patch of each line that removes all of a write that a crash has cut off; later lines do, too."""
 
 
 class Severity(StrEnum):
@@ -66,7 +68,7 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
         lambda node: _role(node.info),
         _eviction,
         lambda node: _memory(node.info),
-        _durability,
+        lambda node: _durability(node, private=private),
         _replication,
     )
     worst = [
@@ -91,8 +93,7 @@ def _secret(*, has_secret: bool) -> Finding:
 
 
 def _version(info: dict[str, str], *, private: bool) -> Finding:
-    family = "valkey" if "valkey_version" in info else "redis"
-    text = info.get("valkey_version", info.get("redis_version", "0"))
+    family, text = _server(info)
     line, patch = _numbers(text)
     if line < OLDEST[family]:
         oldest = ".".join(map(str, OLDEST[family]))
@@ -105,6 +106,20 @@ def _version(info: dict[str, str], *, private: bool) -> Finding:
         )
         return Finding("version", Severity.RISK, sentence)
     return Finding("version", Severity.OK, f"{family} {text}")
+
+
+def _keeps_torn_writes(info: dict[str, str]) -> bool:
+    family, text = _server(info)
+    line, patch = _numbers(text)
+    fixed: dict[tuple[int, int], int] = _TORN_WRITES_FIXED[family]
+    return patch < fixed[line] if line in fixed else line <= max(fixed, default=line)
+
+
+def _server(info: dict[str, str]) -> tuple[str, str]:
+    """Family and version of the server."""
+    if "valkey_version" in info:
+        return "valkey", info["valkey_version"]
+    return "redis", info.get("redis_version", "0")
 
 
 def _role(info: dict[str, str]) -> Finding:
@@ -134,7 +149,7 @@ def _memory(info: dict[str, str]) -> Finding:
     return Finding("memory", Severity.OK, f"{used // _MIB} MiB are used")
 
 
-def _durability(node: Node) -> Finding:
+def _durability(node: Node, *, private: bool) -> Finding:
     if node.config is None:
         return Finding("durability", Severity.RISK, "appendonly may not be read; without it a crash loses answers")
     if node.config["appendonly"] != "yes":
@@ -148,6 +163,13 @@ def _durability(node: Node) -> Finding:
     if syncing != "always":
         lost = "the last second" if syncing == "everysec" else "whatever the system had not written yet"
         sentence = f"appendfsync is {syncing}: a crash of the store's machine loses {lost}; always loses nothing"
+        return Finding("durability", Severity.RISK, sentence)
+    if not private and _keeps_torn_writes(node.info):
+        family, text = _server(node.info)
+        sentence = (
+            f"{family} {text} keeps the beginning of a write that a crash cut off, and at its next start loses the "
+            f"answers after it; run `{family}-check-aof --fix` after a crash of its machine, before it starts"
+        )
         return Finding("durability", Severity.RISK, sentence)
     return Finding("durability", Severity.OK, "every answer is on disk before it is given")
 

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from app.errors import StoreUnavailable
 from app.serve.data_lock import lock_folder
 from app.serve.server_binaries import has_been_served, record_server, server_for
+from app.serve.torn_writes import cut_torn_write
 from app.settings import Settings, SettingsError
 
 log = logging.getLogger(__name__)
@@ -140,6 +141,8 @@ class EmbeddedStore:
     def _spawn(self) -> None:
         server = server_for(self.folder)
         record_server(self.folder, server)
+        if cut := cut_torn_write(self.folder):
+            log.warning("%s", cut)
         self.socket_path.unlink(missing_ok=True)
         options = {
             "port": "0",

@@ -32,7 +32,7 @@ class Server(Struct, frozen=True):
 
 
 def server_for(folder: Path) -> Server:
-    """The server for the files in `folder`: of the family that wrote them, else the first one found.
+    """The server for the files in `folder`: of the family that wrote them; for a new folder, that of the wheel.
 
     The families cannot read each other's newer files, so the choice of the first start stays. Raises SettingsError if
     this machine has no suitable server.
@@ -57,8 +57,8 @@ def has_been_served(folder: Path) -> bool:
 
 
 def _servers() -> Iterator[Server]:
-    """Every server of this machine that is recent enough: those on PATH, then the one in the wheel."""
-    for path in (*map(shutil.which, _NAMES), _wheel()):
+    """Every server of this machine that is recent enough: the one in the wheel, then those on PATH."""
+    for path in (_wheel(), *map(shutil.which, _NAMES)):
         if path is None:
             continue
         # In a separate session, Ctrl-C does not reach it; without its answer, another server would be chosen.

@@ -7,7 +7,7 @@ import pytest
 from command_line import run_remit
 from servers import Store, clean_env
 
-from app.health.doctor import Severity, _clock, _memory, _role, _version, check_up
+from app.health.doctor import Node, Severity, _clock, _durability, _memory, _role, _version, check_up
 from app.redis_client.clients import open_client
 from app.redis_client.replies import as_record
 
@@ -149,6 +149,27 @@ def test_a_vulnerability_that_nobody_can_reach_is_not_reported():
     assert _version({"redis_version": "7.0.15"}, private=True).severity is Severity.OK
 
 
+@pytest.mark.parametrize(
+    ("info", "severity"),
+    [
+        ({"redis_version": "7.0.15"}, "risk"),
+        ({"redis_version": "8.4.0"}, "risk"),
+        ({"redis_version": "7.2.4", "valkey_version": "8.0.10"}, "risk"),
+        ({"redis_version": "7.2.4", "valkey_version": "8.0.11"}, "ok"),
+        ({"redis_version": "7.2.4", "valkey_version": "9.1.1"}, "risk"),
+        ({"redis_version": "7.2.4", "valkey_version": "9.1.2"}, "ok"),
+        ({"redis_version": "7.2.4", "valkey_version": "9.2.0"}, "ok"),
+    ],
+)
+def test_a_server_that_keeps_torn_writes_is_named_unless_remit_cuts_them_off(info, severity):
+    """The embedded store's file is cut before it starts; with what command an external one is, the message says."""
+    node = Node(info, {"appendonly": "yes", "appendfsync": "always"})
+    assert _durability(node, private=True).severity is Severity.OK
+    finding = _durability(node, private=False)
+    assert finding.severity == severity
+    assert ("-check-aof --fix" in finding.sentence) == (severity == "risk")
+
+
 def test_without_maxmemory_the_machines_memory_counts():
     """A store that fills the machine is ended by it."""
     machine = {"maxmemory": "0", "total_system_memory": "1000"}
@@ -172,7 +193,7 @@ def test_the_doctor_ends_with_0_if_nothing_is_broken(own_store):
     ran = doctor(own_store.url)
     assert (ran.returncode, ran.stderr) == (0, "")
     lines = [line.split(maxsplit=2) for line in ran.stdout.splitlines()]
-    assert ["OK", "durability", "every answer is on disk before it is given"] in lines
+    assert ["OK", "eviction", "nothing is evicted"] in lines
     read = json.loads(doctor(own_store.url, "--json").stdout)
     assert [each["subject"] for each in read] == [subject for _, subject, _ in lines]
     assert {"subject": "eviction", "severity": "ok", "sentence": "nothing is evicted"} in read

@@ -184,15 +184,16 @@ def test_a_signal_during_the_start_ends_it(service):
     service.start()
 
 
-@pytest.mark.parametrize("service", [NEW_INTERPRETER], indirect=True)
+@pytest.mark.parametrize("service", [("-c", NO_WHEEL)], indirect=True)
 def test_ctrl_c_does_not_change_the_server_that_is_chosen(service, tmp_path, server):
     """The terminal sends it to the whole process group; a server asked for its version just then still answers."""
     real = server("redis")
-    server("valkey")
     (tmp_path / "first").mkdir()
-    asked = tmp_path / "first/redis-server"
+    asked, other = tmp_path / "first/redis-server", tmp_path / "first/valkey-server"
     asked.write_text(f'#!/bin/sh\n[ "$1" != --version ] || kill -INT "-$PPID"\nexec {real} "$@"\n')
-    asked.chmod(0o755)
+    other.write_text(f'#!/bin/sh\nexec {server("valkey")} "$@"\n')
+    for program in (asked, other):
+        program.chmod(0o755)
     service.env["PATH"] = f"{asked.parent}:{service.env['PATH']}"
     service.launch(start_new_session=True)
     assert service.ended() == 0
@@ -363,25 +364,22 @@ def test_a_machine_without_any_server_says_what_to_install(tmp_path):
 
 
 def test_a_data_directory_stays_with_the_server_family_that_wrote_it(service, tmp_path, server):
-    """The families cannot read each other's files, so PATH alone does not decide."""
+    """The families cannot read each other's files. A new directory gets the wheel's server, whatever is on PATH."""
     server("redis")
     server("valkey")
-    path, bare = service.env["PATH"], without_servers(tmp_path)
-    service.env["PATH"] = bare
-    service.start()
-    assert service.stop() == 0
-    assert (service.data_dir / "server").read_text().startswith("valkey v=")
-
-    service.env["PATH"] = path  # redis-server would come first now
     service.start()
     assert service.stop() == 0
     assert (service.data_dir / "server").read_text().startswith("valkey v=")
 
     (tmp_path / "other").mkdir()
-    other = Service(tmp_path / "other").start()
+    other = Service(tmp_path / "other", program=("-c", NO_WHEEL)).start()
     assert other.stop() == 0
     assert (other.data_dir / "server").read_text().startswith("redis v=")
-    other.env["PATH"] = bare
+
+    other = Service(tmp_path / "other").start()  # the wheel's would come first now
+    assert other.stop() == 0
+    assert (other.data_dir / "server").read_text().startswith("redis v=")
+    other.env["PATH"] = without_servers(tmp_path)
     other.launch()
     assert other.ended() == 1
     assert f"REMIT_DATA_DIR: {other.data_dir} was written by redis" in other.complained
