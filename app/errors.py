@@ -75,7 +75,7 @@ class NotFound(AppError):
 
 
 class OwnApproval(AppError):
-    """The key that asked for an approval cannot decide it, and only that key can cancel it."""
+    """Whoever asked for an approval cannot decide it, and nobody else can cancel it."""
 
     status = 403
     code = "OWN_APPROVAL"

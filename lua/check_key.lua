@@ -6,9 +6,9 @@ KEYS[1]       caller_key      hash; record of the caller's API key; missing = re
 
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 
-RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name}
+RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name, root}
   valid       the key's scopes and the agents it is bound to, both comma-separated; agents "" = not bound;
-              session_from "" = the request's context names the session; expires_ms "" = never; the key's name
+              session_from "" = the request's context names the session; expires_ms "" = never; the key's name and root
   revoked     there is no such record; all but time_us is ""
   expired     the key has expired; all but time_us is ""
 WRITES        last use of a valid key, at most once a second
@@ -25,12 +25,12 @@ end
 local time_ms = math.floor(time_us / 1000)
 local time_text = string.format('%.0f', time_us)
 
-local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name')
-if not key[1] then return {'revoked', '', '', '', time_text, '', ''} end
-if key[2] and not (time_ms < tonumber(key[2])) then return {'expired', '', '', '', time_text, '', ''} end
+local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name', 'root')
+if not key[1] then return {'revoked', '', '', '', time_text, '', '', ''} end
+if key[2] and not (time_ms < tonumber(key[2])) then return {'expired', '', '', '', time_text, '', '', ''} end
 
 local since_ms = time_ms - (tonumber(key[3]) or 0)
 if not (since_ms >= 0 and since_ms < 1000) then
   redis.call('HSET', caller_key, 'last_used_ms', string.format('%.0f', time_ms))
 end
-return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or ''}
+return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or '', key[7] or ''}

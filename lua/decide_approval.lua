@@ -44,9 +44,9 @@ RETURNS       {status, state, version}
   expired     nobody decided in time; nothing written
   ended       since it was asked for, the agent was not active or was deleted, a policy that asked was deleted, or the
               key that asked was revoked; nothing written
-  own         the key that decides is the one that asked, or was made by it; nothing written
-  not_own     only the key that asked may cancel; nothing written
-  twice       this key has already approved it; nothing written
+  own         the key that decides has the root of the one that asked, or was made by it; nothing written
+  not_own     only the key that asked, or one with its root, may cancel; nothing written
+  twice       it was approved already with a key that has this one's root, made it, or was made by it; nothing written
   backlog     the stream has backlog_max entries; nothing written
 WRITES        entry, commits, approval, open, agent_open, events; approval_call if the approval has ended
 TIME          O(log N + P), N open approvals, P policies that asked
@@ -73,9 +73,9 @@ end
 local time_ms = math.floor(time_us / 1000)
 local time_ms_text = string.format('%.0f', time_ms)
 
-local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by')
+local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by', 'root')
 local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
-  'approved_by', 'asked_sequence')
+  'approved_by', 'asked_sequence', 'approvers_made_by')
 local state, version = stored[1], tonumber(stored[2] or 1)
 local function refuse(status) return {status, state or '', version} end
 
@@ -86,17 +86,25 @@ if state ~= 'pending' then return refuse('decided') end
 if not (time_ms < tonumber(stored[3])) then return refuse('expired') end
 local of_agent = call('HMGET', agent, 'version', 'approvals_ended')
 if not of_agent[1] or not (tonumber(stored[9] or 0) > tonumber(of_agent[2] or -1)) then return refuse('ended') end
-if call('HEXISTS', asker, 'created_ms') == 0 then return refuse('ended') end
+local of_asker = call('HMGET', asker, 'created_ms', 'root')
+if not of_asker[1] then return refuse('ended') end
 for i = 11, #KEYS do
   if call('HEXISTS', KEYS[i], 'version') == 0 then return refuse('ended') end
 end
+local root, made_by, asker_root = caller[5] or key_id, caller[4] or '', of_asker[2] or asked_by
+-- Lists of roots are separated by spaces; a space before each is the form of the oldest ones.
+local function has(roots, one) return string.find(' ' .. roots .. ' ', ' ' .. one .. ' ', 1, true) end
 if verdict == 'cancelled' then
-  if key_id ~= asked_by then return refuse('not_own') end
-elseif key_id == asked_by or string.find(' ' .. (caller[4] or '') .. ' ', ' ' .. asked_by .. ' ', 1, true) then
+  if root ~= asker_root then return refuse('not_own') end
+elseif root == asker_root or has(made_by, asker_root) then
   return refuse('own')
 end
-local approvers = stored[4] or ''
-if string.find(approvers, ' ' .. key_id, 1, true) then return refuse('twice') end
+-- Roots of those who have approved, and of all who made their keys.
+local approvers, approvers_made_by = stored[4] or '', stored[10] or ''
+if has(approvers, root) or has(approvers_made_by, root) then return refuse('twice') end
+for maker in string.gmatch(made_by, '%S+') do
+  if has(approvers, maker) then return refuse('twice') end
+end
 if call('XLEN', audit_stream) >= backlog_max then return refuse('backlog') end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 call('ZCARD', open)
@@ -107,7 +115,7 @@ local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
 
 version = version + 1
 local record = {'version', version, 'said', (stored[7] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
-  .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. key_id or ''),
+  .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. root or ''),
   'name ' .. key_id, caller[3]}
 local function set(name, value)
   record[#record + 1] = name
@@ -121,6 +129,7 @@ if verdict == 'approved' then
   set('uses_left', uses_left)
   set('approved_by', (stored[8] and stored[8] .. '", "' or '') .. caller[3])
   set('granted_ms', string.format('%.0f', granted_ms))
+  if made_by ~= '' then set('approvers_made_by', approvers_made_by .. ' ' .. made_by) end
   local _, count = string.gsub(record[6], ' ', '')
   if count < required then
     state = 'pending'

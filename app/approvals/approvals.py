@@ -177,11 +177,13 @@ def _raise_for(status: str, state: str) -> None:
         case "stale":
             raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
         case "own":
-            raise OwnApproval("A key cannot decide its own request, nor a request of the key that created it")
+            raise OwnApproval("Nobody decides their own request: this key and the one that asked count as one person")
         case "not_own":
             raise OwnApproval("Only the key that asked may cancel; to refuse the call, deny it")
         case "twice":
-            raise ApprovalDecided("This key has approved it already; another person must, with another key")
+            raise ApprovalDecided(
+                "This key, or one that counts as the same person, has approved it already; another person must"
+            )
         case "expired":
             raise ApprovalDecided("Nobody decided it in time: the approval has expired")
         case "ended":

@@ -17,8 +17,8 @@ _TOLD_MAX = 1_000
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
 
-    What is cached (workspace, key id, name, scopes, bindings) never changes while the key exists. So the cache can be
-    wrong in one way only: the key may be gone or have expired. `commit_decision` checks that again; every other
+    What is cached (workspace, key id, root, name, scopes, bindings) never changes while the key exists. So the cache
+    can be wrong in one way only: the key may be gone or have expired. `commit_decision` checks that again; every other
     endpoint uses `authenticate`. Unknown keys are never cached.
 
     prompt: a client with the shorter timeout of decisions; without it, `client` serves them too. tell: called with the
@@ -110,14 +110,14 @@ class Authenticator:
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
-            status, scopes, agents, session_from, time_us, expires_ms, name = check_reply(CHECK_KEY, reply)
+            status, scopes, agents, session_from, time_us, expires_ms, name, root = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 with decoding_record(f"The record of API key {key_id}"):
                     granted = frozenset(Scope(scope) for scope in scopes.split(","))
                     session = SessionFrom(session_from) if session_from else None
                     left_s = number_of(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
                 bound = frozenset(agents.split(",")) if agents else None
-                caller = Caller(workspace_id, key_id, granted, bound, session, name=name)
+                caller = Caller(workspace_id, key_id, granted, bound, session, name=name, root=root)
                 self._remember(digest, caller)
                 return caller, left_s
             if status == "expired":

@@ -53,7 +53,7 @@ class Caller(Struct, frozen=True):
     agents: ids of the only agents it may ask about; None means all.
     session_from: if None, `context.session` names the session of a call.
     asks_for_all: True if it may ask for decisions about every agent; the hot path then checks no further.
-    name: of the key.
+    name: of the key. root: who holds it (`ApiKey.root`); the key's own id if left out.
     """
 
     workspace_id: str
@@ -63,8 +63,11 @@ class Caller(Struct, frozen=True):
     session_from: SessionFrom | None = None
     asks_for_all: bool = False
     name: str = ""
+    root: str = ""
 
     def __post_init__(self) -> None:
+        if not self.root:
+            force_setattr(self, "root", self.key_id)
         force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))
 
     @property
@@ -88,6 +91,9 @@ class ApiKey(Struct, frozen=True, kw_only=True):
 
     agents: ids of the only agents it may ask about; empty means all.
     session_from: if None, `context.session` names the session of a call.
+    root: who holds it; keys with one root are one person. A new key is its own root, a successor has its predecessor's.
+    made_by: roots of the keys that created or rotated it, of those that created these, and so on: none of them and this
+    key are two people.
     """
 
     id: str
@@ -99,6 +105,12 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     last_used_ms: int | None = None
     agents: tuple[str, ...] = ()
     session_from: SessionFrom | None = None
+    root: str = ""
+    made_by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.root:
+            force_setattr(self, "root", self.id)
 
 
 def without_raw_keys(text: str) -> str:

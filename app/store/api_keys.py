@@ -63,11 +63,7 @@ class ApiKeys:
         """Store the key under this raw form, or return the existing key with its id. Raises LimitReached."""
         keyspace, digest = Keyspace(workspace_id), await self._point(workspace_id, key, raw_key)
         args: list[Value] = [by.actor.id, snapshots(None, key)[1], key.id, key.created_ms, keys_max, by.reason]
-        args += _record(key, digest)
-        # the key that made this one, the key that made that one, and so on: all of them count as one person
-        if by.actor.kind is ActorKind.KEY:
-            makers = await self._client.call("HGET", keyspace.key(by.actor.id), "made_by")
-            args += ("made_by", f"{makers} {by.actor.id}" if makers else by.actor.id)
+        args += _record(replace(key, made_by=await self._makers(keyspace, by.actor)), digest)
         reply = await self._client.run(PUT_KEY, _keys_of(keyspace, key.id, by.actor), args)
         status = check_reply(PUT_KEY, reply)[0]
         if status in {"revoked", "full"}:
@@ -98,7 +94,8 @@ class ApiKeys:
     ) -> tuple[ApiKey, str, ApiKey]:
         """Rotate the key; return its successor, the successor's raw form, and the key, which expires after the overlap.
 
-        The successor has the same name and scopes.
+        The successor has the same name, scopes and root. Whoever rotates a key has seen its successor, and so is among
+        those who made it.
 
         expires_ms: when the successor expires; None = after the lifetime that the key was made with, if limited.
         Both records are written at once, so nothing has to run later. A key that would expire before the overlap ends
@@ -111,6 +108,8 @@ class ApiKeys:
             until_ms = min(now_ms + overlap_ms, now_ms + overlap_ms if key.expires_ms is None else key.expires_ms)
             ends_ms = _original_expiry(record, now_ms) if expires_ms is None else expires_ms
             successor, raw_key = self._new(key.name, key.scopes, ends_ms, now_ms, key.agents, key.session_from)
+            made_by = dict.fromkeys((*key.made_by, *await self._makers(keyspace, by.actor)))
+            successor = replace(successor, root=key.root, made_by=tuple(each for each in made_by if each != key.root))
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
             keys = [*change_keys(keyspace, by.actor), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
@@ -161,6 +160,13 @@ class ApiKeys:
                 "`remit keys revoke --force`"
             )
         return max(others, key=lambda other: (other.expires_ms is None, other.expires_ms or 0)).id
+
+    async def _makers(self, keyspace: Keyspace, actor: Actor) -> tuple[str, ...]:
+        """The roots of all that make a key which this actor makes."""
+        if actor.kind is not ActorKind.KEY:
+            return ()
+        root, made_by = await self._client.call("HMGET", keyspace.key(actor.id), "root", "made_by")
+        return (*(made_by or "").split(), root or actor.id)
 
     async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, dict[str, str]]:
         """The key as it is now, and its record. Raises ApiKeyNotFound."""
@@ -219,6 +225,10 @@ def _record(key: ApiKey, digest: str) -> list[Value]:
         fields += ("agents", ",".join(key.agents))
     if key.session_from is not None:
         fields += ("session_from", key.session_from)
+    if key.root != key.id:
+        fields += ("root", key.root)
+    if key.made_by:
+        fields += ("made_by", " ".join(key.made_by))
     return fields if key.expires_ms is None else [*fields, "expires_ms", key.expires_ms]
 
 
@@ -240,4 +250,6 @@ def _key_of(record: dict[str, str]) -> ApiKey:
             last_used_ms=number_or_none(record.get("last_used_ms")),
             agents=tuple(record["agents"].split(",")) if "agents" in record else (),
             session_from=SessionFrom(record["session_from"]) if "session_from" in record else None,
+            root=record.get("root", ""),
+            made_by=tuple(record.get("made_by", "").split()),
         )

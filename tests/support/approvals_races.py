@@ -21,7 +21,7 @@ from app.model.times import parse_time_ms
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from tests.support import parts
-from tests.support.actors import BY, the_key
+from tests.support.actors import BY, by_key, the_key
 
 LASTS_S = 300
 ASKER, ANN, BOB = range(3)
@@ -195,6 +195,29 @@ def decide(verdict, key=ANN):
         except AppError as error:
             return type(error).__name__, None
         return "done", None
+
+    return said
+
+
+def decide_with_successor(verdict, key=ANN):
+    """A person rotates their key, and says the word with its successor."""
+    return _decide_with_new(verdict, lambda scene, replica: replica.keys.rotate(
+        scene.workspace_id, scene.keys[key], 60_000, by=BY
+    ))  # fmt: skip
+
+
+def decide_with_child(verdict, key=ANN):
+    """A person makes a second key with theirs, and says the word with that one."""
+    return _decide_with_new(verdict, lambda scene, replica: replica.keys.create(
+        scene.workspace_id, "second", (Scope.ADMIN,), by=by_key(scene.keys[key])
+    ))  # fmt: skip
+
+
+def _decide_with_new(verdict, make):
+    async def said(scene, replica):
+        made = (await make(scene, replica))[0]
+        scene.keys.append(made.id)
+        return await decide(verdict, len(scene.keys) - 1)(scene, replica)
 
     return said
 

@@ -32,7 +32,13 @@ class History:
         self.seen, self.done, self.revoked, self.read_sets = Counter(), [], [], {}
         [first] = self._read("keys")
         self.root = first["id"]
-        self.model.keys[self.root] = first | {"makers": [], "meantMs": None, "createdMs": 0, "raw": None}
+        self.model.keys[self.root] = first | {
+            "root": self.root,
+            "makers": [],
+            "meantMs": None,
+            "createdMs": 0,
+            "raw": None,
+        }
         self.model.trail = self._read("trail", limit=10)
 
     def begin(self):

@@ -53,6 +53,7 @@ class Approval:
     version: int = 1
     requests: int = 1
     said: list = field(default_factory=list)
+    said_yes: list = field(default_factory=list)
     usable_until_ms: int = 0
 
     @property
@@ -221,8 +222,7 @@ class Model:
             self._agent(each)
         self._require_actor(actor)
         self._require_room(len(self.keys), "keys")
-        makers = [] if actor == OPERATOR else [*self.keys[actor]["makers"], actor]
-        return self._new_key(told, actor, reason, name, scopes, agents, expires_ms, makers)
+        return self._new_key(told, actor, reason, name, scopes, agents, expires_ms, self._makers(actor))
 
     def rotate_key(self, told, actor, reason, key, overlap_s):
         held = self._key(key)
@@ -233,6 +233,8 @@ class Model:
         life = None if held["meantMs"] is None else max(0, held["meantMs"] - held["createdMs"])
         ends = None if life is None else self._about(get(told, "expiresMs"), self.now_ms + life)
         made = self._new_key(told, actor, reason, held["name"], held["scopes"], held["agents"], ends, [])
+        makers = {*held["makers"], *self._makers(actor)} - {held["root"]}
+        self.keys[made["id"]] |= {"root": held["root"], "makers": makers}
         before, after = {"expiresMs": held["expiresMs"]}, {"expiresMs": until}
         self._note(actor, reason, "updated", "api_key", held["id"], *differing(before, after))
         held["expiresMs"] = until
@@ -293,15 +295,17 @@ class Model:
         self._require_valid(key, expired="UNAUTHORIZED")
         if held.status != "pending" or not held.is_open(self.now_ms) or held.over:
             raise Refused("APPROVAL_DECIDED")
-        is_own = key == held.asker if verdict == "cancelled" else held.asker in (key, *self.keys[key]["makers"])
+        decider, asker = self.keys[key], self.keys[held.asker]["root"]
+        is_own = asker == decider["root"] or (verdict != "cancelled" and asker in decider["makers"])
         if is_own != (verdict == "cancelled"):
             raise Refused("OWN_APPROVAL")
-        if [key, "approved"] in held.said:
+        if any(root in (decider["root"], *decider["makers"]) or decider["root"] in by for root, by in held.said_yes):
             raise Refused("APPROVAL_DECIDED")
         held.version += 1
         held.said = [*held.said, [key, verdict]]
         self._log_ending(held, f"approval_{verdict}", key)
         if verdict == "approved":
+            held.said_yes = [*held.said_yes, (decider["root"], tuple(decider["makers"]))]
             if len(held.said) >= held.people:
                 held.status, held.usable_until_ms = verdict, self.now_ms + held.valid_ms
         else:
@@ -503,10 +507,20 @@ class Model:
     def _new_key(self, told, actor, reason, name, scopes, agents, expires_ms, makers):
         made = {"id": get(told, "id"), "name": name, "scopes": scopes, "expiresMs": expires_ms}
         made |= {"agents": agents, "prefix": (get(told, "key") or "")[:12]}
-        hidden = {"makers": makers, "meantMs": expires_ms, "createdMs": self.now_ms, "raw": get(told, "key")}
+        hidden = {
+            "root": made["id"],
+            "makers": makers,
+            "meantMs": expires_ms,
+            "createdMs": self.now_ms,
+            "raw": get(told, "key"),
+        }
         self.keys[made["id"]] = made | hidden
         self._note(actor, reason, "created", "api_key", made["id"], None, key_fields(made))
         return made | {"key": hidden["raw"]}
+
+    def _makers(self, actor):
+        """Roots of all that make a key which this actor makes."""
+        return [] if actor == OPERATOR else [*self.keys[actor]["makers"], self.keys[actor]["root"]]
 
     def _about(self, told_ms, wanted_ms):
         """The time that the service chose, if it is near enough."""

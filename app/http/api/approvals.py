@@ -121,8 +121,9 @@ async def approve_call(
 ) -> Response[Approval]:
     """Approve the call.
 
-    When the agent asks again, it is allowed, unless its policies have come to require more. The key that asked can
-    never approve. If the rule requires several people, each uses a key of their own.
+    When the agent asks again, it is allowed, unless its policies have come to require more. Whoever asked can never
+    approve. If the rule requires several people, each uses a key of their own; rotated keys, and keys that one of them
+    created, count as that person.
     """
     approval = await records.approvals.decide(
         caller.workspace_id,
@@ -174,7 +175,7 @@ async def cancel_approval(
 ) -> Response[Approval]:
     """Withdraw the request.
 
-    Only with the key that asked.
+    Only with the key that asked, or one that was rotated from it or into it.
     """
     return await _refuse(records, caller, approval_id, ApprovalStatus.CANCELLED, data, if_match)
 
