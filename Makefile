@@ -56,6 +56,9 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --output-file requirements/frameworks-newest.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --resolution lowest-direct --output-file requirements/frameworks-lowest.txt
 
+vendor: requirements/console/node_modules/.package-lock.json ## make the console's libraries anew from their locked versions; needs npm
+	cd requirements/console && node vendor.mjs
+
 audit: $(VENV)/audit.stamp ## look for known vulnerabilities in every locked package; asks PyPI, so it needs the network
 	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes $(LOCKED:%=--requirement %) $(ARGS)
 
@@ -100,10 +103,14 @@ $(CLIENT)/.venv-%/stamp: $(CLIENT)/requirements/frameworks-%.txt $(CLIENT)/pypro
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable $(CLIENT)
 	@touch $@
 
+requirements/console/node_modules/.package-lock.json: requirements/console/package-lock.json
+	cd requirements/console && npm ci --no-progress
+	@touch $@
+
 $(VENV)/venv.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Remit needs Python 3.11 or later; name one with make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock audit
+.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock vendor audit
 .DEFAULT_GOAL := help

@@ -25,4 +25,8 @@ def create_app(
     zoneinfo.reset_tzpath(())
     prepare_pages()
     metrics, lane, shared = metrics or Metrics(), lane or Lane(), shared or shared_limits(settings)
-    return build_application(lambda: open_services(settings, metrics, lane, shared))
+    return build_application(
+        lambda: open_services(settings, metrics, lane, shared),
+        has_console=settings.console,
+        public_url=settings.public_url,
+    )

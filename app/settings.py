@@ -118,6 +118,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
     """URL at which people reach the service. Slack messages link to it."""
 
+    console: bool = True
+    """Whether `/console` serves the web console. If not, it is 404."""
+
     idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
     """Idempotency-Keys that one API key may use in a day. Each takes 530 bytes of the store; one more is 409."""
 

@@ -14,6 +14,7 @@ from app.http.answers import options_handler, send_answer, with_headers
 from app.http.authentication import peer_of, provide_caller, provide_changed_by, provide_params
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.body_decoding import BodyRequest
+from app.http.console.files import HOME, console_answer, is_console
 from app.http.doors import DOORS
 from app.http.headers import answer_with_request_id, provide_if_match, request_id_header, request_id_of
 from app.http.hot_path import AsgiCall, respond
@@ -24,9 +25,10 @@ from app.http.routes import ROUTES
 from app.http.throttle import check_rate, has_bounds
 from app.replica import Services
 
-PUBLIC = frozenset(
+_OPEN = frozenset(
     path for route in ROUTES if isinstance(route, HTTPRouteHandler) and not route.guards for path in route.paths
 )
+PUBLIC = _OPEN | {HOME}
 """The paths that need no key. Rate limits and lockouts apply to all others, even if nothing is served there."""
 
 
@@ -35,7 +37,10 @@ _GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
 
 
 class Application(Litestar):
-    """Litestar, except that calls are answered before routing."""
+    """Litestar, except that calls and the files of the console are answered before routing."""
+
+    has_console = True
+    public_url: str | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one ASGI event."""
@@ -49,6 +54,8 @@ class Application(Litestar):
         scope["path"] = path = path.rstrip("/") or "/"
         if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
             return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
+        if self.has_console and is_console(path) and not (path in _OPEN and scope["query_string"]):
+            return await send_answer(send, console_answer(path, scope["method"], scope["headers"], self.public_url))
         if path not in PUBLIC and has_bounds(services.decisions):
             try:
                 send = with_headers(send, check_rate(services.decisions, peer_of(scope), scope["headers"]))
@@ -61,8 +68,16 @@ class Application(Litestar):
             close_stream(services.streams, scope)
 
 
-def build_application(open_services: Callable[[], AbstractAsyncContextManager[Services]]) -> Application:
-    """The application. Its services are opened on the loop that serves it, and closed with it."""
+def build_application(
+    open_services: Callable[[], AbstractAsyncContextManager[Services]],
+    *,
+    has_console: bool = True,
+    public_url: str | None = None,
+) -> Application:
+    """The application. Its services are opened on the loop that serves it, and closed with it.
+
+    has_console: whether it serves the console. public_url: where people reach it.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -70,7 +85,7 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
             app.state.services = services
             yield
 
-    return Application(
+    application = Application(
         [options_handler(ROUTES), *ROUTES],  # in this order, Litestar does not add its OPTIONS handlers
         request_class=BodyRequest,
         lifespan=[lifespan],
@@ -87,6 +102,8 @@ def build_application(open_services: Callable[[], AbstractAsyncContextManager[Se
         openapi_config=None,
         logging_config=None,  # app.logs has configured logging; Litestar would replace that with a queue and a thread
     )
+    application.has_console, application.public_url = has_console, public_url
+    return application
 
 
 def _group(name: str) -> Callable[[State], Any]:

@@ -8,10 +8,11 @@ from pkgutil import iter_modules
 from typing import Any
 
 import msgspec
-from litestar import MediaType, Response
+from litestar import MediaType, Request, Response
 from litestar.handlers import BaseRouteHandler
 
 from app.http import api
+from app.http.console.files import HOME, console_files
 from app.http.doors import DOORS, route_of
 from app.http.endpoint import JSON, Endpoint, endpoint, endpoint_of
 from app.http.openapi.document import document_of
@@ -57,10 +58,12 @@ async def docs_page() -> Response[str]:
     return Response(page(), media_type=MediaType.HTML, headers=headers)
 
 
-@endpoint("GET", "/", **_PUBLIC, status=302, answer=None, headers={"Location": "`/docs`, this document as a page."})
-async def root() -> Response[None]:
-    """Redirect to the page."""
-    return Response(None, headers={"Location": "/docs"})  # `remit serve` prints this address
+@endpoint(
+    "GET", "/", **_PUBLIC, status=302, answer=None, headers={"Location": "`/console`; without a console `/docs`."}
+)
+async def root(request: Request[Any, Any, Any]) -> Response[None]:
+    """Redirect to the console."""
+    return Response(None, headers={"Location": HOME if request.app.has_console else "/docs"})  # type: ignore[attr-defined]
 
 
 def _declared() -> Iterator[tuple[Endpoint, BaseRouteHandler]]:
@@ -84,9 +87,10 @@ ROUTES = tuple(handler for _, handler in _ALL)
 
 
 def prepare_pages() -> None:
-    """Generate the page and the document now, because that takes a tenth of a second and would delay decisions."""
+    """Generate the pages and the document now, because that takes a tenth of a second and would delay decisions."""
     page()
     encoded_document()
+    console_files()
 
 
 @cache

@@ -94,6 +94,8 @@ def _announce(settings: Settings, raw_key: str | None, remit: str, say: Say) -> 
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]
+    if settings.console:
+        lines.append(f"console   {url}/console")
     if raw_key is not None:
         lines.append(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
     else:

@@ -11,7 +11,7 @@ from app.http.doors import DOORS
 from app.http.routes import ENDPOINTS, ROUTES
 from app.model.api_keys import Scope
 
-PUBLIC = {"/", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
+PUBLIC = {"/", "/console", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
 ID = "00000000-0000-7000-8000-000000000000"
 ADMIN_ONLY = [(each.method, each.path) for each in ENDPOINTS if Scope.ADMIN in each.scopes]
 # A stream that lets somebody in does not end; tests/audit has its own.

@@ -1,0 +1,194 @@
+// The only way to the service: requests, pages and streams of /v1.
+import { parse, write } from "./exact.js";
+import { noteTime } from "./time.js";
+import { address } from "./url.js";
+import { signal } from "./vendor/preact.js";
+
+/** The service refused a request. */
+export class Refused extends Error {
+  /** @param {number} status @param {{code: string, message: string, details?: {path: string, message: string}[]}} problem @param {Headers} [headers] */
+  constructor(status, problem, headers) {
+    super(problem.message);
+    this.status = status;
+    this.code = problem.code;
+    this.details = problem.details ?? [];
+    this.requestId = headers?.get("X-Request-ID") ?? "";
+    this.retryAfter = Number(headers?.get("Retry-After") ?? 0);
+  }
+}
+
+/** @typedef {{query?: Record<string, any>, body?: unknown, ifMatch?: string | number, reason?: string, signal?: AbortSignal}} Options */
+/** @typedef {{data: any, etag: string, next: string, floor: string, total: string}} Answer */
+
+/** Null while all is well; otherwise why data may be old. */
+export const trouble = signal(/** @type {null | {kind: "offline" | "refusing", reason: string}} */ (null));
+/** True while the page must ask who is there. */
+export const signedOut = signal(false);
+/** @type {(() => void)[]} */
+let waiting = [];
+
+/** Note that somebody has signed in: reads that were refused go on. */
+export function noteSignIn() {
+  signedOut.value = false;
+  for (const resume of waiting.splice(0)) resume();
+}
+
+/** @param {string} method @param {string} path @param {Options} options */
+function sent(method, path, options) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "application/json" };
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  if (options.ifMatch !== undefined) headers["If-Match"] = `"${options.ifMatch}"`;
+  // Headers are bytes: a reason in any script is sent as UTF-8.
+  if (options.reason) headers["Change-Reason"] = String.fromCharCode(...new TextEncoder().encode(options.reason));
+  const body = options.body === undefined ? undefined : write(options.body, 0);
+  return fetch(address(path, options.query), { method, headers, body, signal: options.signal, cache: "no-store", redirect: "error" });
+}
+
+/** @param {Response} response */
+async function refusal(response) {
+  let problem = { code: `HTTP_${response.status}`, message: `The service answered ${response.status}` };
+  try { problem = parse(await response.text()).error ?? problem; } catch { /* not from Remit: a proxy's page */ }
+  return new Refused(response.status, problem, response.headers);
+}
+
+/** Send a request. Reads wait for a sign-in and for Retry-After; writes are never repeated.
+ * @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
+export async function ask(method, path, options = {}) {
+  const reads = method === "GET";
+  for (let attempt = 0; ; attempt++) {
+    let response;
+    try {
+      response = await sent(method, path, options);
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      trouble.value = { kind: "offline", reason: "This page cannot reach Remit" };
+      throw new Refused(0, { code: "UNREACHABLE", message: "This page cannot reach Remit" });
+    }
+    noteTime(response.headers.get("Date"));
+    if (response.ok) {
+      if (trouble.value) trouble.value = null;
+      const { headers } = response;
+      const text = await response.text();
+      return {
+        data: text ? parse(text) : null, etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
+        next: headers.get("X-Next-Cursor") ?? "", floor: headers.get("X-Audit-Floor") ?? "",
+        total: headers.get("X-Total-Count") ?? "",
+      };
+    }
+    const refused = await refusal(response);
+    if (refused.status === 401 && path !== "/v1/session") {
+      signedOut.value = true;
+      if (!reads) throw refused;
+      await new Promise((resume) => waiting.push(() => resume(null)));
+      attempt = 0;
+    } else if (refused.status === 429 && reads && !attempt && refused.retryAfter <= 60) {
+      await pause(refused.retryAfter * 1000 || 1000, options.signal);
+    } else {
+      if (refused.status === 503) trouble.value = { kind: "refusing", reason: refused.message };
+      throw refused;
+    }
+  }
+}
+
+/** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
+export const get = (path, query, signal) => ask("GET", path, { query, signal });
+
+/** Every item of a list that has pages, or the first so many. @param {string} path @param {Record<string, any>} [query] @param {number} [most] */
+export async function all(path, query = {}, most = 5000) {
+  /** @type {any[]} */
+  const found = [];
+  for (let cursor = ""; ;) {
+    const { data, next } = await get(path, { ...query, cursor });
+    found.push(...data);
+    if (!next || found.length >= most) return found;
+    cursor = next;
+  }
+}
+
+/** Every item of a list that has offsets. @param {string} path @param {Record<string, any>} [query] @param {number} [most] */
+export async function listed(path, query = {}, most = 10_000) {
+  /** @type {any[]} */
+  const found = [];
+  while (found.length < most) {
+    const { data } = await get(path, { ...query, limit: 1000, offset: found.length });
+    found.push(...data);
+    if (data.length < 1000) break;
+  }
+  return found;
+}
+
+/** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}
+
+/** Lines of an answer that is still being written. @param {Response} response @returns {AsyncGenerator<string>} */
+export async function* linesOf(response) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const lines = rest.split("\n");
+      rest = done ? "" : /** @type {string} */ (lines.pop());
+      yield* lines;
+      if (done) return;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** Lines of JSON, such as those of a replay. @param {string} path @param {unknown} body @param {AbortSignal} signal @returns {AsyncGenerator<any>} */
+export async function* streamed(path, body, signal) {
+  const response = await sent("POST", path, { body, signal });
+  if (!response.ok) throw await refusal(response);
+  for await (const line of linesOf(response)) if (line) yield parse(line);
+}
+
+/** Follow a stream of events until the signal says stop. It reconnects where it was cut off, after 1 to 30 s.
+ * `live` is called once the stream is open, before any event.
+ * @param {string} path @param {{query?: Record<string, any>, signal: AbortSignal, after?: string, live?: (open: boolean) => void,
+ *   event: (data: any, id: string, name: string) => void}} how */
+export async function events(path, how) {
+  let last = how.after ?? "";
+  for (let failures = 0; !how.signal.aborted; failures++) {
+    try {
+      /** @type {Record<string, string>} */
+      const headers = last ? { "Last-Event-ID": last } : {};
+      const response = await fetch(address(path, how.query), { headers, signal: how.signal, cache: "no-store" });
+      if (!response.ok) throw await refusal(response);
+      failures = 0;
+      if (trouble.value) trouble.value = null;
+      how.live?.(true);
+      let [data, id, name] = ["", "", ""];
+      for await (const line of linesOf(response)) {
+        if (line === "") {
+          if (id) last = id;
+          if (data) how.event(parse(data), id, name);
+          [data, id, name] = ["", "", ""];
+        } else if (line.startsWith("data:")) data += line.slice(5).trim();
+        else if (line.startsWith("id:")) id = line.slice(3).trim();
+        else if (line.startsWith("event:")) name = line.slice(6).trim();
+      }
+    } catch (error) {
+      if (how.signal.aborted) return last;
+      if (error instanceof Refused && error.status === 403) throw error;
+      if (error instanceof Refused && error.status === 401) {
+        signedOut.value = true;
+        await new Promise((resume) => waiting.push(() => resume(null)));
+      } else if (!(error instanceof Refused)) {
+        trouble.value = { kind: "offline", reason: "This page cannot reach Remit" };
+      }
+    }
+    how.live?.(false);
+    await pause(Math.min(30_000, 1000 * 2 ** Math.min(failures, 5)) * (0.75 + Math.random() / 2), how.signal);
+  }
+  return last;
+}

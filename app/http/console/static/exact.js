@@ -1,0 +1,78 @@
+// Values as they were sent: numbers with all their digits, and hidden characters as codes.
+
+/** A number that a double cannot carry, or that was written another way. It counts as a number in arithmetic. */
+export class Exact {
+  /** @param {string} source */
+  constructor(source) { this.source = source; }
+  valueOf() { return Number(this.source); }
+  toString() { return this.source; }
+}
+
+/** @param {string} _ @param {unknown} value @param {{source?: string}} [context] */
+function kept(_, value, context) {
+  const source = context?.source;
+  return typeof value === "number" && source !== undefined && String(value) !== source ? new Exact(source) : value;
+}
+
+/** Parse JSON; numbers whose digits would change become `Exact`. @param {string} text @returns {any} */
+export const parse = (text) => JSON.parse(text, kept);
+
+/** Write JSON; an `Exact` is written as it was. @param {unknown} value @param {number} [indent] @returns {string} */
+export function write(value, indent = 2) {
+  return written(value, indent ? " ".repeat(indent) : "", "");
+}
+
+/** @param {unknown} value @param {string} step @param {string} margin @returns {string} */
+function written(value, step, margin) {
+  if (value instanceof Exact) return value.source;
+  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
+  const inner = margin + step;
+  const list = Array.isArray(value);
+  const items = list ? value.map((each) => written(each, step, inner))
+    : Object.entries(value).filter(([, each]) => each !== undefined)
+      .map(([name, each]) => `${JSON.stringify(name)}:${step && " "}${written(each, step, inner)}`);
+  const [open, close] = list ? "[]" : "{}";
+  if (!items.length) return open + close;
+  return step ? `${open}\n${inner}${items.join(`,\n${inner}`)}\n${margin}${close}` : open + items.join(",") + close;
+}
+
+// As in app/canonical/visible.py: control, format, private and unassigned characters, and letters that show nothing.
+const HIDDEN = new RegExp(
+  "[\\p{C}\\p{Zl}\\p{Zp}\\u034F\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u2800\\u2D7F\\u3164\\uFE00-\\uFE0F\\uFFA0" +
+  "\\u{1107F}\\u{13441}-\\u{13446}\\u{16FE4}\\u{1D159}\\u{E0100}-\\u{E01EF}]|(?! )\\p{Zs}", "u");
+
+/** The text in pieces: those that are seen as they are, and codes of hidden characters. Lines may break if they are many.
+ * @param {string} text @param {{lines?: boolean}} [how] @returns {{text: string, hidden: boolean}[]} */
+export function pieces(text, how = {}) {
+  if (!HIDDEN.test(text)) return [{ text, hidden: false }];
+  /** @type {{text: string, hidden: boolean}[]} */
+  const found = [];
+  let seen = "";
+  for (const character of text) {
+    if (!HIDDEN.test(character) || (how.lines && (character === "\n" || character === "\t"))) { seen += character; continue; }
+    if (seen) found.push({ text: seen, hidden: false });
+    seen = "";
+    found.push({ text: `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`, hidden: true });
+  }
+  if (seen) found.push({ text: seen, hidden: false });
+  return found;
+}
+
+/** Text for places that take no markup, such as titles. @param {string} text */
+export const plain = (text) => pieces(text).map((each) => (each.hidden ? `⟨${each.text}⟩` : each.text)).join("");
+
+/** One row for each value inside an object or list, in the order in which they were sent.
+ * @param {unknown} value @param {string} [path] @returns {{path: string, value: unknown}[]} */
+export function leaves(value, path = "") {
+  if (value === null || typeof value !== "object" || value instanceof Exact) return [{ path, value }];
+  const inner = Array.isArray(value)
+    ? value.map((each, index) => /** @type {[string, unknown]} */ ([`${path}[${index}]`, each]))
+    : Object.entries(value).map(([name, each]) => /** @type {[string, unknown]} */ ([member(path, name), each]));
+  return inner.length ? inner.flatMap(([name, each]) => leaves(each, name)) : [{ path, value }];
+}
+
+/** @param {string} path @param {string} name */
+function member(path, name) {
+  const shown = /^[\p{L}\p{N}_$-]+$/u.test(name) ? name : `[${JSON.stringify(name)}]`;
+  return path && !shown.startsWith("[") ? `${path}.${shown}` : path + shown;
+}

@@ -1,0 +1,39 @@
+// Names of agents, policies and keys for their ids; read once, and again when an id is unknown.
+import { listed } from "./api.js";
+import { can } from "./session.js";
+import { signal } from "./vendor/preact.js";
+
+/** @template T @param {() => Promise<T[]>} read @param {(item: T) => string} idOf @param {() => boolean} may */
+function directory(read, idOf, may) {
+  const known = signal(/** @type {Map<string, T> | null} */ (null));
+  let last = 0;
+  const load = async () => {
+    if (!may() || Date.now() - last < 5000) return;
+    last = Date.now();
+    try { known.value = new Map((await read()).map((item) => [idOf(item), item])); } catch { /* the id is shown instead */ }
+  };
+  return {
+    /** Everything, null until it has been read. */
+    get all() { if (known.value === null) load(); return known.value; },
+    /** The item, undefined while it is not known. @param {string | null | undefined} id */
+    find(id) {
+      const found = id ? known.value?.get(id) : undefined;
+      if (id && !found) load();
+      return found;
+    },
+    /** Read again. */
+    refresh() { last = 0; return load(); },
+  };
+}
+
+/** @type {{all: Map<string, Agent> | null, find(id: string | null | undefined): Agent | undefined, refresh(): Promise<void>}} */
+export const agents = directory(() => listed("/v1/agents"), (each) => each.id, () => can("read", "policies"));
+/** @type {{all: Map<string, Policy> | null, find(id: string | null | undefined): Policy | undefined, refresh(): Promise<void>}} */
+export const policies = directory(() => listed("/v1/policies"), (each) => each.id, () => can("read", "policies"));
+/** @type {{all: Map<string, ApiKey> | null, find(id: string | null | undefined): ApiKey | undefined, refresh(): Promise<void>}} */
+export const keys = directory(() => listed("/v1/api-keys"), (each) => each.id, () => can("admin"));
+/** @type {{all: Map<string, Tool> | null, find(id: string | null | undefined): Tool | undefined, refresh(): Promise<void>}} */
+export const tools = directory(() => listed("/v1/catalog"), (each) => each.name, () => can("read", "policies"));
+
+/** What an agent is called in an address: its alias, else its id. @param {string} id */
+export const agentRef = (id) => agents.find(id)?.alias ?? id;

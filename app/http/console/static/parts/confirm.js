@@ -1,0 +1,37 @@
+// Asks before something happens: says what will, takes a reason, and for final things the name.
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Problem } from "./problem.js";
+
+/** @param {{title: string, children: any, button: string, act: (reason: string) => Promise<unknown>, close: () => void,
+ *   reason?: "none" | "wanted" | "needed", name?: string, danger?: boolean}} props */
+export function Confirm({ title, children, button, act, close, reason = "wanted", name, danger = false }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [why, setWhy] = useState("");
+  const [typed, setTyped] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => { if (before instanceof HTMLElement) before.focus(); };
+  }, []);
+  const ready = (reason !== "needed" || why.trim() !== "") && (name === undefined || typed === name);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (!ready || busy) return;
+    setBusy(true);
+    setError(null);
+    try { await act(why.trim()); } catch (problem) { setError(problem); setBusy(false); }
+  };
+  return html`<dialog class="dialog" ref=${dialog} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+    <form onSubmit=${submit}><h2>${title}</h2>
+      <div class="said">${children}</div>
+      ${reason !== "none" && html`<label>Reason${reason === "wanted" ? " (optional)" : ""}
+        <input value=${why} maxlength="500" onInput=${(/** @type {any} */ event) => setWhy(event.target.value)} placeholder="Goes to the trail of changes" /></label>`}
+      ${name !== undefined && html`<label>Type <b>${name}</b> to confirm
+        <input value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} /></label>`}
+      <${Problem} error=${error} />
+      <div class="buttons"><button type="button" onClick=${close}>Cancel</button>
+        <button class=${danger ? "danger" : "primary"} disabled=${!ready || busy}>${button}</button></div>
+    </form></dialog>`;
+}

@@ -1,0 +1,46 @@
+// Data of a screen: read, kept while it is read again, and marked old when it cannot be.
+import { Refused, pause } from "../api.js";
+import { html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+
+/** @template T @typedef {{data: T | undefined, error: unknown, busy: boolean, slow: boolean, old: boolean, reload: () => void}} Reading */
+
+/** Read when the key changes. What was there stays until the answer is; a fault of the network is tried again.
+ * @template T @param {string} key @param {(signal: AbortSignal) => Promise<T>} read @returns {Reading<T>} */
+export function useRead(key, read) {
+  const [state, setState] = useState(/** @type {{key: string, data?: T, error?: unknown, busy: boolean, slow: boolean}} */ ({ key, busy: true, slow: false }));
+  const [turn, setTurn] = useState(0);
+  const latest = useRef(read);
+  latest.current = read;
+  useEffect(() => {
+    const stop = new AbortController();
+    const slow = setTimeout(() => setState((before) => ({ ...before, slow: true })), 150);
+    setState((before) => ({ ...before, data: before.key === key ? before.data : undefined, key, busy: true, error: undefined }));
+    const attempt = async () => {
+      for (let failures = 0; !stop.signal.aborted; failures++) {
+        try {
+          const data = await latest.current(stop.signal);
+          if (!stop.signal.aborted) setState({ key, data, busy: false, slow: false });
+          return;
+        } catch (error) {
+          if (stop.signal.aborted) return;
+          setState((before) => ({ ...before, error, busy: false, slow: false }));
+          if (!(error instanceof Refused) || (error.status && error.status !== 503)) return;
+          await pause(Math.min(30_000, 1000 * 2 ** failures), stop.signal);
+        }
+      }
+    };
+    attempt().finally(() => clearTimeout(slow));
+    return () => { stop.abort(); clearTimeout(slow); };
+  }, [key, turn]);
+  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const current = state.key === key;
+  return {
+    data: current ? state.data : undefined, error: current ? state.error : undefined, busy: !current || state.busy,
+    slow: current && state.slow, old: current && state.data !== undefined && state.error !== undefined, reload,
+  };
+}
+
+/** Rows that are on their way. @param {{rows?: number}} props */
+export function Skeleton({ rows = 6 }) {
+  return html`<div class="skeleton" role="status"><span class="sr">Loading</span>${Array.from({ length: rows }, (_, index) => html`<div style=${{ width: `${92 - ((index * 17) % 40)}%` }}></div>`)}</div>`;
+}

@@ -1,0 +1,65 @@
+// A table whose rows are drawn only while they can be seen: a grid for the keyboard and for screen readers.
+import { useKeys } from "../keys.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+
+/** @template Row @typedef {{name: string, width: string, cell: (row: Row) => any, class?: string, short?: boolean}} Column */
+const SPARE = 8;
+const ROW = 40;
+
+/** @template Row @param {{label: string, columns: Column<Row>[], rows: Row[], id: (row: Row) => string, open?: (row: Row) => void,
+ *   selected?: string, end?: () => void, moved?: (top: number) => void, loading?: boolean, empty?: any, tall?: boolean, phone?: number}} props */
+export function Table({ label, columns, rows, id, open, selected, end, moved, loading, empty, tall = false, phone = 64 }) {
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [view, setView] = useState({ top: 0, height: 800, row: ROW });
+  const [at, setAt] = useState(0);
+  useLayoutEffect(() => {
+    const node = /** @type {HTMLDivElement} */ (box.current);
+    const measure = () => setView({ top: node.scrollTop, height: node.clientHeight, row: node.clientWidth < 640 ? phone : ROW });
+    const watch = new ResizeObserver(measure);
+    watch.observe(node);
+    return () => watch.disconnect();
+  }, []);
+  const scrolled = () => {
+    const node = /** @type {HTMLDivElement} */ (box.current);
+    setView((before) => ({ ...before, top: node.scrollTop }));
+    moved?.(node.scrollTop);
+    if (node.scrollTop + node.clientHeight > node.scrollHeight - 600) end?.();
+  };
+  useEffect(() => { if (box.current && rows.length && box.current.scrollHeight <= box.current.clientHeight + 4) end?.(); }, [rows.length]);
+  const move = (/** @type {number} */ to) => {
+    const next = Math.max(0, Math.min(rows.length - 1, to));
+    const node = /** @type {HTMLDivElement} */ (box.current);
+    const top = next * view.row;
+    if (top < node.scrollTop) node.scrollTop = top;
+    else if (top + view.row > node.scrollTop + node.clientHeight - 36) node.scrollTop = top + view.row - node.clientHeight + 36;
+    setAt(next);
+    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (node.querySelector(`[aria-rowindex="${next + 2}"]`))?.focus());
+  };
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
+    const page = Math.floor(view.height / view.row) - 2;
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: rows.length - 1 };
+    if (event.key in steps && rows.length) { event.preventDefault(); move(steps[event.key]); }
+    else if (event.key === "Enter" && rows[at] && event.target instanceof Element && event.target.matches("[role=row]")) open?.(rows[at]);
+  };
+  const inside = () => box.current?.contains(document.activeElement);
+  useKeys(document.querySelector("dialog[open]") ? {} : { j: () => move(inside() ? at + 1 : at), k: () => move(inside() ? at - 1 : at) });
+  const first = Math.max(0, Math.floor(view.top / view.row) - SPARE);
+  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / view.row) + SPARE);
+  const grid = columns.map((column) => column.width).join(" ");
+  return html`<div class=${`table${tall ? " tall" : ""}${open ? " opens" : ""}`} role="grid" aria-label=${label} aria-rowcount=${rows.length + 1} aria-colcount=${columns.length}
+      ref=${box} onScroll=${scrolled} onKeyDown=${pressed} aria-busy=${loading} tabindex=${rows.length ? undefined : 0}>
+    <div class="thead" role="row" aria-rowindex="1" style=${{ gridTemplateColumns: grid }}>
+      ${columns.map((column) => html`<span role="columnheader" class=${column.class}>${column.name}</span>`)}</div>
+    <div class="tbody" role="rowgroup" style=${{ height: `${rows.length * view.row}px` }}>
+      ${rows.slice(first, last).map((row, offset) => {
+    const index = first + offset;
+    const key = id(row);
+    return html`<div role="row" key=${key} aria-rowindex=${index + 2} aria-selected=${key === selected} tabindex=${index === at ? 0 : -1} class="row"
+        style=${{ gridTemplateColumns: grid, height: `${view.row}px`, transform: `translateY(${index * view.row}px)` }}
+        onFocus=${() => setAt(index)} onClick=${(/** @type {MouseEvent} */ event) => { if (!(event.target instanceof Element && event.target.closest("a, button, input"))) open?.(row); }}>
+        ${columns.map((column) => html`<span role="gridcell" class=${column.class}>${column.cell(row)}</span>`)}</div>`;
+  })}</div>
+    ${!rows.length && (loading ? html`<div class="waiting-rows">${Array.from({ length: 8 }, () => html`<div></div>`)}</div>` : empty)}
+  </div>`;
+}

@@ -1,0 +1,42 @@
+// The sign-in form: alone on the page, or over it when a session has ended.
+import { Refused } from "./api.js";
+import { Icon } from "./icons.js";
+import { signIn } from "./session.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+
+/** @param {{over?: boolean}} props */
+export function SignIn({ over = false }) {
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => { if (over) dialog.current?.showModal(); field.current?.focus(); }, []);
+  const submit = async (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const input = field.current;
+    if (!input?.value) return;
+    setBusy(true);
+    setError("");
+    try {
+      await signIn({ key: input.value.trim() });
+    } catch (problem) {
+      setError(problem instanceof Refused && problem.status === 404
+        ? "This release of the service has no sessions." : /** @type {Error} */ (problem).message);
+    } finally {
+      input.value = "";
+      setBusy(false);
+    }
+  };
+  const form = html`<form class="sign-in" onSubmit=${submit}>
+    <span class="mark big"><${Icon} name="ok" size=${26} /></span>
+    <h1>${over ? "Your session has ended" : "Sign in to Remit"}</h1>
+    <p class="muted">${over ? "Sign in to go on where you were. What you were reading is loaded again; nothing is sent twice."
+      : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."}</p>
+    <label for="key">API key</label>
+    <input id="key" ref=${field} type="password" autocomplete="off" spellcheck=${false} placeholder="svc_…" required aria-describedby="key-error" />
+    <p id="key-error" class="error" role="alert">${error}</p>
+    <button class="primary wide" disabled=${busy}>${busy ? "Signing in…" : "Sign in"}</button>
+    <p class="small muted">The key goes to this service once and is not kept in the page. In a terminal, <code>remit console</code> prints a link that signs in.</p>
+  </form>`;
+  return over ? html`<dialog class="dialog" ref=${dialog} onCancel=${(/** @type {Event} */ e) => e.preventDefault()}>${form}</dialog>` : form;
+}
