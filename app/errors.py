@@ -67,6 +67,13 @@ class InsufficientScope(AppError):
     code = "INSUFFICIENT_SCOPE"
 
 
+class CrossSite(AppError):
+    """A browser sent the session's cookie with a request that no page of this service made."""
+
+    status = 403
+    code = "CROSS_SITE"
+
+
 class NotFound(AppError):
     """Nothing is served at this path."""
 
@@ -148,6 +155,12 @@ class ApiKeyNotFound(NotFound):
     code = "API_KEY_NOT_FOUND"
 
 
+class SessionNotFound(NotFound):
+    """No session with this id exists in the caller's workspace, or it has ended."""
+
+    code = "SESSION_NOT_FOUND"
+
+
 class MethodNotAllowed(AppError):
     """The path does not support this method; the Allow header names those it does."""
 
@@ -201,6 +214,13 @@ class IdempotencyStale(AppError):
 
     status = 409
     code = "IDEMPOTENCY_STALE"
+
+
+class NotSignedIn(AppError):
+    """The request was made with an API key, and only a session can be signed out."""
+
+    status = 409
+    code = "NOT_A_SESSION"
 
 
 class LastAdminKey(AppError):

@@ -67,6 +67,7 @@ from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
 from app.store.shared_polling import SharedPolling
+from app.store.sign_ins import SignIns
 from app.store.workspaces import Workspaces
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets
@@ -91,6 +92,7 @@ class Records(Struct, frozen=True, kw_only=True):
 
     workspaces: Workspaces
     api_keys: ApiKeys
+    sign_ins: SignIns
     agents: Agents
     policies: Policies
     policy_sets: PolicySets
@@ -234,6 +236,7 @@ def _services(
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
+        sign_ins=SignIns(client, ids),
         agents=agents,
         policies=policies,
         policy_sets=PolicySets(client, ids, limits, pool),
@@ -282,7 +285,7 @@ def _services(
             open_streams=OpenStreams(settings.streams_per_key),
             approval_follower=follower,
             newest=watch_newest(client, stopping),
-            callers=SharedPolling(authenticator.authenticate, KEY_WATCH_SECONDS, stopping),
+            callers=SharedPolling(authenticator.still_valid, KEY_WATCH_SECONDS, stopping),
             stopping=stopping,
         ),
     )

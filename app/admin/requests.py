@@ -84,11 +84,21 @@ class NewKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "sessionFrom",
                 "requires the scope `authorize` without `read` or `admin`, since those may name any session",
             )
-        if self.expires_at is not None:
-            try:
-                parse_time_ms(self.expires_at)
-            except ValueError as error:
-                raise FieldError("expiresAt", str(error)) from None
+        _require_time(self.expires_at)
+
+
+class Rotation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A successor for a key, with the same name, scopes and bindings.
+
+    overlap_seconds: How long the old key stays valid; a day if left out. Its sessions end with it.
+    expires_at: When the new key stops being valid; null or left out = after the old key's original lifetime.
+    """
+
+    overlap_seconds: Annotated[int, Meta(ge=0, le=_LONGEST_OVERLAP_S)] = field(default=OVERLAP_S, name="overlapSeconds")
+    expires_at: Timestamp | None = field(default=None, name="expiresAt")
+
+    def __post_init__(self) -> None:
+        _require_time(self.expires_at)
 
 
 class NewWebhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -158,6 +168,13 @@ def _require_visible(
         require_groups(groups)
     if alias is not UNSET and alias is not None:
         require_alias("alias", alias)
+
+
+def _require_time(expires_at: str | None) -> None:
+    try:
+        parse_time_ms(expires_at or "2000-01-01")
+    except ValueError as error:
+        raise FieldError("expiresAt", str(error)) from None
 
 
 def _require_binding(agents: list[str], scopes: list[Scope]) -> None:

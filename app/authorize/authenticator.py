@@ -5,13 +5,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from app.errors import ApiKeyExpired, Unauthorized
-from app.model.api_keys import Caller, Scope, SessionFrom, digest_of
+from app.model.api_keys import SESSION_TYPE, Caller, Scope, SessionFrom, digest_of
 from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace, key_pointer
 
 _TOLD_MAX = 1_000
+_SESSION_CACHED_S = 60.0
+"""A session ends when it has not been used for a while, so its use is noted at least this often."""
 
 
 class Authenticator:
@@ -95,6 +97,11 @@ class Authenticator:
         caller, _ = await self._look_up(raw_key, self._prompt if promptly else self._client)
         return caller
 
+    async def still_valid(self, raw_key: str) -> Caller:
+        """As `authenticate`, for an open stream: that alone is not a use of the key."""
+        caller, _ = await self._look_up(raw_key, self._client, is_use=False)
+        return caller
+
     async def seconds_left(self, raw_key: str) -> float | None:
         """Seconds until the key expires, by the store's clock; None if it never does.
 
@@ -103,13 +110,13 @@ class Authenticator:
         _, seconds = await self._look_up(raw_key, self._client)
         return seconds
 
-    async def _look_up(self, raw_key: str, client: Client) -> tuple[Caller, float | None]:
+    async def _look_up(self, raw_key: str, client: Client, *, is_use: bool = True) -> tuple[Caller, float | None]:
         """The caller, and the seconds until its key expires; None = never."""
         digest = digest_of(raw_key)
         pointer = await client.call("GET", key_pointer(digest))
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
-            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], [""])
+            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], ["", "1" if is_use else ""])
             status, scopes, agents, session_from, time_us, expires_ms, name, root = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 with decoding_record(f"The record of API key {key_id}"):
@@ -118,13 +125,15 @@ class Authenticator:
                     left_s = number_of(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
                 bound = frozenset(agents.split(",")) if agents else None
                 caller = Caller(workspace_id, key_id, granted, bound, session, name=name, root=root)
+                if raw_key.startswith(SESSION_TYPE) and digest not in self._remembered:
+                    asyncio.get_running_loop().call_later(_SESSION_CACHED_S, self._remembered.pop, digest, None)
                 self._remember(digest, caller)
                 return caller, left_s
             if status == "expired":
                 self._drop(digest)
-                raise ApiKeyExpired("The API key has expired")
+                raise ApiKeyExpired(f"The {_kind(raw_key)} has expired")
         self._drop(digest)
-        raise Unauthorized("The API key is unknown or has been revoked")
+        raise Unauthorized(f"The {_kind(raw_key)} is unknown or has been revoked")
 
     def _drop(self, digest: str) -> None:
         self._remembered.pop(digest, None)
@@ -137,3 +146,7 @@ class Authenticator:
         self._remembered.move_to_end(digest)
         while len(self._remembered) > self._cache_size:
             self._remembered.popitem(last=False)
+
+
+def _kind(raw_key: str) -> str:
+    return "session" if raw_key.startswith(SESSION_TYPE) else "API key"

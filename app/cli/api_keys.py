@@ -4,7 +4,6 @@ import getpass
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from app.admin.requests import NewKey
 from app.cli.find import find_agent, find_key
@@ -15,7 +14,7 @@ from app.cli.session import checked, in_workspace, print_json
 from app.model.actors import ChangedBy
 from app.model.api_keys import ApiKey, Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
-from app.views.api_keys import ApiKeyView, CreatedApiKey
+from app.views.api_keys import ApiKeyView, CreatedApiKey, RotatedApiKey
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -128,7 +127,7 @@ def rotate_key(
     if raw:
         click.echo(raw_key)
     elif as_json:
-        print_json(msgspec.to_builtins(CreatedApiKey.of(made, raw_key)) | {"replaces": old.id, "replacedUntil": until})
+        print_json(RotatedApiKey.succeeding(old, made, raw_key))
     else:
         ends = "" if made.expires_ms is None else f"new {made.id} is valid until {rfc3339(made.expires_ms)}\n"
         click.echo(f"id  {made.id}\nkey {raw_key} (shown only once)\n{ends}old {old.id} is valid until {until}")

@@ -58,7 +58,8 @@ class Application(Litestar):
             return await send_answer(send, console_answer(path, scope["method"], scope["headers"], self.public_url))
         if path not in PUBLIC and has_bounds(services.decisions):
             try:
-                send = with_headers(send, check_rate(services.decisions, peer_of(scope), scope["headers"]))
+                allowance = check_rate(services.decisions, peer_of(scope), scope["headers"], cookies=True)
+                send = with_headers(send, allowance)
             except (LockedOut, TooManyRequests) as error:
                 refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
                 return await send_answer(send, refusal)

@@ -9,8 +9,9 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from app.authorize.authorizer import BOUND_ELSEWHERE
-from app.errors import AppError, InsufficientScope, LockedOut, Unauthorized
+from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.http.answers import Header
+from app.http.cookies import require_same_origin, session_cookie
 from app.http.headers import AUTHORIZATION, change_reason, raw_key_of, single_headers
 from app.http.queries import decode_query
 from app.model.actors import ChangedBy
@@ -35,7 +36,7 @@ def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         decisions = connection.app.state.services.decisions
         try:
-            raw_key = raw_key_of(single_headers(connection.scope["headers"], _ONLY).get(AUTHORIZATION))
+            raw_key = _raw_key_or_token(connection.scope, decisions.settings.public_url)
             caller = await decisions.authenticator.authenticate(raw_key)
         except Unauthorized as error:
             note_failure(decisions, peer_of(connection.scope), connection.scope["headers"], error)
@@ -43,10 +44,26 @@ def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
         if not caller.has_any(scopes):
             raise InsufficientScope(f"This endpoint requires the scope {required}; the key has {listed_scopes(caller)}")
         connection.scope["state"]["caller"] = caller
+        connection.scope["state"]["raw_key"] = raw_key
         connection.scope["state"]["params"] = decode_query(connection.scope["query_string"], query)
 
     guard.scopes = scopes  # type: ignore[attr-defined]
     return guard
+
+
+def _raw_key_or_token(scope: Any, public_url: str | None) -> str:
+    """The API key or the session's token in the Authorization header, or the token in the cookie.
+
+    Raises Unauthorized, Invalid if both are given, CrossSite.
+    """
+    token = session_cookie(scope["headers"])
+    header = single_headers(scope["headers"], _ONLY).get(AUTHORIZATION)
+    if token is None:
+        return raw_key_of(header)
+    if header is not None:
+        raise Invalid("The request has both an Authorization header and a session's cookie; send one of them")
+    require_same_origin(scope["method"], scope["headers"], public_url)
+    return token
 
 
 def require_asking(caller: Caller) -> None:
@@ -72,26 +89,35 @@ def note_failure(decisions: Decisions, peer: str | None, headers: Iterable[Heade
         decisions.auth_failures.note(peer, _forwarded(headers))
 
 
-def require_not_locked_out(decisions: Decisions, peer: str | None, headers: Iterable[Header]) -> None:
-    """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica."""
+def require_not_locked_out(
+    decisions: Decisions, peer: str | None, headers: Iterable[Header], *, cookies: bool = False
+) -> None:
+    """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica.
+
+    cookies: the key may be that of a session in a cookie.
+    """
     failures = decisions.auth_failures
     if failures.locked_until[0] and (wait_s := failures.wait_s(peer, _forwarded(headers))):
-        raw_key = _raw_key_in(headers)
+        raw_key = _raw_key_in(headers, cookies=cookies)
         if raw_key is None or not decisions.authenticator.has_worked(raw_key):
             raise LockedOut(math.ceil(wait_s))
 
 
-def known_caller(decisions: Decisions, headers: Iterable[Header]) -> Caller | None:
-    """The caller with the request's key, if the key has worked in this process; the store is not asked."""
-    raw_key = _raw_key_in(headers)
+def known_caller(decisions: Decisions, headers: Iterable[Header], *, cookies: bool = False) -> Caller | None:
+    """The caller with the request's key, if the key has worked in this process; the store is not asked.
+
+    cookies: the key may be that of a session in a cookie.
+    """
+    raw_key = _raw_key_in(headers, cookies=cookies)
     return None if raw_key is None else decisions.authenticator.cached(raw_key)
 
 
-def _raw_key_in(headers: Iterable[Header]) -> str | None:
+def _raw_key_in(headers: Iterable[Header], *, cookies: bool) -> str | None:
     """The API key of a request, known or not. None if no header has the form of one."""
     try:
-        return raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
-    except Unauthorized:
+        token = session_cookie(headers) if cookies else None
+        return token or raw_key_of(single_headers(headers, _ONLY).get(AUTHORIZATION))
+    except (Unauthorized, Invalid):
         return None
 
 
@@ -109,6 +135,12 @@ def provide_caller(request: Request[Any, Any, Any]) -> Caller:
     """The caller that the guard has admitted."""
     caller: Caller = request.scope["state"]["caller"]
     return caller
+
+
+def raw_key_in_use(request: Request[Any, Any, Any]) -> str:
+    """The API key or token with which the guard has admitted the request."""
+    raw_key: str = request.scope["state"]["raw_key"]
+    return raw_key
 
 
 def provide_changed_by(request: Request[Any, Any, Any]) -> ChangedBy:

@@ -24,9 +24,9 @@ first comment, and writing the second fails.
 
 def require_room_for_stream(request: Request[Any, Any, Any], caller: Caller, streams: Streams) -> None:
     """Count the answer as one of the key's open streams until `close_stream`. Raises TooManyStreams."""
-    if not streams.open_streams.enter(caller.key_id):
+    if not streams.open_streams.enter(caller.root):
         raise TooManyStreams(streams.open_streams.per_key)
-    request.scope["state"][OPEN_STREAM] = caller.key_id
+    request.scope["state"][OPEN_STREAM] = caller.root
 
 
 def close_stream(streams: Streams, scope: Any) -> None:
@@ -45,7 +45,7 @@ def half_closed(request: Request[Any, Any, Any]) -> asyncio.Event:
 async def is_revoked(decisions: Decisions, raw_key: str) -> bool:
     """True if the key has become invalid, checked now: for data that must not be sent after that."""
     try:
-        await decisions.authenticator.authenticate(raw_key)
+        await decisions.authenticator.still_valid(raw_key)
     except Unauthorized:
         return True
     return False

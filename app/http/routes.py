@@ -30,6 +30,7 @@ _TAGS = (
     "Approvals",
     "Changes",
     "API keys",
+    "Sessions",
     "Webhooks",
     "Service",
 )

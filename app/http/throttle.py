@@ -16,18 +16,19 @@ def has_bounds(decisions: Decisions) -> bool:
 
 
 def check_rate(
-    decisions: Decisions, peer: str | None, headers: Sequence[Header], *, has_moved: bool = False
+    decisions: Decisions, peer: str | None, headers: Sequence[Header], *, has_moved: bool = False, cookies: bool = False
 ) -> list[Header]:
     """The key's remaining allowance, as headers of the answer.
 
-    has_moved: the other lane has already counted the request. A key new to this lane is not counted the first time.
+    has_moved: the other lane has already counted the request. cookies: the key may be that of a session in a cookie. A
+    key new to this lane is not counted the first time.
     Raises LockedOut or TooManyRequests.
     """
-    require_not_locked_out(decisions, peer, headers)
-    caller = known_caller(decisions, headers) if decisions.request_rates.on else None
+    require_not_locked_out(decisions, peer, headers, cookies=cookies)
+    caller = known_caller(decisions, headers, cookies=cookies) if decisions.request_rates.on else None
     if caller is None:
         return []
-    allowance = decisions.request_rates.take(caller.key_id, 0 if has_moved else 1)
+    allowance = decisions.request_rates.take(caller.root, 0 if has_moved else 1)
     if allowance.wait_s:
         raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
     return _headers(allowance)

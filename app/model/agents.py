@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from app.model.api_keys import KEY_TYPE, without_raw_keys
+from app.model.api_keys import without_raw_keys
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
 from app.model.text import VISIBLE, FieldError, require_visible
@@ -112,7 +112,7 @@ def require_no_id(field: str, text: str) -> None:
     """Raise FieldError if programs could take the name for an id, or if it contains a raw key."""
     if _shaped_as_uuid(text):
         raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
-    if KEY_TYPE in text and without_raw_keys(text) != text:
+    if without_raw_keys(text) != text:
         raise FieldError(field, "holds an API key; leave it out, and revoke it if it is in use")
 
 

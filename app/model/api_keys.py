@@ -12,9 +12,11 @@ from msgspec.structs import force_setattr
 from app.model.actors import Actor, ActorKind
 
 KEY_TYPE = "svc_"
+SESSION_TYPE = "ses_"
+"""What the raw key of a sign-in begins with."""
 PREFIX_LENGTH = 12
-is_raw_key = re.compile(r"svc_[0-9a-f]{32}").fullmatch
-_raw_keys = re.compile(r"(svc_[0-9a-f]{8})[0-9a-f]{24,}")
+is_raw_key = re.compile(r"svc_[0-9a-f]{32}|ses_[0-9a-f]{64}").fullmatch
+_raw_keys = re.compile(r"((?:svc|ses)_[0-9a-f]{8})[0-9a-f]{24,}")
 
 
 class Scope(StrEnum):
@@ -115,7 +117,7 @@ class ApiKey(Struct, frozen=True, kw_only=True):
 
 def without_raw_keys(text: str) -> str:
     """`text` with every raw key in it cut to its prefix, so that a key pasted there does not spread."""
-    return _raw_keys.sub(r"\1...", text) if KEY_TYPE in text else text
+    return _raw_keys.sub(r"\1...", text) if KEY_TYPE in text or SESSION_TYPE in text else text
 
 
 def new_raw_key() -> str:

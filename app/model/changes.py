@@ -36,6 +36,7 @@ class ResourceType(StrEnum):
     API_KEY = "api_key"
     WEBHOOK = "webhook"
     CATALOG = "catalog"
+    SESSION = "session"
 
 
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from app.canonical.visible import is_hidden
-from app.model.api_keys import KEY_TYPE, without_raw_keys
+from app.model.api_keys import without_raw_keys
 
 _HIDDEN_IN_LINES = (
     r"\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F"
@@ -39,7 +39,7 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     Rejected, never stripped: a name that two systems read differently can bypass a denylist, and everyone who may read
     the log would see the key. With `lines`, line feeds and tabs are allowed.
     """
-    if KEY_TYPE in text and without_raw_keys(text) != text:
+    if without_raw_keys(text) != text:
         raise FieldError(field, HOLDS_A_KEY)
     if text.isascii() and text.isprintable():
         return

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from app.model.api_keys import KEY_TYPE, without_raw_keys
+from app.model.api_keys import without_raw_keys
 from app.model.canonical_constraints import EmailDomainConstraint
 from app.model.constraints import require_name
 from app.model.rules import PolicyRule
@@ -22,7 +22,12 @@ def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
         rule_path = f"{field}[{index}]"
         together = "".join(rule.tools)
         # There may be a thousand plain names, which need not be checked one by one.
-        if not together.isascii() or not together.isprintable() or " " in together or KEY_TYPE in together:
+        if (
+            not together.isascii()
+            or not together.isprintable()
+            or " " in together
+            or without_raw_keys(together) != together
+        ):
             for nth, pattern in enumerate(rule.tools):
                 require_tool_name(f"{rule_path}.tools[{nth}]", pattern)
         for where, of, name, constraint in rule.constraints():

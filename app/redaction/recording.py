@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from app.model.api_keys import KEY_TYPE, without_raw_keys
+from app.model.api_keys import KEY_TYPE, SESSION_TYPE, without_raw_keys
 from app.redaction.credentials import RUN, SIGNS, holds_credentials, without_credentials
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
@@ -29,7 +29,7 @@ only belong to a string that names one: `name:value`, `name 'value'`.
 _words = frozenset((ascii_letters + digits + "_.-").encode())
 _apart = bytes(code if code in _words else ord(" ") for code in range(256))
 _before_host = re.compile(rb"://|@(?:tcp|unix)|jdbc:", re.IGNORECASE).search
-_KEY_TYPE = KEY_TYPE.encode()
+_KEY_TYPE, _SESSION_TYPE = KEY_TYPE.encode(), SESSION_TYPE.encode()
 _encode = msgspec.json.Encoder().encode
 
 
@@ -62,7 +62,9 @@ def recorded(
         encoded = _encode(redactor.redacted(value, kept))
     if holds_credentials(encoded):
         encoded = without_credentials(encoded.decode()).encode()
-    return without_raw_keys(encoded.decode()).encode() if _KEY_TYPE in encoded else encoded
+    if _KEY_TYPE in encoded or _SESSION_TYPE in encoded:
+        encoded = without_raw_keys(encoded.decode()).encode()
+    return encoded
 
 
 def takes_long(raw: bytes, redactor: Redactor) -> bool:

@@ -12,12 +12,13 @@ from app.model.snapshots import snapshots
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
-from app.redis_client.scripts import PUT_KEY, REVOKE_KEY, ROTATE_KEY
+from app.redis_client.scripts import PUT_KEY, ROTATE_KEY
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace, key_pointer
 from app.store.limits import NO_LIMIT, WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_page, read_records
+from app.store.revocations import Revoked, revoke_record
 
 
 class ApiKeys:
@@ -113,9 +114,11 @@ class ApiKeys:
             digest = await self._point(workspace_id, successor, raw_key)
             ended = replace(key, expires_ms=until_ms)
             keys = [*change_keys(keyspace, by.actor), *map(keyspace.key, (key_id, successor.id)), keyspace.keys]
+            keys += map(keyspace.key, record.get("sign_ins", "").split())
             args: list[Value] = [by.actor.id, *snapshots(key, ended), snapshots(None, successor)[1]]
             args += ("" if key.expires_ms is None else key.expires_ms, until_ms, key_id)
-            args += (successor.id, successor.created_ms, self._limits.keys, by.reason, *_record(successor, digest))
+            args += (successor.id, successor.created_ms, self._limits.keys, by.reason, record.get("sign_ins", ""))
+            args += _record(successor, digest)
             status = check_reply(ROTATE_KEY, await self._client.run(ROTATE_KEY, keys, args))[0]
             if status == "done":
                 return successor, raw_key, ended
@@ -125,7 +128,7 @@ class ApiKeys:
         return contended()
 
     async def revoke(self, workspace_id: str, key_id: str, *, force: bool = False, by: ChangedBy) -> None:
-        """Revoke the key: it authenticates no request sent from now on.
+        """Revoke the key: neither it nor a session made from it authenticates a request sent from now on.
 
         force: revoke even the last valid admin key. Raises ApiKeyNotFound, LastAdminKey.
         """
@@ -133,15 +136,8 @@ class ApiKeys:
         for _ in range(ATTEMPTS):
             key, record = await self._read(keyspace, key_id)
             other = None if force else await self._other_admin(workspace_id, key)
-            args: list[Value] = [by.actor.id, snapshots(key, None)[0]]
-            args += ("" if key.expires_ms is None else key.expires_ms, key_id, "" if other is None else "1", by.reason)
-            keys = _keys_of(keyspace, key_id, by.actor)
-            reply = await self._client.run(REVOKE_KEY, keys if other is None else [*keys, keyspace.key(other)], args)
-            status = check_reply(REVOKE_KEY, reply)[0]
-            require_actor(status)
-            if status == "done":
-                # The record, which is the authority, is gone; only the pointer to it remains.
-                await self._client.call("DEL", key_pointer(record["digest"]))
+            revoked = Revoked("api_key", keyspace.keys, snapshots(key, None)[0])
+            if await revoke_record(self._client, keyspace, record, revoked, by, other):
                 return
         contended()
 
@@ -171,7 +167,7 @@ class ApiKeys:
     async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, dict[str, str]]:
         """The key as it is now, and its record. Raises ApiKeyNotFound."""
         record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
-        if not record:
+        if not record or "ends_ms" in record:  # a session is no API key that an admin manages
             raise ApiKeyNotFound("No API key has this id")
         return _key_of(record), record
 

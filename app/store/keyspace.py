@@ -20,6 +20,11 @@ def key_pointer(digest: str) -> str:
     return f"remit:key:{digest}"
 
 
+def code_pointer(digest: str) -> str:
+    """String: the workspace and the scopes for which the one-time code with this SHA-256 makes a session."""
+    return f"remit:code:{digest}"
+
+
 @lru_cache(maxsize=4096)
 def keyspace_of(workspace_id: str) -> "Keyspace":
     """The workspace's key names, built once because every decision needs them."""
@@ -52,6 +57,7 @@ class Keyspace:
         "notices",
         "policies",
         "seen_tools",
+        "sign_ins",
         "verification_lease",
         "webhooks",
         "workspace",
@@ -63,6 +69,7 @@ class Keyspace:
         self.workspace = f"{prefix}workspace"
         self.workspace_policies = f"{prefix}workspace:policies"
         self.keys = f"{prefix}keys"
+        self.sign_ins = f"{prefix}sign-ins"
         self.agents = f"{prefix}agents"
         self.agent_aliases = f"{prefix}agents:aliases"
         self.policies = f"{prefix}policies"

@@ -1,6 +1,6 @@
 """API keys as the API and the command line show them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -68,17 +68,42 @@ class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, key: ApiKey, raw_key: str) -> "CreatedApiKey":
-        return cls(
-            id=key.id,
-            name=key.name,
-            prefix=key.prefix,
-            scopes=list(key.scopes),
-            agents=list(key.agents) or UNSET,
-            session_from=key.session_from or UNSET,
-            expires_at=_time(key.expires_ms),
-            created_at=rfc3339(key.created_ms),
-            key=raw_key,
-        )
+        return cls(**_created(key, raw_key))
+
+
+class RotatedApiKey(CreatedApiKey, frozen=True, kw_only=True, rename="camel"):
+    """The successor of a key: `key` is its raw key, shown only here.
+
+    prefix: The raw key's first 12 characters, to tell keys apart.
+    scopes: What the key may do.
+    agents: The only agents for which it may ask decisions; left out = all.
+    session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
+    expires_at: When the key stops being valid; null or left out = never.
+    key: The raw key. Shown only here.
+    replaces: The key that it succeeds.
+    replaced_until: Until when that key is still valid.
+    """
+
+    replaces: Id
+    replaced_until: Timestamp
+
+    @classmethod
+    def succeeding(cls, old: ApiKey, key: ApiKey, raw_key: str) -> "RotatedApiKey":
+        return cls(**_created(key, raw_key), replaces=old.id, replaced_until=rfc3339(old.expires_ms or 0))
+
+
+def _created(key: ApiKey, raw_key: str) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "scopes": list(key.scopes),
+        "agents": list(key.agents) or UNSET,
+        "session_from": key.session_from or UNSET,
+        "expires_at": _time(key.expires_ms),
+        "created_at": rfc3339(key.created_ms),
+        "key": raw_key,
+    }
 
 
 def _time(time_ms: int | None) -> str | None:

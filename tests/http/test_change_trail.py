@@ -46,7 +46,12 @@ def make(client):
         assert client.put(f"/v1/catalog/tool/{name}", json={}).status_code == 200
         return name
 
+    def session():
+        body = {"key": client.headers["authorization"].removeprefix("Bearer "), "transport": "bearer"}
+        return client.post("/v1/session", json=body, headers={"Authorization": ""}).json()["id"]
+
     made = {"agent_id": agent, "policy_id": policy, "key_id": key, "webhook_id": webhook, "tool": tool}
+    made |= {"session_id": session}
     return made | {"group": lambda: uuid.uuid4().hex}
 
 
@@ -72,6 +77,7 @@ CHANGES = {
     ("DELETE", "/v1/catalog/tool/{tool}"): None,
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
+    ("DELETE", "/v1/sessions/{session_id}"): None,
     ("POST", "/v1/webhooks"): {"url": "https://hooks.example.com/", "events": ["policy.changed"]},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"enabled": False},
     ("DELETE", "/v1/webhooks/{webhook_id}"): None,
@@ -83,8 +89,8 @@ CHANGING = [
     each
     for each in ENDPOINTS
     if Scope.ADMIN in each.scopes and each.method != "GET" and not each.path.startswith("/v1/approvals")
-    # They send, and change nothing; another secret has a test of its own.
-    if not each.path.endswith(("/test", "/retry", "/rotate-secret"))
+    # They send, and change nothing; another secret and another key have tests of their own.
+    if not each.path.endswith(("/test", "/retry", "/rotate-secret", "/rotate"))
 ]
 
 
@@ -122,6 +128,22 @@ def test_another_secret_of_a_webhook_is_a_change_without_the_secret(client, make
     rotated = client.get("/v1/changes", params={"resource_id": webhook_id})
     assert rotated.json()[0]["after"] == {"secretNumber": 2, "version": 2}
     assert secret not in rotated.text
+
+
+def test_a_rotation_is_two_changes(client, make):
+    """The new key and the end of the old one, with the reason for both; the new raw key is in the answer only."""
+    key_id = make["key_id"]()
+    headers = {"Change-Reason": "may have leaked"}
+    answer = client.post(f"/v1/api-keys/{key_id}/rotate", json={"overlap_seconds": 60}, headers=headers)
+    made = answer.json()
+    assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
+    assert (made["replaces"], made["name"], made["scopes"], made["expiresAt"]) == (key_id, "k", ["read"], None)
+    ended, created = client.get("/v1/changes", params={"limit": 2}).json()
+    assert (ended["resourceId"], ended["after"]) == (key_id, {"expiresAt": made["replacedUntil"]})
+    assert (created["resourceId"], created["kind"]) == (made["id"], "created")
+    assert {ended["reason"], created["reason"]} == {"may have leaked"}
+    for wrong in ({"overlapSeconds": -1}, {"overlapSeconds": 86_400 * 31}, {"expiresAt": "soon"}, {"name": "x"}):
+        assert client.post(f"/v1/api-keys/{made['id']}/rotate", json=wrong).status_code == 400
 
 
 def test_a_change_reads_as_the_document_shows_it(client, make):

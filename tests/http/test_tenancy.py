@@ -16,7 +16,7 @@ from app.http.routes import ENDPOINTS
 from app.struct_schemas.queries import parameters_of
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
-APPROVAL, WEBHOOK = "approval", "webhook"
+APPROVAL, WEBHOOK, SESSION = "approval", "webhook", "session"
 FILTERS = {"query agent_id": AGENT, "query key_id": KEY, "query policy_id": POLICY, "query id": ENTRY}
 OUR_ASKING_AGENT = "asking"
 CHECKPOINT = "{} 1 1 " + "0" * 64 + " 2026-11-20T12:00:00.000Z"
@@ -84,6 +84,11 @@ ROWS = {
     ("POST", "/v1/api-keys"): {},
     ("GET", "/v1/api-keys"): {},
     ("DELETE", "/v1/api-keys/{key_id}"): {"path key_id": KEY},
+    ("POST", "/v1/api-keys/{key_id}/rotate"): {"path key_id": KEY},
+    ("GET", "/v1/session"): {},
+    ("DELETE", "/v1/session"): {},
+    ("GET", "/v1/sessions"): {},
+    ("DELETE", "/v1/sessions/{session_id}"): {"path session_id": SESSION},
 }
 """For every operation that needs a key: each place where an id can stand, and whose id it is."""
 
@@ -92,6 +97,7 @@ BODIES = {
     ("POST", "/v1/approvals/{approval_id}/approve"): {},
     ("POST", "/v1/approvals/{approval_id}/deny"): {},
     ("POST", "/v1/approvals/{approval_id}/cancel"): {},
+    ("POST", "/v1/api-keys/{key_id}/rotate"): {},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"enabled": False},
     ("POST", "/v1/webhooks/{webhook_id}/rotate-secret"): {},
     ("POST", "/v1/webhooks/{webhook_id}/test"): {},
@@ -166,6 +172,8 @@ class Theirs:
         self.approval = tenant.authorize(asking)["approval"]["id"]
         told = {"url": "https://hooks.example.com/", "events": ["policy.changed"]}
         self.webhook = tenant.admin.post("/v1/webhooks", json=told).json()["id"]
+        signing_in = {"key": tenant.read_key, "transport": "bearer"}
+        self.session = tenant.admin.post("/v1/session", json=signing_in, headers={"Authorization": ""}).json()["id"]
 
     def state(self):
         """Everything that its admin can see, except what looking changes."""
@@ -178,6 +186,7 @@ class Theirs:
             "audit-logs",
             "approvals",
             "webhooks",
+            "sessions",
         )
         keys = [each | {"lastUsedAt": None} for each in self.tenant.admin.get("/v1/api-keys").json()]
         return [self.tenant.admin.get(f"/v1/{path}").content for path in paths], keys
@@ -245,7 +254,7 @@ def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
 @pytest.mark.slow
 def test_no_list_holds_anything_of_another_workspace(ours, theirs):
     """For every operation that returns a list, without a filter."""
-    names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook)
+    names = (theirs.agent, theirs.policy, theirs.key, theirs.workspace, theirs.webhook, theirs.session)
     lists = [each.path for each in ENDPOINTS if each.method == "GET" and str(each.answer).startswith("list[")]
     lists = [path for path in lists if "{" not in path]  # those below an id have a row above
     assert len(lists) >= 5

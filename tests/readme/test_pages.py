@@ -19,7 +19,7 @@ SET_UP = re.search(
     r"## Sessions in these pages\n.*?```sh\n(.*?)```", (ROOT / "docs/command-line.md").read_text(), re.DOTALL
 )[1]
 MADE = re.compile(r"""remit agents create ('[^']+'|"[^"]+"|\S+)(?: --alias (\S+))?""")
-IN_ORDER = ["policy-files", "breakers", "policy-warnings", "shadow", "names", "explain"]
+IN_ORDER = ["policy-files", "breakers", "policy-warnings", "shadow", "names", "explain", "sign-in"]
 """Pages that can be pasted in README's order, in the workspace where README's session has been."""
 
 

@@ -6,18 +6,25 @@ from litestar import Response
 from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody
 
-from app.admin.requests import NewKey
+from app.admin.requests import NewKey, Rotation
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
-from app.http.openapi.examples.api_keys import API_KEY_VIEW, CREATE_API_KEY, CREATED_API_KEY
+from app.http.openapi.examples.api_keys import (
+    API_KEY_VIEW,
+    CREATE_API_KEY,
+    CREATED_API_KEY,
+    ROTATE_API_KEY,
+    ROTATED_API_KEY,
+)
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
+from app.model.times import parse_time_ms
 from app.replica import Admin, Records
-from app.views.api_keys import ApiKeyView, CreatedApiKey
+from app.views.api_keys import ApiKeyView, CreatedApiKey, RotatedApiKey
 
 _ADMIN: dict[str, Any] = {"tag": "API keys", "scopes": (Scope.ADMIN,)}
 
@@ -67,6 +74,12 @@ async def create_key(
     return CreatedApiKey.of(*await admin.keys.create(caller.workspace_id, data, by))
 
 
+class RotateApiKey(Body, Rotation, frozen=True):
+    """How a key is replaced."""
+
+    aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "overlap_seconds": "overlapSeconds"}
+
+
 @endpoint("GET", "/v1/api-keys", **_ADMIN, example=API_KEY_VIEW)
 async def list_keys(
     params: NamedDependency[KeyPage], caller: NamedDependency[Caller], records: NamedDependency[Records]
@@ -74,6 +87,36 @@ async def list_keys(
     """List API keys, oldest first."""
     keys = records.api_keys.each(caller.workspace_id, params.limit, params.offset)
     return await answer_list(keys, ApiKeyView.of)
+
+
+@endpoint(
+    "POST",
+    "/v1/api-keys/{key_id}/rotate",
+    **_ADMIN,
+    examples=ROTATE_API_KEY,
+    status=201,
+    example=ROTATED_API_KEY,
+    errors=(ApiKeyNotFound, LimitReached),
+    litestar={"response_headers": {"Cache-Control": "no-store"}},
+)
+async def rotate_key(
+    key_id: FromPath[str],
+    data: JSONBody[RotateApiKey],
+    caller: NamedDependency[Caller],
+    admin: NamedDependency[Admin],
+    by: NamedDependency[ChangedBy],
+) -> RotatedApiKey:
+    """Replace an API key.
+
+    Creates its successor and sets when the key itself expires, in one step; nothing has to run later. The successor's
+    raw key is in this answer and never shown again.
+    """
+    known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
+    expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
+    made, raw_key, old = await admin.keys.rotate(
+        caller.workspace_id, known, data.overlap_seconds * 1000, expires_ms, by
+    )
+    return RotatedApiKey.succeeding(old, made, raw_key)
 
 
 @endpoint("DELETE", "/v1/api-keys/{key_id}", **_ADMIN, errors=(ApiKeyNotFound, LastAdminKey))

@@ -13,8 +13,8 @@ from litestar.response import Stream
 
 from app.approvals.following import ApprovalEvent
 from app.errors import ApprovalNotFound, Invalid, TooManyStreams
+from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
-from app.http.headers import raw_key_of
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.openapi.described_headers import last_event_id
 from app.model.api_keys import Caller, Scope
@@ -41,7 +41,7 @@ async def stream_approvals(
     One event for each change of an approval, named after its new status: from the Last-Event-ID on, or from now on. The
     stream ends when the key is revoked and when the replica stops; then connect again.
     """
-    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    raw_key = raw_key_in_use(request)
     after = request.headers.get("last-event-id")
     if after is not None and not _is_event_id(after):
         raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")

@@ -12,9 +12,10 @@ from msgspec import UNSET, Meta, UnsetType
 from app.approvals.approvals import unknown_approval
 from app.approvals.following import ApprovalEvent
 from app.errors import AgentNotFound, ApprovalChanged, ApprovalDecided, ApprovalNotFound, OwnApproval
+from app.http.authentication import raw_key_in_use
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
-from app.http.headers import raw_key_of, version_header
+from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG, IF_MATCH_APPROVAL, NEXT_CURSOR
 from app.http.openapi.examples.approvals import APPROVAL, APPROVAL_NOTE, APPROVE_CALL
 from app.http.references import id_in_path, with_agent_id
@@ -98,7 +99,7 @@ async def get_approval(
     if not (caller.has_any((Scope.READ, Scope.APPROVE)) or caller.may_ask_for(approval.agent_id)):
         raise unknown_approval()
     if params.wait and approval.status is ApprovalStatus.PENDING:
-        raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+        raw_key = raw_key_in_use(request)
         approval = await _decided(services, caller, raw_key, wanted, params.wait)
     return _answer(approval)
 

@@ -9,8 +9,8 @@ from litestar.di import NamedDependency
 from litestar.response import Stream
 
 from app.errors import AgentNotFound, AuditLogDamaged, TooManyStreams
+from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
-from app.http.headers import raw_key_of
 from app.http.open_streams import require_room_for_stream, while_valid
 from app.http.references import with_agent_id
 from app.model.api_keys import Caller, Scope
@@ -54,7 +54,7 @@ async def export_audit_log(
     unavailable or retention dropped entries still to come; ask again. In CSV, a cell that a spreadsheet would run as a
     formula is preceded by an apostrophe.
     """
-    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    raw_key = raw_key_in_use(request)
     params = await with_agent_id(services.records, caller, params)
     require_room_for_stream(request, caller, services.streams)
     pieces = services.log.audit.export(caller.workspace_id, params, params.format)

@@ -11,8 +11,8 @@ from litestar.response import Stream
 
 from app.audit.scan import EntryChunk
 from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyStreams
+from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
-from app.http.headers import raw_key_of
 from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
 from app.http.openapi.described_headers import AUDIT_FLOOR, last_event_id
 from app.http.references import with_agent_id
@@ -47,7 +47,7 @@ async def stream_audit_log(
     dropped what came next. It ends when the key is revoked, when the replica stops, and when retention overtakes it;
     then connect again.
     """
-    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    raw_key = raw_key_in_use(request)
     params, after = await with_agent_id(services.records, caller, params), _resumed_after(request)
     # Proxies that buffer an answer would delay the events.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -11,9 +11,9 @@ from litestar.response import Stream
 from msgspec import field
 
 from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyReplays
+from app.http.authentication import raw_key_in_use
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
-from app.http.headers import raw_key_of
 from app.http.open_streams import while_valid
 from app.http.openapi.examples.audit_log import REPLAY_BODY, REPLAY_LINE
 from app.http.references import require_references
@@ -98,7 +98,7 @@ async def replay_log(
     found, and last the report; an answer without the report is incomplete. Calls that cannot be judged are counted,
     never guessed. Nothing is taken, logged or changed.
     """
-    raw_key = raw_key_of(request.headers.get("authorization", "").encode("latin-1"))
+    raw_key = raw_key_in_use(request)
     called = None if data.agent_id is None else agent_reference(data.agent_id)
     agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
     task = data.task(caller.workspace_id, agent_id, await services.log.audit.now_ms())

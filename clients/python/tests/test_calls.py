@@ -21,7 +21,12 @@ NOT_ASKED_BY_CLIENTS = {
     ("GET", "/docs"),
     ("GET", "/"),
 }
-BY_ANY_OTHER: set[tuple[str, str]] = set()
+BY_ANY_OTHER: set[tuple[str, str]] = {
+    ("POST", "/v1/session"),
+    ("DELETE", "/v1/session"),
+    ("GET", "/v1/sessions"),
+    ("DELETE", "/v1/sessions/x"),
+}
 """Endpoints that few scripts need: `calls.any_other` reaches them by method and path, and no function is written."""
 
 SAMPLES = {

@@ -21,3 +21,5 @@ CREATE_API_KEY = {
 }
 CREATED_API_KEY = {**_KEY_FIELDS, "createdAt": CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"}
 API_KEY_VIEW = {**_KEY_FIELDS, "lastUsedAt": DECIDED, "createdAt": CREATED}
+ROTATE_API_KEY = {"with an hour to deploy the new one": {"overlapSeconds": 3600}}
+ROTATED_API_KEY = {**CREATED_API_KEY, "replaces": AGENT, "replacedUntil": "2026-11-20T13:34:56.789Z"}

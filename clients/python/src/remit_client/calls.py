@@ -247,6 +247,17 @@ def list_api_keys(limit: int | None = None, offset: int | None = None) -> Call[l
     return Call("GET", "/v1/api-keys", listed(ApiKey.read), query=query, repeatable=True)
 
 
+def rotate_api_key(key_id: str, overlap_seconds: int | None = None, expires_at: str | None = None) -> Call[ApiKey]:
+    """Replace the key by a successor, whose secret only this answer contains; the key expires after the overlap."""
+    body = given(overlapSeconds=overlap_seconds, expiresAt=expires_at)
+    return Call("POST", f"/v1/api-keys/{segment(key_id)}/rotate", ApiKey.read, body=body)
+
+
+def who_am_i() -> Call[Any]:
+    """The workspace, the scopes and the expiry of the key or session in use."""
+    return Call("GET", "/v1/session", as_it_is, repeatable=True)
+
+
 def revoke_api_key(key_id: str, *, force: bool = False) -> Call[None]:
     """Revoke the key, with immediate effect; the last admin key only with `force`."""
     query = {"force": "true"} if force else {}

@@ -1,0 +1,169 @@
+"""/v1/session: signing in, who is signed in, signing out; /v1/sessions: everybody's."""
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+from litestar import Request, Response
+from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
+from litestar.params import FromPath, JSONBody
+from msgspec import UNSET, Meta, UnsetType
+
+from app.errors import (
+    CrossSite,
+    InsufficientScope,
+    Invalid,
+    LimitReached,
+    LockedOut,
+    NotSignedIn,
+    SessionNotFound,
+    StoreUnavailable,
+    Unauthorized,
+)
+from app.http.authentication import note_failure, peer_of, raw_key_in_use
+from app.http.bodies import Body
+from app.http.cookies import require_same_origin, set_cookie
+from app.http.endpoint import endpoint
+from app.http.openapi.examples.sessions import NEW_SESSION, SESSION, SIGN_IN, WHO_AM_I
+from app.http.queries import decode_query
+from app.http.references import id_in_path
+from app.model.actors import ChangedBy
+from app.model.api_keys import SESSION_TYPE, Caller, Scope, is_raw_key
+from app.model.query_fields import QueryFields
+from app.model.sign_ins import Identity, Via
+from app.model.text import FieldError
+from app.replica import Records, Services
+from app.store.standing import standing_of
+from app.views.sessions import NewSession, SessionView, WhoAmI
+
+_COOKIE = {"Set-Cookie": "`__Host-remit`, which contains the session's token, or is taken away."}
+_ANY: dict[str, Any] = {"tag": "Sessions", "scopes": tuple(each for each in Scope if each is not Scope.ADMIN)}
+_ADMIN: dict[str, Any] = {"tag": "Sessions", "scopes": (Scope.ADMIN,)}
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+class Transport(StrEnum):
+    """Where the token of a session goes: into a browser's cookie, or into the answer, for a program."""
+
+    COOKIE = "cookie"
+    BEARER = "bearer"
+
+
+class SignInBody(Body, frozen=True):
+    """Proof of who signs in: exactly one of key and code.
+
+    key: An API key. The session has its scopes and ends with it.
+    code: The one-time code that `remit console` prints.
+    transport: `cookie` = for a browser; `bearer` = the answer has the token.
+    """
+
+    max_bytes: ClassVar[int] = 16 * 1024
+    key: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+    code: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+    transport: Transport = Transport.COOKIE
+
+    def __post_init__(self) -> None:
+        if (self.key is UNSET) is (self.code is UNSET):
+            raise FieldError("key", "give either `key` or `code`, and not both")
+
+
+async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """A sign-in needs no key; its query is empty, as with every endpoint."""
+    decode_query(connection.scope["query_string"], QueryFields)
+
+
+@endpoint(
+    "POST",
+    "/v1/session",
+    tag="Sessions",
+    scopes=(),
+    examples=SIGN_IN,
+    status=201,
+    example=NEW_SESSION,
+    errors=(Invalid, Unauthorized, CrossSite, InsufficientScope, LimitReached, LockedOut, StoreUnavailable),
+    headers=_COOKIE,
+    litestar={"guards": [_without_a_key]},
+)
+async def sign_in(
+    request: Request[Any, Any, Any], data: JSONBody[SignInBody], services: NamedDependency[Services]
+) -> Response[NewSession]:
+    """Sign in.
+
+    A session ends after 8 hours, when it has not been used for 30 minutes, or with the API key that it was made from.
+    """
+    if data.transport is Transport.COOKIE:
+        # Otherwise any page could sign a browser in as somebody else.
+        require_same_origin("POST", request.scope["headers"], services.settings.public_url)
+    try:
+        workspace_id, identity = await _proven(services, data)
+    except Unauthorized as error:
+        note_failure(services.decisions, peer_of(request.scope), request.scope["headers"], error)
+        raise
+    via = Via.CONSOLE if data.transport is Transport.COOKIE else Via.CLI
+    session, token = await services.records.sign_ins.create(workspace_id, identity, via)
+    lasts_s = (session.ends_ms - session.created_ms) // 1000
+    cookie = {"Set-Cookie": set_cookie(token, lasts_s)} if via is Via.CONSOLE else {}
+    return Response(NewSession.made(session, token), headers=_NO_STORE | cookie)
+
+
+async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
+    """The workspace and the identity that the body proves. Raises Unauthorized."""
+    if data.code is not UNSET:
+        found = await services.records.sign_ins.redeem(data.code)
+        if found is None:
+            raise Unauthorized("The code is unknown, was used already, or is older than a minute")
+        return found
+    key = "" if data.key is UNSET else data.key
+    if not is_raw_key(key) or key.startswith(SESSION_TYPE):
+        raise Unauthorized("`key` must be an API key: svc_ and 32 lower-case hex digits")
+    caller = await services.decisions.authenticator.authenticate(key)
+    if caller.agents is not None or caller.session_from is not None:
+        # A session would be another key, and so another session of `sequence` rules.
+        raise InsufficientScope("A key that is bound to agents or to a session is for a runtime, and cannot sign in")
+    scopes = tuple(sorted(caller.scopes))
+    return caller.workspace_id, Identity(name=caller.name, scopes=scopes, key_id=caller.key_id)
+
+
+@endpoint("GET", "/v1/session", **_ANY, example=WHO_AM_I, litestar={"response_headers": _NO_STORE})
+async def show_session(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> WhoAmI:
+    """Who am I?
+
+    For a session or an API key: its workspace and scopes, until when it is valid, and numbers for the first screen.
+    """
+    return WhoAmI.of(caller, await standing_of(services.client, caller))
+
+
+@endpoint("DELETE", "/v1/session", **_ANY, status=204, answer=None, errors=(CrossSite, NotSignedIn), headers=_COOKIE)
+async def sign_out(
+    request: Request[Any, Any, Any],
+    caller: NamedDependency[Caller],
+    by: NamedDependency[ChangedBy],
+    records: NamedDependency[Records],
+) -> Response[None]:
+    """Sign out: the session ends, on every replica."""
+    if not raw_key_in_use(request).startswith(SESSION_TYPE):
+        raise NotSignedIn("The request was made with an API key; only a session can be signed out")
+    await records.sign_ins.end(caller.workspace_id, caller.key_id, by=by)
+    return Response(None, headers={"Set-Cookie": set_cookie("", 0)})
+
+
+@endpoint("GET", "/v1/sessions", **_ADMIN, example=SESSION)
+async def list_sessions(caller: NamedDependency[Caller], records: NamedDependency[Records]) -> list[SessionView]:
+    """List the sessions of the workspace, those that end first first."""
+    return [SessionView.of(each) async for each in records.sign_ins.each(caller.workspace_id)]
+
+
+@endpoint("DELETE", "/v1/sessions/{session_id}", **_ADMIN, errors=(SessionNotFound,))
+async def end_session(
+    session_id: FromPath[str],
+    caller: NamedDependency[Caller],
+    by: NamedDependency[ChangedBy],
+    records: NamedDependency[Records],
+) -> None:
+    """End a session.
+
+    Every later request with it gets 401, from every replica, and its streams end within a second.
+    """
+    known = id_in_path(session_id, SessionNotFound("No session has this id, or it has ended"))
+    await records.sign_ins.end(caller.workspace_id, known, by=by)

@@ -1,0 +1,34 @@
+"""Sessions."""
+
+from app.http.openapi.examples.subjects import AGENT, CREATED, DECIDED, KEY
+
+_UNTIL, _IDLE_UNTIL = "2026-11-20T20:34:56.789Z", "2026-11-20T13:04:56.789Z"
+_SESSION_ID = "01a2e0c1-9a3b-7c4d-8e5f-60718293a4b5"
+SIGN_IN = {
+    "a browser, with an API key": {"key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
+    "a program": {"key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed", "transport": "bearer"},
+    "with the code of `remit console`": {"code": "5eed5eed5eed5eed5eed5eed5eed5eed"},
+}
+SESSION = {
+    "id": _SESSION_ID,
+    "name": "ann",
+    "scopes": ["approve"],
+    "via": "console",
+    "keyId": KEY,
+    "createdAt": CREATED,
+    "lastUsedAt": DECIDED,
+    "idleUntil": _IDLE_UNTIL,
+    "until": _UNTIL,
+}
+NEW_SESSION = {**SESSION, "lastUsedAt": None}
+WHO_AM_I = {
+    "name": "ann",
+    "workspace": {"id": AGENT, "name": "payments"},
+    "scopes": ["approve"],
+    "keyId": KEY,
+    "sessionId": _SESSION_ID,
+    "via": "console",
+    "idleUntil": _IDLE_UNTIL,
+    "until": _UNTIL,
+    "totals": {"pendingApprovals": 2},
+}

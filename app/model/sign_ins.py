@@ -1,0 +1,83 @@
+"""Sign-ins: sessions of people, each an API key that ends soon."""
+
+import secrets
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from app.model.api_keys import SESSION_TYPE, Scope
+from app.model.times import rfc3339
+
+LONGEST_MS = 8 * 3_600_000
+"""A session ends this long after its sign-in, however much it is used."""
+
+IDLE_MS = 30 * 60_000
+"""A session ends once it has not been used for this long."""
+
+CODE_SECONDS = 60
+"""How long the one-time code of `remit console` is valid."""
+
+
+class Via(StrEnum):
+    """Where a session is used: `console` = a browser, as a cookie; `cli` = a program, as a bearer token."""
+
+    CONSOLE = "console"
+    CLI = "cli"
+
+
+class SignIn(Struct, frozen=True, kw_only=True):
+    """A session: the record of an API key that ends, and who signed in.
+
+    id: also the id of the key. key_id: the API key that it was made from; "" = none.
+    expires_ms: when it ends if it is not used again. ends_ms: when it ends in any case.
+    """
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    created_ms: int
+    expires_ms: int
+    ends_ms: int
+    via: Via
+    key_id: str = ""
+    last_used_ms: int | None = None
+
+    @property
+    def snapshot(self) -> dict[str, Any]:
+        """What the trail of changes shows of it."""
+        made_from = {"keyId": self.key_id} if self.key_id else {}
+        return {"name": self.name, "scopes": self.scopes, "via": self.via, "endsAt": rfc3339(self.ends_ms)} | made_from
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """Who signs in, and what they may do. key_id: the API key that vouches for them; "" = none."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    key_id: str = ""
+
+
+def new_session_token() -> str:
+    """A token never given out before: `ses_` and 256 random bits in hexadecimal."""
+    return SESSION_TYPE + secrets.token_hex(32)
+
+
+def new_code() -> str:
+    """A one-time code never given out before: 128 random bits in hexadecimal."""
+    return secrets.token_hex(16)
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What the store says about a caller.
+
+    session: None if the caller uses an API key. expires_ms: of the key; None = never. Totals that the caller may not
+    read are None.
+    """
+
+    workspace_name: str
+    expires_ms: int | None
+    session: SignIn | None
+    pending_approvals: int | None = None
+    agents: int | None = None
+    policies: int | None = None

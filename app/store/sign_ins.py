@@ -1,0 +1,149 @@
+"""Sessions: made by signing in, listed, ended."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from app.errors import SessionNotFound
+from app.model.actors import COMMAND_LINE, ChangedBy
+from app.model.api_keys import Scope, digest_of
+from app.model.ids import Ids
+from app.model.sign_ins import CODE_SECONDS, IDLE_MS, LONGEST_MS, Identity, SignIn, Via, new_code, new_session_token
+from app.redis_client.client import Client, Value
+from app.redis_client.clients import store_time_ms
+from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
+from app.redis_client.scripts import PUT_SIGN_IN
+from app.store.changes import require_actor
+from app.store.keyspace import Keyspace, code_pointer, key_pointer
+from app.store.optimistic import ATTEMPTS, contended, require_room
+from app.store.paging import read_records
+from app.store.revocations import Revoked, revoke_record
+
+SESSIONS_MAX = 10_000
+"""Sessions that a workspace may have, including those that have ended early, until the end they could have had."""
+
+SESSIONS_PER_KEY = 100
+"""Sessions made from one API key that may be in use."""
+
+
+class SignIns:
+    """The sessions of a workspace. Each is the record of an API key, so whatever checks keys also checks sessions."""
+
+    def __init__(self, client: Client, ids: Ids) -> None:
+        self._client = client
+        self._ids = ids
+
+    async def create(self, workspace_id: str, identity: Identity, via: Via) -> tuple[SignIn, str]:
+        """Create a session; return it and its token, which is stored nowhere.
+
+        A session made from a key ends with it, at the latest. Raises Unauthorized if the key is gone, LimitReached.
+        """
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            maker = as_record(await self._client.call("HGETALL", keyspace.key(identity.key_id)))
+            now_ms = await store_time_ms(self._client)
+            ends_ms = min(now_ms + LONGEST_MS, number_or_none(maker.get("expires_ms")) or now_ms + LONGEST_MS)
+            session = SignIn(
+                id=self._ids.new(now_ms),
+                name=identity.name,
+                scopes=identity.scopes,
+                created_ms=now_ms,
+                expires_ms=min(now_ms + IDLE_MS, ends_ms),
+                ends_ms=ends_ms,
+                via=via,
+                key_id=identity.key_id,
+            )
+            known, token = maker.get("sign_ins", ""), new_session_token()
+            in_use = await self._in_use(keyspace, known.split(), now_ms)
+            require_room("full" if len(in_use) >= SESSIONS_PER_KEY else "", "API key", "sessions", SESSIONS_PER_KEY)
+            actor = (COMMAND_LINE.id, COMMAND_LINE.name) if not identity.key_id else (identity.key_id, "")
+            args: list[Value] = [actor[0], msgspec.json.encode(session.snapshot), session.id, now_ms, ends_ms]
+            args += (SESSIONS_MAX, known, " ".join([*in_use, session.id]), actor[1])
+            args += _record(session, digest_of(token), maker)
+            # The pointer comes first: without its record, it grants nothing.
+            pointer = key_pointer(digest_of(token))
+            await self._client.change("SET", pointer, f"{workspace_id} {session.id}", "PXAT", ends_ms)
+            keys = [keyspace.key(identity.key_id), keyspace.changes, keyspace.key(session.id), keyspace.sign_ins]
+            status = check_reply(PUT_SIGN_IN, await self._client.run(PUT_SIGN_IN, keys, args))[0]
+            if status == "done":
+                return session, token
+            await self._client.call("DEL", pointer)
+            require_actor(status)
+            require_room(status, "workspace", "sessions", SESSIONS_MAX)
+        return contended()
+
+    async def get(self, workspace_id: str, session_id: str) -> SignIn | None:
+        """The session with this id; None if there is none, which is so for an API key."""
+        record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).key(session_id)))
+        return session_of(record) if "ends_ms" in record else None
+
+    async def each(self, workspace_id: str) -> AsyncIterator[SignIn]:
+        """Yield the sessions that have not ended, those first that end first."""
+        keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
+        ids = await self._client.call("ZRANGE", keyspace.sign_ins, f"({now_ms}", "+inf", "BYSCORE")
+        async for records in read_records(self._client, keyspace.key, ids):
+            for record in records:
+                if now_ms < (session := session_of(record)).expires_ms:
+                    yield session
+
+    async def end(self, workspace_id: str, session_id: str, *, by: ChangedBy) -> None:
+        """End the session: its token authenticates no request sent from now on. Raises SessionNotFound."""
+        keyspace = Keyspace(workspace_id)
+        for _ in range(ATTEMPTS):
+            record = as_record(await self._client.call("HGETALL", keyspace.key(session_id)))
+            if "ends_ms" not in record:
+                raise SessionNotFound("No session has this id, or it has ended")
+            before = msgspec.json.encode(session_of(record).snapshot)
+            revoked = Revoked("session", keyspace.sign_ins, before)
+            if await revoke_record(self._client, keyspace, record, revoked, by):
+                return
+        contended()
+
+    async def new_code(self, workspace_id: str, name: str, scopes: tuple[Scope, ...]) -> str:
+        """A one-time code with which one session of this name and with these scopes can be made, within a minute."""
+        code = new_code()
+        value = " ".join([workspace_id, ",".join(scopes), name])
+        await self._client.change("SET", code_pointer(digest_of(code)), value, "EX", CODE_SECONDS)
+        return code
+
+    async def redeem(self, code: str) -> tuple[str, Identity] | None:
+        """The workspace and the identity that the code stands for, once; None if it is unknown, used or too old."""
+        value = await self._client.change("GETDEL", code_pointer(digest_of(code)))
+        if value is None:
+            return None
+        workspace_id, scopes, name = value.split(" ", 2)
+        with decoding_record("A one-time code"):
+            return workspace_id, Identity(name=name, scopes=tuple(map(Scope, scopes.split(","))))
+
+    async def _in_use(self, keyspace: Keyspace, ids: list[str], now_ms: int) -> list[str]:
+        """Those of the sessions that have not ended."""
+        replies = await self._client.read_pipelined([("HGET", keyspace.key(each), "expires_ms") for each in ids])
+        return [each for each, ends in zip(ids, replies, strict=True) if ends is not None and now_ms < int(ends)]
+
+
+def session_of(record: dict[str, str]) -> SignIn:
+    """The session in this record."""
+    with decoding_record(f"The record of session {record.get('id', '')}"):
+        return SignIn(
+            id=record["id"],
+            name=record["name"],
+            scopes=tuple(Scope(scope) for scope in record["scopes"].split(",")),
+            created_ms=number_of(record["created_ms"]),
+            expires_ms=number_of(record["expires_ms"]),
+            ends_ms=number_of(record["ends_ms"]),
+            via=Via(record["via"]),
+            key_id=record.get("key_id", ""),
+            last_used_ms=number_or_none(record.get("last_used_ms")),
+        )
+
+
+def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
+    """The session's record as fields and values, without created_ms. Its holder is that of the key it is made from."""
+    fields: list[Value] = ["id", session.id, "name", session.name, "prefix", "ses_", "digest", digest]
+    fields += ("scopes", ",".join(session.scopes), "expires_ms", session.expires_ms)
+    fields += ("ends_ms", session.ends_ms, "idle_ms", IDLE_MS, "via", session.via)
+    if session.key_id:
+        fields += ("key_id", session.key_id, "root", maker.get("root", session.key_id))
+        if "made_by" in maker:
+            fields += ("made_by", maker["made_by"])
+    return fields
