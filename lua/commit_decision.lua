@@ -49,7 +49,7 @@ STATE         what is known about the call so far; parts tell each other, and th
   full, retry_us, crowded, approval: of the reply
   custom      i -> what a part says about quota i if it is more than a list of call times, or something else: `wait`, the
               time until the part sees room in it; `counts_calls`, true if its list holds call times, as a plain quota's
-              does; `life_ms`, how long that list is kept
+              does
   takes       true = the call is taken from quotas although it is not allowed
   extras      names and values of the fields that only some entries have, as app/audit/entry_format.py lists them
   approval_id of the entry
@@ -198,8 +198,8 @@ if result == 'allowed' or state.takes then
           call('RPOP', quota)
         end
       end
-      -- A century: with a short life, a clock that runs ahead for a moment would drop a quota that still counts (0003).
-      call('PEXPIRE', quota, own and own.life_ms or '3153600000000')
+      -- Two centuries after it counts no more: no clock that runs ahead for a moment drops what still counts (0003).
+      call('PEXPIREAT', quota, string.format('%.0f', (quota_us + window_us) / 1000 + 6307200000001))
     end
   end
 end

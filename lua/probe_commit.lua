@@ -26,6 +26,7 @@ local tried = {
   LINDEX = redis.pcall('LINDEX', workspaces, 0),
   RPOP = redis.pcall('RPOP', workspaces),
   PEXPIRE = redis.pcall('PEXPIRE', workspaces, 'never'),
+  PEXPIREAT = redis.pcall('PEXPIREAT', workspaces, 'never'),
 }
 for command, reply in pairs(tried) do
   local reason = type(reply) == 'table' and reply.err or ''

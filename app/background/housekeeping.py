@@ -11,7 +11,7 @@ from app.audit.trail import seal_changes, unsealed_trails
 from app.fault_isolation import failures_logged
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
-from app.store.spent_quotas import drop_spent_quotas
+from app.store.spent_counts import counted_keys, drop_spent_counts
 from app.store.workspaces import workspace_ids
 
 log = logging.getLogger(__name__)
@@ -37,14 +37,14 @@ async def drop_old_segments(client: Client, retention: Retention, keep_ms: int, 
     return dropped
 
 
-async def drop_all_spent_quotas(client: Client, stopped: asyncio.Event) -> int:
-    """Drop rate-limit buckets that no longer count anything, in all workspaces; return how many."""
+async def drop_all_spent_counts(client: Client, stopped: asyncio.Event) -> int:
+    """Drop what rules of any workspace counted and count no more; return how many keys that was."""
     dropped = 0
-    for workspace_id in await workspace_ids(client):
+    async for workspace_id, counted in counted_keys(client):
         if stopped.is_set():
             break
-        with failures_logged(log, f"drop spent quotas of workspace {workspace_id}"):
-            dropped += await drop_spent_quotas(client, workspace_id)
+        with failures_logged(log, f"drop spent counts of workspace {workspace_id}"):
+            dropped += await drop_spent_counts(client, workspace_id, counted)
     return dropped
 
 

@@ -232,7 +232,6 @@ PolicyRule = (
 )
 TYPES: tuple[type[Rule], ...] = get_args(PolicyRule)
 Rules = Annotated[tuple[PolicyRule, ...], Meta(min_length=1, max_length=MAX_RULES)]
-_COUNTING = tuple(f'"{kind.tag()}"' for kind in TYPES if "counter" in vars(kind))
 _SLOW = tuple(f'"{kind.tag()}"' for kind in TYPES if kind.is_slow_to_compile)
 
 
@@ -242,8 +241,3 @@ def compiles_much(rules: str) -> bool:
     Many patterns do, and any schema may: one of 500 bytes has taken 9 ms, one of 42 KB 160 ms.
     """
     return rules.count('"regex"') > MANY_PATTERNS or any(tag in rules for tag in _SLOW)
-
-
-def may_count(rules: str) -> bool:
-    """True if any of these rules, in JSON, may count calls; if False, certainly none does."""
-    return any(tag in rules for tag in _COUNTING)

@@ -62,6 +62,11 @@ class Client:
                 return await self._redis.each(*args)
             return [await self._redis.execute_command(*args)]
 
+    async def masters(self) -> "list[Client]":
+        """A client of each node that accepts writes, on this one's connections; only this one is to be closed."""
+        nodes = await self._redis.masters() if isinstance(self._redis, Cluster) else [self._redis]
+        return [Client(node, self._patience_s) for node in nodes]
+
     async def call_bytes(self, *args: Value) -> Any:
         """The reply of one command, undecoded: strings are bytes, and maps and sets are lists."""
         async with self._turn():

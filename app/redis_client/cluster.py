@@ -45,10 +45,14 @@ class Cluster:
 
     async def each(self, *args: Any) -> list[Any]:
         """The reply of every master."""
-        await self._redis.initialize()
-        commands = [(node, PipelineCommand(0, *args)) for node in self._redis.get_primaries()]
+        commands = [(node, PipelineCommand(0, *args)) for node in await self.masters()]
         await asyncio.gather(*(self._ask(node, [command]) for node, command in commands))
         return _first_error_or([command.result for _, command in commands])
+
+    async def masters(self) -> list[ClusterNode]:
+        """Every master, as the cluster is now."""
+        await self._redis.initialize()
+        return self._redis.get_primaries()
 
     def pipeline(self, *, transaction: bool) -> "_Pipeline":  # noqa: ARG002 - redis-py's signature; there is none
         """Commands to be sent together."""

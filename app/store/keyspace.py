@@ -3,6 +3,7 @@
 All keys of a workspace carry its id as hash tag, so they share one slot: atomic together, sharded by workspace.
 """
 
+import re
 from functools import lru_cache
 
 WORKSPACES = "remit:workspaces"
@@ -13,6 +14,14 @@ WEBHOOK_COUNTS = "remit:webhooks"
 
 READINESS_PROBE = "remit:ready"
 """Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""
+
+_COUNTED = re.compile(r"remit:\{([^}]+)\}:(?:quota|live|session|agent:[^:]+:(?:session|marked|denials)):")
+
+
+def counting_workspace(name: str) -> str | None:
+    """The workspace of a key in which a commit keeps what rules count; None for other keys."""
+    found = _COUNTED.match(name)
+    return None if found is None else found[1]
 
 
 def key_pointer(digest: str) -> str:

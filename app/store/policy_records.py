@@ -1,6 +1,6 @@
 """Policies as stored: the fields of a record, and the keys of its limits' buckets."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from types import NoneType
 from typing import Any, get_args
 
@@ -10,7 +10,7 @@ from app.fairness.loop_turns import take_turn
 from app.fairness.thread_pool import FairThreadPool
 from app.model.counting import limit_fingerprints, rate_limit_count
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, field_types, values_of
-from app.model.rules import PolicyRule, compiles_much
+from app.model.rules import compiles_much
 from app.redis_client.client import Value
 from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace
@@ -132,17 +132,7 @@ async def policies_of(records: Iterable[dict[str, str]], pool: FairThreadPool, w
     return policies
 
 
-def quota_keys(keyspace: Keyspace, policy_id: str, rules: Collection[PolicyRule]) -> list[str]:
-    """The buckets of a policy's limits."""
-    return [keyspace.quota(policy_id, name) for name in limit_fingerprints(rules)]
-
-
-def shadow_quota_keys(keyspace: Keyspace, policy_id: str, rules: Collection[PolicyRule]) -> list[str]:
-    """The buckets of the same limits in shadow mode."""
-    return [f"{key}{SHADOW_BUCKET}" for key in quota_keys(keyspace, policy_id, rules)]
-
-
 def bucket_keys(keyspace: Keyspace, policy: Policy) -> set[str]:
-    """The buckets of a policy's limits, whatever its mode."""
-    limits = keyspace, policy.id, policy.rules
-    return {*quota_keys(*limits), *shadow_quota_keys(*limits)}
+    """The buckets of a policy's limits, enforced and in shadow mode."""
+    keys = [keyspace.quota(policy.id, name) for name in limit_fingerprints(policy.rules)]
+    return {*keys, *(f"{key}{SHADOW_BUCKET}" for key in keys)}

@@ -15,8 +15,7 @@ ARGV[p+3]     breakers        two lines for each, either followed by a line feed
 ADDS          tripped         1 = the denial suspends the agent
 WRITES        if denied, denials; if that suspends the agent, its record and changes
 TIME          O(1) per breaker
-HOLDS         I8 an acknowledged change binds, I13 no change without its entry in the trail, I18 a breaker ends a storm
-              exactly
+HOLDS         I8 an acknowledged change binds, I13 no change without its entry in the trail, I19 a breaker trips exactly
 ]]
 --@ names
 local changes, before, after, breakers, counting, tripped
@@ -75,7 +74,7 @@ if counting then
   for _, breaker in ipairs(counting) do
     -- Keep 1000, the largest maximum of a breaker: an edited maximum stays exact, and a storm cannot fill the store.
     if call('LPUSH', breaker.denials, quota_text) > 1000 then call('LTRIM', breaker.denials, 0, 999) end
-    call('PEXPIRE', breaker.denials, string.format('%.0f', breaker.window_us / 1000 * 2 + 1000))
+    call('PEXPIREAT', breaker.denials, expiry_of(quota_us + breaker.window_us))
   end
 end
 if tripped then

@@ -89,9 +89,8 @@ if takes then
     local own = {wait = 0, counts_calls = amount == '', window_us = window_us + 0}
     if bucket ~= '' then
       place = place + 1
-      -- There may be very many of these buckets, so they expire, after twice the window to be safe.
       local live = KEYS[place]
-      own.live, own.bucket, own.life_ms = live, bucket, string.format('%d', math.ceil(own.window_us / 1000) * 2 + 1000)
+      own.live, own.bucket = live, bucket
       own.wait = live_wait(live, bucket, LIVE_MAX)
       own.no_bucket = own.wait > 0
     end
@@ -111,7 +110,7 @@ if takes and (state.result == 'allowed' or state.takes) then
     local quota = quota_at(i)
     if own.live then
       keep_live(own.live, own.bucket, quota_us + own.window_us)
-      call('PEXPIRE', own.live, own.life_ms)
+      call('PEXPIREAT', own.live, expiry_of(quota_us + own.window_us))
     end
     if own.amount and own.amount > 0 then
       if own.length == 0 then call('LPUSH', quota, '0 0') end
@@ -121,8 +120,7 @@ if takes and (state.result == 'allowed' or state.takes) then
       elseif own.spare > 1 then
         call('RPOP', quota, math.min(64, own.spare))
       end
-      -- The only bucket of a rule lasts a century from its first entry, as a plain rate limit does.
-      if own.life_ms or own.length == 0 then call('PEXPIRE', quota, own.life_ms or '3153600000000') end
+      call('PEXPIREAT', quota, expiry_of(quota_us + own.window_us))
     end
   end
 end

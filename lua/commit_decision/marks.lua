@@ -45,12 +45,10 @@ end
 --@ write
 if session and state.result == 'allowed' then
   local shared_longest_us, own_longest_us = 0, 0
-  -- Expires after twice the time, to be safe; never shortens a longer life.
+  -- Never shortens a longer life.
   local function keep(live, counts_us)
-    local life_ms = math.ceil(counts_us / 1000) * 2 + 1000
-    if counts_us > 0 and call('PTTL', live) < life_ms then
-      call('PEXPIRE', live, string.format('%.0f', life_ms))
-    end
+    local expiry = expiry_of(quota_us + counts_us)
+    if counts_us > 0 and call('PEXPIRETIME', live) < tonumber(expiry) then call('PEXPIREAT', live, expiry) end
   end
   for _, mark in ipairs(left) do
     if mark.has_room then

@@ -17,6 +17,8 @@ for part, key_number, arg_number in string.gmatch(parts, '([%l_]+) (%d+) (%d+) '
 end
 -- What several parts use; defined once quota time is known.
 local live_wait, keep_live
+-- When a key expires that counts no more from this quota time on: two centuries later, as the lists of plain quotas do.
+local function expiry_of(spent_us) return string.format('%.0f', spent_us / 1000 + 6307200000001) end
 --@ state
 custom = {}, shared_version = last[4] or '',
 --@ wait

@@ -187,11 +187,8 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         [row] = [row for row in ROWS if pattern_of(row[0].strip("`")).fullmatch(name)]
         seen.add(row[0])
         assert kind == TYPES.get(row[1], row[1]), name
-        expires = {"24 hours": 86_400_000, "until a compactor finds that its window has passed": 3_153_600_000_000}
-        expires |= {"two windows plus 1 s after the last admitted call": 121_000}
-        expires |= {"two windows plus 1 s after the last denied call": 121_000}
+        expires = {"24 hours": 86_400_000, "until it counts no more": 2 * 3_153_600_000_000 + 61_000}
         expires |= {"24 hours, or until its outcome is reported": 86_400_000, "48 hours": 172_800_000}
-        expires |= {"twice the longest look-back of the rules, plus 1 s": 121_000}
         expires |= {"32 hours after the last one": 115_200_000}
         if row[5] in expires:
             assert 0 < life_ms <= expires[row[5]], name

@@ -83,7 +83,9 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
     for words in (["key", "list"], ["workspace", "create", "guarded"], ["doctor"]):
         ran = run_remit([*words, "--json"], served.env)
         assert ran.returncode == 0, ran.stderr
-    assert [finding["severity"] for finding in json.loads(ran.stdout) if finding["subject"] != "version"] == ["ok"] * 9
+    of_the_server = {"version", "durability"}
+    found = [each["severity"] for each in json.loads(ran.stdout) if each["subject"] not in of_the_server]
+    assert found == ["ok"] * 8
     refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY
     assert refused == set()
 
@@ -95,7 +97,6 @@ def test_the_service_s_user_may_not_do_more(guarded, served):
     for words in (
         ("GET", "others:key"),
         ("KEYS", "*"),
-        ("SCAN", "0"),
         ("FLUSHALL",),
         ("CONFIG", "SET", "appendonly", "no"),
         ("SHUTDOWN",),
@@ -141,7 +142,6 @@ def test_an_operator_looks_and_changes_nothing(guarded, served):
         ("CLIENT", "LIST"),
         ("LATENCY", "LATEST"),
         ("MEMORY", "USAGE", "remit:workspaces"),
-        ("SCAN", "0"),
     ):
         assert not refuses(operator, *words), words
     assert [line for line in CHANGES.split(",") if not refuses(operator, *line.split())] == []

@@ -154,14 +154,13 @@ async def test_an_idempotent_repeat_counts_once(scene):
 
 
 async def test_a_storm_does_not_grow_the_store(scene):
-    """The newest thousand are kept, the maximum of the largest breaker, and they expire by themselves."""
+    """The newest thousand are kept, the maximum of the largest breaker."""
     held = breaker(MAX_DENIALS, suspends=False)
     name = scene.keyspace.denials(scene.agent.id, 0, POLICY, "cafe")
     await scene.client.call("RPUSH", name, *range(START + MAX_DENIALS + 20, START, -1))
     await scene.commit(plan=plan(held), at=START + 2 * MAX_DENIALS)
     times = await counted(scene, held)
     assert (len(times), times[0]) == (MAX_DENIALS, START + 2 * MAX_DENIALS)
-    assert 0 < await scene.client.call("PTTL", name) <= 2 * 60_000 + 1_000
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))

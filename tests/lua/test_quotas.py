@@ -3,18 +3,16 @@
 import asyncio
 
 import pytest
-from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, MS, SECOND, START, quota
+from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.model.counting import quota_fingerprints
-from app.model.decisions import AuthorizeRequest, Quota, Result
+from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.quotas import RateLimit
-from app.model.rules import RateLimited, ToolAllowlist
+from app.model.rules import RateLimited
 from app.pdp import compile_agent, decide
-from app.store.spent_quotas import drop_spent_quotas
 from tests.support import parts
 from tests.support.actors import BY
 
@@ -151,48 +149,9 @@ async def test_a_clock_that_steps_forward_and_back_locks_nobody_out(scene):
     assert await results(scene, TWO, times=[1, MINUTE - 1, MINUTE + 1]) == "dda"
 
 
-async def test_a_bucket_does_not_expire_by_the_stores_timer(scene):
-    """A clock that runs ahead unseen by any commit deletes nothing; a short time to live is prolonged."""
-    held = quota("held", 5, 90 * MINUTE)
-    await scene.commit(held)
-    name = scene.keyspace.quota(held.policy_id, held.fingerprint)
-    await scene.client.call("PEXPIRE", name, 1_000)
-
-    await scene.commit(held)
-
-    assert await scene.client.call("PTTL", name) > 99 * 365 * 24 * 60 * MINUTE // MS
-
-
-async def test_buckets_are_dropped_when_their_window_is_over_by_quota_time(scene):
-    """Not by the server's clock: only time that a commit has seen counts."""
-    policies = parts.policies(scene.client, scene.ids)
-    limit = RateLimited(tools=["file.*"], rate_limit=RateLimit(3, 60))
-    policy = await policies.create(
-        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="p", rules=(limit, limit)), by=BY
-    )
-    await policies.create(
-        scene.workspace_id, Owner(scene.agent.id), PolicyFields(name="q", rules=(ToolAllowlist(tools=["*"]),)), by=BY
-    )
-    scene.agent = await scene.agents.get(scene.workspace_id, scene.agent.id)
-    one, two = (Quota(policy.id, name, 3, MINUTE, DENIED) for name in quota_fingerprints([limit, limit]))
-    await scene.commit(one)
-    await scene.commit(one, two, at=START + 1)
-
-    async def dropped(at: int) -> int:
-        await scene.commit(at=START + at)
-        return await drop_spent_quotas(scene.client, scene.workspace_id)
-
-    assert await dropped(MINUTE) == 0
-    assert [len(await scene.admitted(each)) for each in (one, two)] == [2, 1]
-    assert await dropped(-MINUTE) == 0  # a step back: quota time stays where it was
-    assert await dropped(-MINUTE + 1) == 2
-    assert [await scene.admitted(each) for each in (one, two)] == [[], []]
-    assert await dropped(MINUTE) == 0
-
-
 @pytest.mark.parametrize("window_seconds", [1, 2_678_400])
 async def test_the_smallest_and_largest_window_and_maximum_work(scene, window_seconds):
-    """The bounds of a rate limit fit into a Lua number and PEXPIRE."""
+    """The bounds of a rate limit fit into a Lua number and PEXPIREAT."""
     held = quota("held", 1_000_000, window_seconds * SECOND)
     assert await results(scene, held, times=[0, 1]) == "aa"
     lowered = quota("held", 1, window_seconds * SECOND)

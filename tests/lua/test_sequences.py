@@ -137,22 +137,6 @@ async def test_a_call_without_room_for_one_of_its_marks_leaves_none_of_them(scen
     assert await marks_of(scene) == before_it
 
 
-async def test_marks_expire_by_themselves(scene):
-    """After twice the rules' look-back plus a second; a later, shorter mark does not shorten that."""
-    await scene.commit(plan=leaving(Mark(READ, 2 * WITHIN, 0), Mark("bb" * 16, 0, WITHIN)))
-    await scene.commit(plan=leaving(Mark(READ, WITHIN, 0)))
-    keyspace = scene.keyspace
-    lives = {
-        keyspace.session("5e"): 241_000,
-        keyspace.agent_session(scene.agent.id, "5e"): 121_000,
-        keyspace.live_sessions(scene.agent.id, READ): 241_000,
-        keyspace.live_sessions(scene.agent.id, "bb" * 16): 121_000,
-    }
-    assert sorted(await marks_of(scene)) == sorted(lives)
-    for name, life_ms in lives.items():
-        assert life_ms - 60_000 < await scene.client.call("PTTL", name) <= life_ms
-
-
 async def test_a_repeated_answer_ignores_the_marks_of_its_call(scene):
     """A retry with its Idempotency-Key gets the first answer, whatever marks the call left."""
     plan = leaving(quotas=(after(),))

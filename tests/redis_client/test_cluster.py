@@ -3,10 +3,11 @@
 import asyncio
 
 import pytest
-from commit_scene import MINUTE, Scene, everything, quota
+from commit_scene import MINUTE, START, Scene, everything, quota
 from servers import Store, free_port
 
 from app.authorize.authenticator import Authenticator
+from app.background.housekeeping import drop_all_spent_counts
 from app.errors import AgentNotFound, Unauthorized
 from app.model.agents import AgentStatus
 from app.model.policies import Owner, PolicyChanges, PolicyFields
@@ -96,6 +97,16 @@ async def test_workspaces_are_made_and_found_across_slots(path, ids):
 
     assert await workspaces.find(name) == workspace_id
     assert (await Authenticator(client, 10).authenticate(raw_key)).workspace_id == workspace_id
+
+
+async def test_what_counts_no_more_is_found_on_every_master(path, workspace_id):
+    """Each has key names of its own."""
+    client, runner = path
+    scene = await Scene(client, runner, workspace_id).enter()
+    await scene.commit(quota("a", 5, MINUTE))
+    await scene.commit(at=START + 2 * MINUTE)
+    assert await drop_all_spent_counts(client, asyncio.Event()) >= 1
+    assert await scene.admitted(quota("a", 5, MINUTE)) == []
 
 
 async def test_all_keys_of_a_workspace_have_one_slot(cluster, path, workspace_id):
