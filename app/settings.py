@@ -116,7 +116,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Days for which retention additionally keeps entries that a webhook has not been sent yet."""
 
     public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
-    """URL at which people reach the service. Slack messages link to it."""
+    """URL at which the world reaches the service. Slack messages link to it, and AuthZEN's metadata names it."""
 
     console: bool = True
     """Whether `/console` serves the web console. If not, it is 404."""

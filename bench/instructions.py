@@ -5,17 +5,20 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from bench.against_commit import AFTER, BEFORE, CASES, call_of, goals_of, tree_of
-from bench.harness.bench import Bench
+from bench.harness.bench import ALLOWED, Bench
 from bench.harness.closed_loop import Call
 from bench.harness.machine import ROOT
 from bench.harness.peer_programs import PeerMissing
-from bench.harness.population import HOT_RULES, PolicySketch, make_place
+from bench.harness.population import HOT_RULES, TOOL, Place, PolicySketch, make_place
 from bench.harness.processes import Replica, Store, store_binaries
-from bench.harness.table import Row, Sample, Table
+from bench.harness.table import Goal, Row, Sample, Table
 
+AUTHZEN, AUTHZEN_ALLOWED, AUTHZEN_MOST = "the first, as AuthZEN asks it", '"decision":true', 1.10
+AUTHZEN_PATH = "/access/v1/evaluation"
 CONNECTIONS = 32
 WARM, COUNTED = 640, 1600
 
@@ -49,7 +52,15 @@ def measure(bench: Bench) -> Table:
             "Instructions are not time, because some take longer than others.",
         ],
     )
-    return replace(table, goals=goals_of(table) if bench.base else [])
+    first = table.row(AFTER, next(iter(CASES)))
+    authzen = Goal(
+        wanted=f"{AUTHZEN}: service instructions, of those of the first",
+        bound=AUTHZEN_MOST,
+        at_least=False,
+        measured=table.row(AFTER, AUTHZEN).ratio("service instructions", first),
+        needs_quiet=False,
+    )
+    return replace(table, goals=[*(goals_of(table) if bench.base else ()), authzen])
 
 
 def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
@@ -63,8 +74,10 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
         Replica(store.url, bench.cores.service, tree=tree, wrapper=counted_by(counts)) as replica,
     ):
         place = make_place(store.url, "hot", [PolicySketch(HOT_RULES)])
-        for case, expected in CASES.items():
-            call = call_of(place, expected)
+        calls = {case: (call_of(place, expected), expected) for case, expected in CASES.items()}
+        if label == AFTER:  # an earlier commit need not have it
+            calls[AUTHZEN] = authzen_call(place), AUTHZEN_ALLOWED
+        for case, (call, expected) in calls.items():
             asyncio.run(_ask(replica.port, call, expected, WARM))
             counted = {"service": replica.decider_pid(), "store": store.pid}
             for pid in counted.values():
@@ -76,6 +89,17 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
                 f"{name} instructions": instructions_of(counts, pid) / COUNTED for name, pid in counted.items()
             }
     return samples
+
+
+def authzen_call(place: Place) -> Call:
+    """The hot call in the words of the standard."""
+    asked = msgspec.json.decode(call_of(place, ALLOWED).body)
+    body = {
+        "subject": {"type": "agent", "id": place.agent_id},
+        "action": {"name": asked["action"]},
+        "resource": {"type": "tool", "id": TOOL, "properties": asked["parameters"]},
+    }
+    return Call(AUTHZEN_PATH, msgspec.json.encode(body), place.raw_key)
 
 
 def counted_by(folder: Path) -> list[str]:
@@ -108,6 +132,7 @@ async def _ask(port: int, call: Call, expected: str, times: int) -> None:
     answer.
     """
     head = f"POST {call.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {call.raw_key}\r\n"
+    head += "Content-Type: application/json\r\n" if call.path == AUTHZEN_PATH else ""
     request = f"{head}Content-Length: {len(call.body)}\r\n\r\n".encode() + call.body
 
     async def ask_in_turn() -> None:

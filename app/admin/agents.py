@@ -20,7 +20,9 @@ class AgentAdmin:
     async def create(self, workspace_id: str, new: NewAgent, by: ChangedBy) -> Agent:
         """Create an active agent; without policies, all its calls are denied. Raises LimitReached, AliasTaken."""
         groups = new.groups or ()
-        return await self._agents.create(workspace_id, new.name, new.description, groups, alias=new.alias, by=by)
+        return await self._agents.create(
+            workspace_id, new.name, new.description, groups, alias=new.alias, kind=new.type, by=by
+        )
 
     async def update(
         self, workspace_id: str, agent_id: str, changes: AgentChanges, by: ChangedBy, if_match: Versions = None

@@ -8,9 +8,11 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.model.agents import (
+    DEFAULT_TYPE,
     REFERENCE_RULES,
     AgentRef,
     AgentStatus,
+    AgentType,
     Alias,
     Groups,
     agent_reference,
@@ -37,9 +39,10 @@ class NewAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     description: AgentDescription | None = None
     groups: Groups | UnsetType = UNSET
     alias: Alias | None = None
+    type: AgentType = DEFAULT_TYPE
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups, self.alias)
+        _require_visible(self.name, self.description, self.groups, self.alias, self.type)
 
 
 class AgentChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,9 +56,10 @@ class AgentChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: AgentStatus | UnsetType = UNSET
     groups: Groups | UnsetType = UNSET
     alias: Alias | None | UnsetType = UNSET
+    type: AgentType | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups, self.alias)
+        _require_visible(self.name, self.description, self.groups, self.alias, self.type)
 
 
 class NewKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,6 +163,7 @@ def _require_visible(
     description: str | UnsetType | None,
     groups: list[str] | UnsetType,
     alias: str | UnsetType | None,
+    kind: str | UnsetType,
 ) -> None:
     if name is not UNSET:
         require_visible("name", name)
@@ -168,6 +173,8 @@ def _require_visible(
         require_groups(groups)
     if alias is not UNSET and alias is not None:
         require_alias("alias", alias)
+    if kind is not UNSET:
+        require_visible("type", kind)
 
 
 def _require_time(expires_at: str | None) -> None:

@@ -59,10 +59,17 @@ class Authorizer:
         decision_id = self._ids.new(now_us // 1000)
         for _ in range(ATTEMPTS):
             cached = self._agents.recall(caller.workspace_id, called)
-            # An alias may have moved since its agent was cached, so only the store may refuse a key bound to another.
-            if cached is None or (request.agent_id != cached.agent_id and not caller.may_ask_for(cached.agent_id)):
+            # What was cached may have changed, so only the store may refuse: a key bound to another agent than the one
+            # that has this alias now, or a type that the agent does not have.
+            if (
+                cached is None
+                or (request.agent_id != cached.agent_id and not caller.may_ask_for(cached.agent_id))
+                or (request.agent_type and request.agent_type != cached.agent.type)
+            ):
                 cached = await self._load(caller, called)
                 asked_us = monotonic_us()
+                if request.agent_type not in ("", cached.agent.type):
+                    raise AgentNotFound("No agent of this type has this id or alias")
             if request.agent_id != cached.agent_id:  # called by its alias, which may have moved since the last attempt
                 request = _about(caller, request, cached.agent_id)
             agent = cached.compiled

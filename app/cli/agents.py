@@ -12,7 +12,7 @@ from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKS
 from app.cli.output import counted, print_record, print_table
 from app.cli.session import checked, in_workspace, print_json
 from app.model.actors import ChangedBy
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import DEFAULT_TYPE, Agent, AgentStatus
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
         fields.insert(1, ("alias", found.alias))
     if found.description is not None:
         fields.append(("description", found.description))
+    fields += [("type", found.type)] if found.type != DEFAULT_TYPE else []
     fields.append(("groups", ", ".join(found.groups) or "none"))
     fields += [("created", rfc3339(found.created_ms)), ("changed", rfc3339(found.updated_ms))]
     print_record([*fields, ("policies", ", ".join(policies) or "none: every call is denied")])
@@ -84,17 +85,18 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @WORKSPACE
 @click.argument("name", type=NAME)
 @click.option("--alias", type=AgentAlias(), help="A name that programs may use instead of its id.")
+@click.option("--type", "kind", default=DEFAULT_TYPE, show_default=True, help="AuthZEN's `subject.type` of it.")
 @DESCRIPTION
 @GROUPS
 @QUIET
 @JSON
 @REASON
 def create_agent(
-    workspace: str, name: str, alias: str | None, description: str | None, groups: tuple[str, ...], quiet: bool,
-    as_json: bool, by: ChangedBy,
+    workspace: str, name: str, alias: str | None, kind: str, description: str | None, groups: tuple[str, ...],
+    quiet: bool, as_json: bool, by: ChangedBy,
 ) -> None:  # fmt: skip
     """Create an active agent. Until it has a policy, all its calls are denied."""
-    given = {"name": name, "description": description or None, "groups": _once(groups), "alias": alias}
+    given = {"name": name, "description": description or None, "groups": _once(groups), "alias": alias, "type": kind}
     new = checked(NewAgent, given)
 
     async def create(services: "Services", workspace_id: str) -> Agent:
@@ -112,6 +114,7 @@ def create_agent(
 @click.argument("agent")
 @click.option("--name", type=NAME, help="Its new name.")
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
+@click.option("--type", "kind", help="Its new type.")
 @DESCRIPTION
 @GROUPS
 @click.option("--no-groups", is_flag=True, help="Remove it from every group.")
@@ -123,6 +126,7 @@ def update_agent(
     agent: str,
     name: str | None,
     alias: str | None,
+    kind: str | None,
     description: str | None,
     groups: tuple[str, ...],
     no_groups: bool,
@@ -137,12 +141,14 @@ def update_agent(
     if groups and no_groups:
         raise click.UsageError("Give --group or --no-groups, not both")
 
-    given: dict[str, Any] = {"name": name, "alias": alias, "description": description, "status": status}
+    given: dict[str, Any] = {"name": name, "alias": alias, "description": description, "status": status, "type": kind}
     changes = {field: value or None for field, value in given.items() if value is not None}
     if groups or no_groups:
         changes["groups"] = _once(groups)
     if not changes:
-        raise click.UsageError("Say what to change: --name, --alias, --description, --group, --no-groups or --status")
+        raise click.UsageError(
+            "Say what to change: --name, --alias, --type, --description, --group, --no-groups or --status"
+        )
     _change(workspace, agent, checked(AgentChanges, changes), by, as_json=as_json)
 
 

@@ -61,7 +61,7 @@ class Application(Litestar):
                 allowance = check_rate(services.decisions, peer_of(scope), scope["headers"], cookies=True)
                 send = with_headers(send, allowance)
             except (LockedOut, TooManyRequests) as error:
-                refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])))
+                refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])), path=path)
                 return await send_answer(send, refusal)
         try:
             return await answer_with_request_id(super().__call__, scope, receive, send)

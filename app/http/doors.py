@@ -6,6 +6,7 @@ from litestar.types import Receive, Scope, Send
 
 from app.http.answers import RawResponse, not_allowed, send_answer
 from app.http.api.authorize import AUTHORIZE
+from app.http.api.authzen_evaluation import EVALUATE
 from app.http.api.claude_code_hook import CLAUDE_CODE
 from app.http.endpoint import OPT
 from app.http.hot_path import Door
@@ -16,6 +17,7 @@ DOORS = {
     for door in (
         AUTHORIZE,
         CLAUDE_CODE,
+        EVALUATE,
     )
 }
 """Doors by path."""
@@ -35,6 +37,6 @@ def route_of(door: Door) -> ASGIRouteHandler:
             return await send_answer(send, RawResponse(204, [(b"allow", _ALLOW.encode())]))
         problem = not_allowed(scope["method"], _ALLOW)  # type: ignore[typeddict-item]
         scope["litestar_app"].state.services.decisions.metrics.refused(problem.code)
-        return await send_answer(send, error_answer(problem))
+        return await send_answer(send, error_answer(problem, path=door.path))
 
     return other_method

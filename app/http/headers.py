@@ -31,7 +31,8 @@ CHANGE_REASON_HEADER = "Change-Reason"
 _SCHEME = b"bearer "
 _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})
 _QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
-_is_fit = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
+_is_plain = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
+_LOGGED_CHARACTERS = 128
 
 Tags = frozenset[str] | None
 """The tags in If-Match, without quotes. None means any version."""
@@ -102,19 +103,21 @@ def call_headers_of(head: CallHead) -> CallHeaders:
 def _read(headers: list[Header]) -> CallHeaders:
     single = single_headers(headers, _READ)
     raw_key = raw_key_of(single.get(AUTHORIZATION))
-    request_id = fit_request_id(single.get(REQUEST_ID_HEADER))
+    request_id = single.get(REQUEST_ID_HEADER) or None
     return CallHeaders(raw_key, digest_of(raw_key), single.get(IDEMPOTENCY_KEY), request_id)
-
-
-def fit_request_id(value: bytes | None) -> bytes | None:
-    """The header's value if it is 1 to 128 visible ASCII characters, else None."""
-    return value if value is not None and _is_fit(value) else None
 
 
 def request_id_of(headers: Iterable[Header]) -> bytes:
     """The caller's id of this request, or a new one."""
     request_id = next((value for name, value in headers if name == REQUEST_ID_HEADER), None)
-    return fit_request_id(request_id) or secrets.token_hex(16).encode()
+    return request_id or secrets.token_hex(16).encode()
+
+
+def _as_logged(request_id: bytes) -> str:
+    """The id as a field of a line: if it is not plain, its beginning, quoted, without control characters."""
+    if _is_plain(request_id):
+        return request_id.decode()
+    return repr(request_id[:_LOGGED_CHARACTERS])[1:]
 
 
 def request_id_header(request_id: bytes) -> Header:
@@ -137,7 +140,7 @@ async def answer_with_request_id(app: ASGIApp, scope: HTTPScope, receive: Receiv
             message["headers"] = [*message.get("headers", ()), request_id_header(request_id)]
         await send(message)
 
-    outer = REQUEST_ID.set(request_id.decode())
+    outer = REQUEST_ID.set(_as_logged(request_id))
     try:
         await app(scope, receive, send_with_id)
     finally:

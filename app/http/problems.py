@@ -15,6 +15,9 @@ from app.model.api_keys import without_raw_keys
 
 log = logging.getLogger(__name__)
 
+AUTHZEN = "/access/"
+"""Paths below this one are AuthZEN's."""
+
 
 class Problem(Struct, frozen=True):
     """What went wrong: a code for programs, a sentence for people, and the places at fault.
@@ -38,9 +41,15 @@ class ErrorBody(Struct, frozen=True):
     error: Problem
 
 
-def encode_error(error: AppError) -> bytes:
-    """The body of an error. Raw keys in anything it quotes are shortened."""
-    body = msgspec.json.encode(ErrorBody(Problem(error.code, error.message, error.details)))
+def encode_error(error: AppError, path: str = "") -> bytes:
+    """The body of an error at this path. Raw keys in anything it quotes are shortened.
+
+    AuthZEN wants a message, and nothing else.
+    """
+    of_standard = path.startswith(AUTHZEN)
+    body = msgspec.json.encode(
+        error.message if of_standard else ErrorBody(Problem(error.code, error.message, error.details))
+    )
     return without_raw_keys(body.decode()).encode()
 
 
@@ -48,16 +57,21 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     """The answer to any error. An unexpected one is logged, and its answer reveals nothing."""
     problem = as_app_error(request, error)
     return Response(
-        encode_error(problem),
+        encode_error(problem, request.scope["path"]),
         status_code=problem.status,
         headers=dict(problem.headers),
         media_type=MediaType.JSON,
     )
 
 
-def error_answer(error: AppError, *headers: Header) -> RawResponse:
+def error_answer(error: AppError, *headers: Header, path: str = "") -> RawResponse:
     """The answer to an error raised before the router was reached."""
-    return RawResponse(error.status, [*headers_of(error), JSON, *headers], encode_error(error))
+    return RawResponse(error.status, [*headers_of(error), JSON, *headers], encode_error(error, path))
+
+
+def message_answer(error: AppError) -> RawResponse:
+    """The answer to an error at a path of AuthZEN."""
+    return error_answer(error, path=AUTHZEN)
 
 
 def headers_of(error: AppError) -> list[Header]:

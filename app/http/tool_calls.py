@@ -62,11 +62,14 @@ def tool_call(
     parameters: dict[str, Any],
     context: dict[str, Any] | None,
     approval_id: str = "",
+    agent_type: str = "",
+    recorded_context: bytes | None = None,
 ) -> AuthorizeRequest:
     """The call, with the parts that the log may keep. Raises Invalid or PayloadTooLarge.
 
     body: a JSON object with `parameters` and `context` as the caller wrote them; no key in it occurs twice.
-    agent_id: an id or an alias. context: None if it is empty.
+    agent_id: an id or an alias. agent_type: "" = an agent of any type. context: None if it is empty.
+    recorded_context: of a small context, if it is known already.
     """
     _require_names(tool_name, action)
     called = agent_reference(agent_id)
@@ -87,10 +90,11 @@ def tool_call(
         elif context is not None:
             question = (*question, context)
         idempotency = _idempotency(reading.idempotency_key, question, signer)
-    recorded_context = b""
-    if context is not None:
-        _require_small(context)
-        recorded_context = recorded(context, redactor, signer)
+    if recorded_context is None:
+        recorded_context = b""
+        if context is not None:
+            _require_small(context)
+            recorded_context = recorded(context, redactor, signer)
     return AuthorizeRequest(
         called,
         tool_name,
@@ -103,6 +107,7 @@ def tool_call(
         size=len(body),
         body=body,
         approval_id=approval_id,
+        agent_type=agent_type,
     )
 
 

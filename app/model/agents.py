@@ -44,6 +44,16 @@ Alias = Annotated[
         extra_json_schema=CALLED,
     ),
 ]
+DEFAULT_TYPE = "agent"
+AgentType = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=64,
+        description="What kind of principal it is, as AuthZEN's `subject.type` names it.",
+        extra_json_schema=VISIBLE,
+    ),
+]
 AgentRef = Annotated[str, Meta(description="The agent's id or its alias.", extra_json_schema=CALLED)]
 
 
@@ -70,6 +80,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     """An agent of a workspace.
 
     alias: a name that programs may use instead of the id; unique among the agents of the workspace.
+    type: what kind of principal it is; AuthZEN's `subject.type` must equal it.
     groups: names of the groups it belongs to; their policies govern it in addition to its own.
     revision: 1 on creation, one more with every change of the agent's own fields; the API shows it as `version`.
     version: 128 random bits in hexadecimal, replaced whenever the agent or one of its policies changes;
@@ -85,6 +96,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     status: AgentStatus = AgentStatus.ACTIVE
     groups: tuple[str, ...] = ()
     alias: str | None = None
+    type: str = DEFAULT_TYPE
     created_ms: int
     updated_ms: int
     revision: int = 1

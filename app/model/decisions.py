@@ -8,8 +8,7 @@ from msgspec import Struct
 from app.model.decision_codes import DecisionCode
 from app.model.fields import Count, Timestamp, Uuid
 
-FOREVER_US = 1 << 53
-"""Later than any time: the largest integer that a Lua number represents exactly."""
+FOREVER_US = 1 << 53  # the largest integer that a Lua number represents exactly
 
 
 class Result(StrEnum):
@@ -24,7 +23,7 @@ class Idempotency(Struct, frozen=True):
     """Identifies a repeated request: the SHA-256 of its Idempotency-Key, and a MAC of its body.
 
     body_digest: under the newest secret; without a secret the SHA-256, from which short bodies can be guessed.
-    former_digests: the same under older secrets, with which earlier requests may have been stored.
+    former_digests: under older secrets, with which earlier requests may have been stored.
     """
 
     key_digest: str
@@ -39,11 +38,12 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     parameters: as the caller sent them; policies see the real values.
     recorded_parameters: JSON of the same with secrets redacted, for the audit entry.
     idempotency: if None, every repetition counts as another call.
-    context: what the caller vouches for, or None. recorded_context: its JSON for the audit entry; "" without a context.
+    context: what the caller vouches for, or None. recorded_context: its JSON for the audit entry; "" without one.
     size: an upper bound of the size of parameters and context as JSON, in bytes.
     body: the request as received; an approval is bound to exactly this call.
     session: the session to use instead of the one in the context; "" to use the context's.
     approval_id: the only approval that may let the call through or be joined; "" for any that matches, or a new one.
+    agent_type: "" for an agent of any type.
     """
 
     agent_id: str
@@ -58,10 +58,11 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     body: bytes = b"{}"
     session: str = ""
     approval_id: str = ""
+    agent_type: str = ""
 
 
 class RuleRef(Struct, frozen=True):
-    """The deciding rule: its place in the policy's list, from 0, and its type.
+    """The deciding rule.
 
     index: Its place in the policy's rules, from 0.
     type: The kind of rule.
@@ -88,8 +89,7 @@ class Quota(Struct, frozen=True):
     """One rate limit or budget applied in one decision.
 
     fingerprint: names the bucket within its policy; it survives edits that leave tools and window unchanged.
-    max_calls: the most admitted calls in the window; for a budget, millionths.
-    when_full: the outcome if the quota has no room.
+    max_calls: the most admitted calls in the window; for a budget, millionths. when_full: the outcome if it is full.
     amount: millionths that the call takes from a budget; None for a rate limit, of which it takes one call.
     bucket: for a rule with a bucket per value, names this call's bucket within the rule; "" if there is only one.
     refundable: True if a call reported as not executed gives back what it took.
@@ -243,7 +243,7 @@ class ApprovalRef(Struct, frozen=True, rename="camel"):
 class Decision(Struct, frozen=True, gc=False):
     """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
 
-    repeated: True for the answer to an earlier request with the same Idempotency-Key.
+    repeated: True for an answer given before to the same Idempotency-Key.
     approval: the approval that people are asked for, or that made it allowed, or None.
     agent_message: the message to the agent from the policy that gave the result, or None.
     shadow: the result with the shadow policies enforced, too; None if they could not change the result.

@@ -26,6 +26,7 @@ class _AgentFields(Struct, rename={"revision": "version", "created_at": "created
     status: AgentStatus | UnsetType = UNSET
     groups: tuple[str, ...] | UnsetType = UNSET
     alias: str | None | UnsetType = UNSET
+    type: str | UnsetType = UNSET
     revision: int | UnsetType = UNSET
     created_at: str | UnsetType = UNSET
 

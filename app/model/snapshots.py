@@ -57,7 +57,8 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
     match resource:
         case Agent():
             own = {"name": resource.name, "description": resource.description, "status": resource.status}
-            return own | {"groups": resource.groups, "alias": resource.alias, "version": resource.revision}
+            named = {"groups": resource.groups, "alias": resource.alias, "type": resource.type}
+            return own | named | {"version": resource.revision}
         case Policy():
             return {spelling: getattr(resource, name) for name, spelling in _POLICY_FIELDS}
         case ApiKey():

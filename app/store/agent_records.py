@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.model.agents import Agent, AgentStatus, Trip
+from app.model.agents import DEFAULT_TYPE, Agent, AgentStatus, Trip
 from app.redis_client.client import Value
 from app.redis_client.replies import decoding_record, number_of
 
@@ -19,6 +19,7 @@ def agent_of(record: dict[str, str]) -> Agent:
             status=AgentStatus(record["status"]),
             groups=_groups_from_json(record.get("groups", "[]")),
             alias=record.get("alias"),
+            type=record.get("type", DEFAULT_TYPE),
             created_ms=number_of(record["created_ms"]),
             updated_ms=number_of(record["updated_ms"]),
             revision=number_of(record.get("revision", "1")),
@@ -33,6 +34,8 @@ def fields_of(agent: Agent) -> list[Value]:
     fields: list[Value] = ["id", agent.id, "name", agent.name, "status", agent.status.value]
     if agent.description is not None:
         fields += ["description", agent.description]
+    if agent.type != DEFAULT_TYPE:
+        fields += ["type", agent.type]
     if agent.groups:
         fields += ["groups", msgspec.json.encode(agent.groups)]
     if agent.active_since:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import DEFAULT_TYPE, Agent, AgentStatus
 from app.model.ids import Ids, canonical_uuid
 from app.model.marks import shared_marks
 from app.model.snapshots import snapshots
@@ -44,6 +44,7 @@ class Agents:
         groups: Sequence[str] = (),
         *,
         alias: str | None = None,
+        kind: str = DEFAULT_TYPE,
         by: ChangedBy,
     ) -> Agent:
         """Create an active agent. Raises LimitReached, AliasTaken."""
@@ -53,6 +54,7 @@ class Agents:
             description=description,
             groups=tuple(groups),
             alias=alias,
+            type=kind,
             created_ms=0,
             updated_ms=0,
             version="",
@@ -132,6 +134,7 @@ class Agents:
         status: AgentStatus | UnsetType = UNSET,
         groups: Sequence[str] | UnsetType = UNSET,
         alias: str | None | UnsetType = UNSET,
+        type: str | UnsetType = UNSET,  # noqa: A002 - the field's name
         if_match: Versions = None,
         by: ChangedBy,
     ) -> Agent:
@@ -143,7 +146,7 @@ class Agents:
             agent = await self.get(workspace_id, agent_id)
             # The script relies on this check: it writes only while the version token is still the one read here.
             require_version(agent.revision, if_match)
-            if all(each is UNSET for each in (name, description, status, groups, alias)):
+            if all(each is UNSET for each in (name, description, status, groups, alias, type)):
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
                 raise AgentRevoked("A revoked agent stays revoked; create another agent")
@@ -154,6 +157,7 @@ class Agents:
                 status=agent.status if status is UNSET else status,
                 groups=agent.groups if groups is UNSET else tuple(groups),
                 alias=agent.alias if alias is UNSET else alias,
+                type=agent.type if type is UNSET else type,
             )
             if updated.status is not agent.status:
                 updated = _with_status_changed(agent, updated)

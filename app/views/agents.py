@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, Struct, UnsetType
 
-from app.model.agents import Agent, AgentStatus, Alias, Groups, Trip
+from app.model.agents import Agent, AgentStatus, AgentType, Alias, Groups, Trip
 from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
 from app.model.times import rfc3339
 
@@ -17,6 +17,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
     id: Id
     name: DisplayName
     alias: Alias | None
+    type: AgentType
     description: AgentDescription | None
     status: AgentStatus
     groups: Groups
@@ -31,6 +32,7 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
             id=agent.id,
             name=agent.name,
             alias=agent.alias,
+            type=agent.type,
             description=agent.description,
             status=agent.status,
             groups=list(agent.groups),

@@ -6,11 +6,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.decision_codes import DecisionCode, NextAction, next_action
-from app.model.decisions import ApprovalRef, Decision, Outcome, Result, RuleRef
+from app.model.decisions import ApprovalRef, Decision, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
 from app.model.times import rfc3339
+from app.views.outcome_frames import OutcomeFrames
 
-_FRAMES_MAX = 1024
 _ID_END = 43
 """The bytes of an answer up to the end of its id."""
 
@@ -53,8 +53,7 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
     @classmethod
     def of(cls, decision: Decision) -> "DecisionView":
         outcome = decision.outcome
-        # Rounded up, so a client that waits this long is not refused again.
-        retry_ms = None if decision.retry_after_us is None else -(-decision.retry_after_us // 1000)
+        retry_s = None if decision.retry_after_us is None else retry_seconds(decision.retry_after_us)
         return cls(
             id=decision.id,
             allowed=outcome.result is Result.ALLOWED,
@@ -63,8 +62,8 @@ class DecisionView(Struct, frozen=True, kw_only=True, rename="camel"):
             rule=outcome.rule,
             reason=outcome.reason,
             code=outcome.code,
-            next_action=next_action(outcome.code, waiting_helps=retry_ms is not None),
-            retry_after_seconds=None if retry_ms is None else retry_ms / 1000,
+            next_action=next_action(outcome.code, waiting_helps=retry_s is not None),
+            retry_after_seconds=retry_s,
             latency_ms=decision.latency_us / 1000,
             timestamp=rfc3339(decision.time_us // 1000),
             approval=decision.approval or UNSET,
@@ -82,30 +81,26 @@ def encode_decision(decision: Decision) -> bytes:
         or decision.retry_after_us is not None
     ):
         return _encode(DecisionView.of(decision))
-    cached, frame = _frames.get(id(outcome), _NONE)
-    if cached is not outcome:
-        frame = _frame_of(decision)
     latency_ms, latency_us = divmod(decision.latency_us, 1000)
     timestamp = rfc3339(decision.time_us // 1000)
     return b'{"id":"%b%b%d.%03d,"timestamp":"%b"}' % (
         decision.id.encode(),
-        frame,
+        _frames.of(decision),
         latency_ms,
         latency_us,
         timestamp.encode(),
     )
 
 
+def retry_seconds(retry_after_us: int) -> float:
+    """The time to wait, in seconds, rounded up, so that a client that waits this long is not refused again."""
+    return -(-retry_after_us // 1000) / 1000
+
+
 def _frame_of(decision: Decision) -> bytes:
-    """The part between id and latency, cached for the outcome, which lives as long as its agent is cached."""
+    """The part between id and latency."""
     whole = _encode(DecisionView.of(decision))
-    frame = whole[_ID_END : whole.rindex(_LATENCY) + len(_LATENCY)]
-    if len(_frames) >= _FRAMES_MAX:
-        _frames.clear()
-    _frames[id(decision.outcome)] = decision.outcome, frame
-    return frame
+    return whole[_ID_END : whole.rindex(_LATENCY) + len(_LATENCY)]
 
 
-_NONE: tuple[Outcome | None, bytes] = (None, b"")
-_frames: dict[int, tuple[Outcome | None, bytes]] = {}
-"""By the id() of an outcome. The outcome is kept, so that no other object can get the same id()."""
+_frames = OutcomeFrames(_frame_of)

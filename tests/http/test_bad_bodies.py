@@ -276,7 +276,7 @@ OTHERS = {
         "/v1/agents",
         {"name": "a", "status": "active"},
         "$.status",
-        "is not a field here; there are name, description, groups, alias",
+        "is not a field here; there are name, description, groups, alias, type",
     ),
     "agent with a long description": (
         "/v1/agents",

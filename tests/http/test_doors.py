@@ -30,7 +30,16 @@ def hook(agent, text):
     return {"X-Remit-Agent": agent}, body
 
 
-CALLS = {"/v1/authorize": plain, "/v1/hooks/claude-code": hook}
+def evaluation(agent, text):
+    body = {
+        "subject": {"type": "agent", "id": agent},
+        "action": {"name": "call"},
+        "resource": {"type": "tool", "id": "file.read", "properties": {"text": text}},
+    }
+    return {"Content-Type": "application/json"}, body
+
+
+CALLS = {"/v1/authorize": plain, "/v1/hooks/claude-code": hook, "/access/v1/evaluation": evaluation}
 """A call as each door wants it: its headers and its body, with an agent and a string of any length."""
 
 every_door = pytest.mark.parametrize("door", DOORS.values(), ids=lambda door: door.path)

@@ -15,6 +15,8 @@ from app.model.api_keys import Scope
 SIGN_IN = ("POST", "/v1/session")
 """It proves in its body who it is from."""
 PUBLIC = {"/", "/console", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
+WELL_KNOWN = "/.well-known/authzen-configuration"
+PUBLIC |= {WELL_KNOWN, f"{WELL_KNOWN}/{{workspace_id:str}}"}
 ID = "00000000-0000-7000-8000-000000000000"
 ADMIN_ONLY = [(each.method, each.path) for each in ENDPOINTS if Scope.ADMIN in each.scopes]
 # A stream that lets somebody in does not end; tests/audit has its own.
@@ -137,7 +139,8 @@ def test_a_scope_opens_what_the_table_says_and_nothing_else(by_scope, scope, met
     else:
         wanted = " or ".join(scopes)
         message = f"This endpoint requires the scope {wanted}; the key has {scope}"
-        assert (answer.status_code, answer.json()["error"]["message"]) == (403, message)
+        told = answer.json()
+        assert (answer.status_code, told if isinstance(told, str) else told["error"]["message"]) == (403, message)
 
 
 def test_the_page_has_a_column_for_every_scope_and_says_what_it_opens():

@@ -29,6 +29,7 @@ ROWS = {
         "body approvalId": APPROVAL,
     },
     ("POST", "/v1/hooks/claude-code"): {},
+    ("POST", "/access/v1/evaluation"): {},
     ("POST", "/v1/explain"): {"body agent_id": AGENT},
     ("POST", "/v1/agents"): {},
     ("GET", "/v1/agents"): {},

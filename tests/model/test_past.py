@@ -30,6 +30,7 @@ AGENT_OTHERWISE = {
     "status": AgentStatus.SUSPENDED,
     "groups": ("crew",),
     "alias": "here",
+    "type": "user",
     "revision": 2,
 }
 POLICY_OTHERWISE = {

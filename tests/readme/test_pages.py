@@ -63,8 +63,19 @@ def test_one_reader_pastes_the_sessions_of_all_pages(page, reader, program):
 @pytest.mark.slow
 def test_the_sessions_about_tools_print_what_the_page_shows(store, replica, program, tmp_path):
     """In a separate workspace, because the page lists all tools of a workspace."""
+    paste("tools", store, replica, program, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_session_of_authzen_prints_what_the_page_shows(store, replica, program, tmp_path):
+    """In a separate workspace."""
+    paste("authzen", store, replica, program, tmp_path)
+
+
+def paste(page, store, replica, program, tmp_path):
+    """Run the page's sessions in a workspace of their own, and compare what they print."""
     for name in ("curl", "jq"):
-        program(name, "the sessions of docs/tools.md")
+        program(name, f"the sessions of docs/{page}.md")
     tenant = Tenant(store.url, replica)
     remit = put_remit_in(tmp_path / "bin", f'set -- "$@" --workspace {tenant.id}')
     environment = clean_env() | {
@@ -74,7 +85,7 @@ def test_the_sessions_about_tools_print_what_the_page_shows(store, replica, prog
     }
     environment["PATH"] = f"{remit}:{environment['PATH']}"
     with shell_in(tmp_path, environment) as shell:
-        for command, wanted in session("tools"):
+        for command, wanted in session(page):
             require_printed(command, wanted, run(shell, command))
     tenant.close()
 

@@ -103,7 +103,7 @@ class Model:
         self._require_room(len(self.agents), "agents")
         self._require_alias(alias, None)
         made = {"id": get(told, "id"), "name": name, "alias": alias, "description": description, "status": "active"}
-        made |= {"groups": groups, "version": 1, "createdAt": get(told, "createdAt")}
+        made |= {"type": "agent", "groups": groups, "version": 1, "createdAt": get(told, "createdAt")}
         made["updatedAt"] = made["createdAt"]
         self.agents[made["id"]] = made
         self._note(actor, reason, "created", "agent", made["id"], None, agent_fields(made))
@@ -664,7 +664,7 @@ def counted(rule):
 
 
 def agent_fields(view):
-    return {name: view[name] for name in ("name", "description", "status", "groups", "alias", "version")}
+    return {name: view[name] for name in ("name", "description", "status", "groups", "alias", "type", "version")}
 
 
 def policy_fields(view):

@@ -63,7 +63,7 @@ HOOK_AGENT = RequestHeader(
 )
 
 REPLAYED = {"Idempotency-Replayed": "`true` if this repeats the first answer to the Idempotency-Key."}
-REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one that can be logged."}
+REQUEST_ID = {"X-Request-ID": "The id of this request: the caller's, if it sent one."}
 ETAG = {"ETag": "The version, in quotes. Send it as If-Match to avoid overwriting changes made in the meantime."}
 RATE = {
     "X-RateLimit-Limit": "How many requests this key may send in a second. Only if the service limits them.",

@@ -15,7 +15,7 @@ from app.errors import AppError
 from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
 from app.http.openapi.cross_field_requirements import CROSS_FIELD_OF_BODIES
 from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader
-from app.http.problems import ErrorBody, Problem
+from app.http.problems import AUTHZEN, ErrorBody, Problem
 from app.model.agents import CALLED
 from app.model.policy_keys import CALLED as CALLED_POLICY
 from app.struct_schemas.described import described
@@ -50,7 +50,8 @@ Times are ISO 8601; in answers they are always UTC with milliseconds.
 Every answer has an `X-Request-ID`: the caller's own, if it sent one. If the service limits how fast a key may ask,
 answers carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
 
-Answers with status 400 or above have an `ErrorBody`. The codes:
+Below /access/ the standard AuthZEN holds: the Content-Type must be JSON, unknown fields are ignored, and answers with
+status 400 or above have a message, as a JSON string. All others have an `ErrorBody`. The codes:
 
 | Status | Code | When |
 |---|---|---|
@@ -154,7 +155,7 @@ def _responses(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
         by_status.setdefault(error.status, []).append(error)
     for status, classes in by_status.items():
         always = {**OF_STATUS.get(status, {}), **REQUEST_ID}
-        responses[str(status)] = {**_refusal(classes), "headers": _headers(always, required=always)}
+        responses[str(status)] = {**_refusal(classes, endpoint.path), "headers": _headers(always, required=always)}
     return responses
 
 
@@ -175,18 +176,19 @@ def _answer(kind: Any, examples: Examples) -> dict[str, Any]:
     return {"schema": _ref(kind), "example": examples.answers[kind]}
 
 
-def _refusal(classes: Iterable[type[AppError]]) -> dict[str, Any]:
-    examples, sentences = {}, []
+def _refusal(classes: Iterable[type[AppError]], path: str) -> dict[str, Any]:
+    examples, sentences, of_standard = {}, [], path.startswith(AUTHZEN)
     for error in classes:
         sentence = sentence_of(error)
         details = [{"path": "$.name", "message": "is missing; it must be text of 1 to 255 characters"}]
         shown = details if error is errors.Invalid else []
         message = f"{details[0]['path']}: {details[0]['message']}" if shown else sentence
-        examples[error.code] = {"value": {"error": {"code": error.code, "message": message, "details": shown}}}
+        value = message if of_standard else {"error": {"code": error.code, "message": message, "details": shown}}
+        examples[error.code] = {"value": value}
         sentences.append(f"`{error.code}`: {sentence}")
     return {
         "description": " ".join(sentences),
-        "content": {JSON: {"schema": _ref(ErrorBody), "examples": examples}},
+        "content": {JSON: {"schema": {"type": "string"} if of_standard else _ref(ErrorBody), "examples": examples}},
     }
 
 

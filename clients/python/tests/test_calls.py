@@ -20,6 +20,10 @@ NOT_ASKED_BY_CLIENTS = {
     ("GET", "/schema/openapi.json"),
     ("GET", "/docs"),
     ("GET", "/"),
+    # Clients of the standard ask these.
+    ("POST", "/access/v1/evaluation"),
+    ("GET", "/.well-known/authzen-configuration"),
+    ("GET", "/.well-known/authzen-configuration/x"),
 }
 BY_ANY_OTHER: set[tuple[str, str]] = {
     ("POST", "/v1/session"),

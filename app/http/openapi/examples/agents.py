@@ -5,6 +5,7 @@ from app.http.openapi.examples.subjects import AGENT, CREATED, DECIDED, POLICY, 
 CREATE_AGENT = {
     "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
     "one of a group": {"name": "booking agent 2", "groups": ["passengers"]},
+    "a user of an AuthZEN gateway": {"name": "Alice", "alias": "alice@example.com", "type": "user"},
     "one that programs call by name": {"name": "booking agent 3", "alias": "booking"},
 }
 UPDATE_AGENT = {"suspend it": {"status": "suspended"}, "give it another alias": {"alias": "booking/eu"}}
@@ -12,6 +13,7 @@ AGENT_VIEW = {
     "id": AGENT,
     "name": "booking agent",
     "alias": "booking",
+    "type": "agent",
     "description": "Answers passengers' mail",
     "status": "active",
     "groups": ["passengers"],

@@ -1,0 +1,58 @@
+"""/.well-known/authzen-configuration: where this decision point's endpoints are, for clients of AuthZEN."""
+
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from msgspec import UNSET, Struct, UnsetType
+
+from app.errors import NotFound
+from app.http.api.authzen_evaluation import PATH as EVALUATION
+from app.http.endpoint import endpoint
+from app.http.openapi.examples.authzen import METADATA
+from app.model.ids import canonical_uuid
+from app.replica import Services
+
+
+class Metadata(Struct, frozen=True, kw_only=True):
+    """A decision point's identifier and endpoints. One that is left out does not exist.
+
+    policy_decision_point: Its identifier: the URL into which the well-known path was inserted.
+    access_evaluation_endpoint: Where a single question is asked.
+    access_evaluations_endpoint: Where several are asked at once.
+    """
+
+    policy_decision_point: str
+    access_evaluation_endpoint: str
+    access_evaluations_endpoint: str | UnsetType = UNSET
+
+
+@endpoint("GET", "/.well-known/authzen-configuration", tag="AuthZEN", scopes=(), example=METADATA, errors=(NotFound,))
+async def metadata(services: NamedDependency[Services]) -> Metadata:
+    """Read the metadata of this decision point.
+
+    Without `REMIT_PUBLIC_URL` there is none, because every URL in it is absolute.
+    """
+    base = _base(services.settings.public_url)
+    return _metadata(base, base)
+
+
+@endpoint("GET", "/.well-known/authzen-configuration/{workspace_id}", tag="AuthZEN", scopes=(), errors=(NotFound,))
+async def metadata_of_workspace(workspace_id: FromPath[str], services: NamedDependency[Services]) -> Metadata:
+    """Read the metadata of a workspace's decision point.
+
+    Its endpoints are everyone's: the key says which workspace is asked. Whether the workspace exists is not told.
+    """
+    named = canonical_uuid(workspace_id)
+    if named is None:
+        raise NotFound("A workspace is named by its id, a UUID")
+    base = _base(services.settings.public_url)
+    return _metadata(f"{base}/{named}", base)
+
+
+def _base(public_url: str | None) -> str:
+    if public_url is None:
+        raise NotFound("There is no metadata: REMIT_PUBLIC_URL is not set, and every URL in it is absolute")
+    return public_url.rstrip("/")
+
+
+def _metadata(identifier: str, base: str) -> Metadata:
+    return Metadata(policy_decision_point=identifier, access_evaluation_endpoint=base + EVALUATION)

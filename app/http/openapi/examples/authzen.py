@@ -1,0 +1,29 @@
+"""AuthZEN's questions and their answers."""
+
+from app.http.openapi.examples.subjects import DECIDED, DECISION
+
+ALICE = {"type": "user", "id": "alice@example.com", "properties": {"department": "sales"}}
+REFUND = {"type": "tool", "id": "payment.refund", "properties": {"booking": "ZFA04Y", "amount": 900}}
+EVALUATION = {
+    "a record": {
+        "subject": ALICE,
+        "action": {"name": "read"},
+        "resource": {"type": "record", "id": "record-1", "properties": {"status": "active"}},
+        "context": {"session": "s-17"},
+    },
+    "a tool": {"subject": {"type": "agent", "id": "booking"}, "action": {"name": "call"}, "resource": REFUND},
+}
+EVALUATION_ANSWER = {
+    "decision": False,
+    "context": {
+        "evaluation_id": DECISION["id"],
+        "evaluated_at": DECIDED,
+        "reason": "parameter_invalid",
+        "reason_admin": {"403": 'Parameter "amount" is 900, above the maximum 500'},
+    },
+}
+METADATA = {
+    "policy_decision_point": "https://pdp.example.com",
+    "access_evaluation_endpoint": "https://pdp.example.com/access/v1/evaluation",
+    "access_evaluations_endpoint": "https://pdp.example.com/access/v1/evaluations",
+}

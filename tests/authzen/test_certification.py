@@ -1,0 +1,147 @@
+"""AuthZEN's certification scenario, step by step; each test names the section that it is."""
+
+import pytest
+
+EVALUATION = "/access/v1/evaluation"
+ALICE = {"type": "user", "id": "alice"}
+BOB = {"type": "user", "id": "bob"}
+ADMIN_BOB = BOB | {"properties": {"role": "admin"}}
+READ, WRITE = {"name": "read"}, {"name": "write"}
+ONE, TWO = {"type": "record", "id": "record-1"}, {"type": "record", "id": "record-2"}
+ARCHIVED = TWO | {"properties": {"status": "archived"}}
+CONTEXT = {"time": "2025-06-27T18:03-07:00", "ip": "192.168.1.1"}
+
+
+def asked(subject, action, resource, **more):
+    return {"subject": subject, "action": action, "resource": resource, **more}
+
+
+def decided(answer):
+    """The decision of an answer that has the form of one."""
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    body = answer.json()
+    assert isinstance(body["decision"], bool)
+    assert isinstance(body.get("context", {}), dict)
+    return body["decision"]
+
+
+DECISIONS = [
+    ("2.2.1", asked(ALICE, READ, ONE), True),
+    ("2.2.2", asked(BOB, WRITE, ONE), False),
+    ("2.2.3", asked(ALICE, READ, ONE, context=CONTEXT), True),
+    ("2.2.4", asked(ALICE, WRITE, ARCHIVED), False),
+    ("2.2.5", asked(ADMIN_BOB, WRITE, ARCHIVED), True),
+    ("2.2.6", asked(ALICE, {"name": "delete", "properties": {"soft": True}}, ONE), True),
+    ("2.2.7", asked(ALICE, {"name": "delete", "properties": {"soft": False}}, ONE), False),
+    (
+        "2.2.8",
+        asked(
+            ALICE | {"properties": {"department": "Sales", "role": "manager"}},
+            READ | {"properties": {"method": "GET"}},
+            ONE | {"properties": {"status": "active", "owner": "bob"}},
+        ),
+        True,
+    ),
+    ("2.2.9", asked(ALICE, READ, ONE, foo="bar", futureField={"nested": True}), True),
+    ("1.4, rule 2", asked(ALICE, WRITE, ONE), True),
+    ("1.4, rule 3", asked(BOB, READ, ONE), True),
+    ("1.6, rule 2", asked(ALICE, WRITE, ONE, context=CONTEXT), True),
+    ("1.6, rule 3", asked(BOB, READ, ONE, context=CONTEXT), True),
+    ("1.6, rule 4", asked(BOB, WRITE, ONE, context=CONTEXT), False),
+]
+
+
+@pytest.mark.parametrize(("section", "body", "wanted"), DECISIONS, ids=[section for section, *_ in DECISIONS])
+def test_a_request_of_the_fixture_is_decided(pdp, section, body, wanted):
+    """Sections 2.2 and 1.4; and 2.3, the form of the answer."""
+    assert decided(pdp.post(EVALUATION, json=body)) is wanted
+
+
+WHOLE = asked(ALICE, READ, ONE)
+WRONG = {
+    "2.4.1 subject": {name: value for name, value in WHOLE.items() if name != "subject"},
+    "2.4.1 action": {name: value for name, value in WHOLE.items() if name != "action"},
+    "2.4.1 resource": {name: value for name, value in WHOLE.items() if name != "resource"},
+    "2.4.2 subject.type": asked({"id": "alice"}, READ, ONE),
+    "2.4.2 subject.id": asked({"type": "user"}, READ, ONE),
+    "2.4.2 action.name": asked(ALICE, {}, ONE),
+    "2.4.2 resource.type": asked(ALICE, READ, {"id": "record-1"}),
+    "2.4.2 resource.id": asked(ALICE, READ, {"type": "record"}),
+    "2.4.6 subject": asked("alice", READ, ONE),
+    "2.4.6 action.name": asked(ALICE, {"name": 123}, ONE),
+    "further: action": asked(ALICE, "read", ONE),
+    "further: resource": asked(ALICE, READ, ["record", "record-1"]),
+    "further: resource.id": asked(ALICE, READ, {"type": "record", "id": 1}),
+    "further: properties": asked(ALICE, READ, ONE | {"properties": "active"}),
+    "further: context": asked(ALICE, READ, ONE, context="now"),
+    "further: context, null": asked(ALICE, READ, ONE, context=None),
+}
+
+
+@pytest.mark.parametrize("section", WRONG)
+def test_a_malformed_request_is_400_with_a_message(pdp, section):
+    """Sections 2.4.1, 2.4.2 and 2.4.6."""
+    answer = pdp.post(EVALUATION, json=WRONG[section])
+    assert answer.status_code == 400
+    assert isinstance(answer.json(), str)
+
+
+@pytest.mark.parametrize("body", [b"{", b"", b" ", b"nonsense", b"[]", b'"text"', b"null", b'{"subject": '], ids=repr)
+def test_a_body_that_is_not_a_json_object_is_400(pdp, body):
+    """Sections 2.4.4 and 2.4.5."""
+    assert pdp.post(EVALUATION, content=body, headers={"Content-Type": "application/json"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "", "text/plain", "application/xml", "application/jsonp", "application/x-www-form-urlencoded"]
+)
+def test_another_content_type_than_json_is_400(pdp, kind):
+    """Section 2.4.3, whatever the body is."""
+    headers = {} if kind is None else {"Content-Type": kind}
+    request = pdp.build_request(
+        "POST",
+        EVALUATION,
+        content=b'{"subject":{"type":"user","id":"alice"},"action":{"name":"read"},"resource":{"type":"record","id":"record-1"}}',
+        headers=headers,
+    )
+    assert pdp.send(request).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8"]
+)
+def test_json_is_json_in_any_spelling(pdp, kind):
+    """The media type's parameters and case do not matter (RFC 9110 8.3.1)."""
+    request = pdp.build_request("POST", EVALUATION, json=WHOLE, headers={"Content-Type": kind})
+    assert decided(pdp.send(request)) is True
+
+
+@pytest.mark.parametrize("body", [WHOLE, WRONG["2.4.1 subject"]])
+def test_the_requests_id_is_echoed(pdp, body):
+    """Sections 2.5.1 and 5.4, whatever the answer is."""
+    sent = "bfe9eb29-ab87-4ca3-be83-a1d5d8305716"
+    assert pdp.post(EVALUATION, json=body, headers={"X-Request-ID": sent}).headers.get_list("X-Request-ID") == [sent]
+
+
+def test_a_request_needs_no_id(pdp):
+    """Section 2.5.2."""
+    assert decided(pdp.post(EVALUATION, json=WHOLE)) is True
+
+
+@pytest.mark.parametrize("body", [WHOLE, asked(BOB, WRITE, ONE)])
+def test_the_same_request_gets_the_same_decision(pdp, body):
+    """Section 2.6."""
+    assert len({decided(pdp.post(EVALUATION, json=body)) for _ in range(5)}) == 1
+
+
+@pytest.mark.parametrize("key", [None, "Bearer nonsense", "Basic YTpi", "Bearer svc_" + "0" * 32])
+def test_a_caller_without_a_valid_key_is_401(pdp, key):
+    """Section 9.3 of the API: with the scheme that is expected."""
+    request = pdp.build_request("POST", EVALUATION, json=WHOLE)
+    del request.headers["Authorization"]
+    if key:
+        request.headers["Authorization"] = key
+    answer = pdp.send(request)
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert isinstance(answer.json(), str)
