@@ -130,7 +130,8 @@ def call_of(asked: EvaluationBody, reading: Reading) -> tuple[AuthorizeRequest, 
         if own.get("id", resource.id) != resource.id:
             raise Invalid.at("$.resource.properties.id", "differs from $.resource.id, which becomes the parameter `id`")
         parameters = {"id": resource.id, **own}
-    actor, verb = {"type": subject.type, "id": subject.id}, {"name": action.name}
+    actor: dict[str, Any] = {"type": subject.type, "id": subject.id}
+    verb: dict[str, Any] = {"name": action.name}
     context = given | {"subject": actor, "action": verb, "resource": {"type": resource.type, "id": resource.id}}
     keys = _FEWEST + (0 if own is _NONE else 1 + count_keys(own)) + (0 if given is _NONE else 1 + count_keys(given))
     for entity, properties, name in (
