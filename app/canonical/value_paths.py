@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.canonical.ambiguous import Ambiguous
+from app.canonical.spellings import other_spelling, spelled_once
 
 MAX_PARTS = 10
 """The most dots in a name. Each may separate keys or belong to one, so ten parts make up to 512 objects to search."""
@@ -30,7 +31,7 @@ class ValuePath:
     A dot leads into an object or belongs to a key: all ways of splitting a name count (decision 0004), so a caller
     cannot hide the value that a tool reads by adding one that it does not read. `[*]` is each element of an array. If a
     reading meets the wrong type (an array or a string where an object must be), the name cannot be judged, because some
-    tools look inside it anyway. Null counts as missing.
+    tools look inside it anyway; nor if an object on the way has another spelling of it. Null counts as missing.
 
     A name that is not a path, stored before paths existed, is only a key.
     """
@@ -52,7 +53,7 @@ class ValuePath:
     def find(self, holder: dict[str, Any]) -> tuple[list[Any], bool]:
         """(values that the name can mean, the exact key first; True if a reading or an element has no value).
 
-        Raises Ambiguous if a reading meets the wrong type.
+        Raises Ambiguous if a reading meets the wrong type or another spelling.
         """
         values = list(self._segments[0].values(holder))
         missing = not values
@@ -74,19 +75,26 @@ class ValuePath:
 class _Segment:
     """The part of a name between two `[*]`: keys, and dots that lead into an object or belong to a key."""
 
-    __slots__ = ("_bounds", "_text", "parts")
+    __slots__ = ("_keys", "parts")
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        # The offsets at which the text before the first part, and then each part, ends.
-        self._bounds = [-1, *(at for at, letter in enumerate(text) if letter == "."), len(text)]
-        self.parts = len(self._bounds) - 1 if text else 0
+        parts = text.split(".") if text else []
+        self.parts = len(parts)
+        # For each part: the keys that begin there, longest first, with the part after each and a test of its spelling.
+        self._keys = [
+            [
+                (end, key, spelled_once(key))
+                for end in range(self.parts, start, -1)
+                for key in (".".join(parts[start:end]),)
+            ]
+            for start in range(self.parts)
+        ]
 
     def values(self, holder: dict[str, Any], start: int = 0) -> Iterator[Any]:
         """Every value that the parts from `start` on can mean in this object."""
-        begin = self._bounds[start] + 1
-        for end in range(self.parts, start, -1):
-            key = self._text[begin : self._bounds[end]]
+        for end, key, is_spelled_once in self._keys[start]:
+            if not is_spelled_once(holder):
+                raise Ambiguous(f"has {other_spelling(key)}")
             if key in holder:
                 value = holder[key]
                 if end == self.parts:

@@ -8,7 +8,7 @@ never have the same bytes.
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -26,8 +26,22 @@ class _Question(Struct):
     context: Raw = Raw(b"{}")
 
 
+class _Beyond(Struct, frozen=True):
+    """A number whose exponent no Decimal has; two spellings of one such number count as different."""
+
+    text: str
+
+
+def _written(text: str) -> Decimal | _Beyond:
+    """The number exactly."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return _Beyond(text)
+
+
 _question = msgspec.json.Decoder(_Question).decode
-_exact = msgspec.json.Decoder(float_hook=Decimal).decode
+_exact = msgspec.json.Decoder(float_hook=_written).decode
 
 
 def canonical_call(agent_id: str, tool_name: str, body: bytes, bound: Mapping[str, Any]) -> bytes:
@@ -57,6 +71,8 @@ def _parts(value: Any) -> Iterator[bytes]:
             yield b"i%d;" % value
         case Decimal():
             yield _number(value)
+        case _Beyond(text):
+            yield b"e%d:%b" % (len(text), text.encode())
         case list():
             yield b"l%d:" % len(value)
             for item in value:

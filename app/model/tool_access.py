@@ -57,7 +57,8 @@ class ToolAccess(Struct, frozen=True, kw_only=True, rename="camel"):
     conditions: What the rules that may affect the result require, guardrails first.
     parameter_schema: A JSON Schema that accepts the parameters of every call that is not denied. A gateway can combine
     it with the tool's own.
-    schema_is_exact: Whether it rejects the parameters of every call that is denied for its parameters.
+    schema_is_exact: Whether it rejects the parameters of every call that is denied for its parameters, except for the
+        spelling of their names.
     """
 
     name: ToolName

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from app.cancellation import raise_if_cancelled
 from app.canonical.ambiguous import Ambiguous
+from app.canonical.spellings import SchemaNames, other_spelling, spelled_once
 from app.canonical.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.pdp.clauses import Test, Unjudged, clipped, shown
@@ -55,6 +56,10 @@ class _Probe:
             return self.tests
         return [*self.tests, *(relation(parameters, context) for relation in self.relations)]
 
+    def unjudged(self, why: Ambiguous | str) -> str:
+        """The sentence that says why the name cannot be judged."""
+        return f"{self.subject} cannot be judged: the call {why}"
+
     def about(self, value: Any, clause: str) -> str:
         """The sentence that says why a value fails."""
         return f"{self.subject} is {REDACTED if self.secret else shown(value, self.is_secret)}, {clause}"
@@ -80,7 +85,7 @@ def compile_constraint(
         try:
             values, missing = probe.find(parameters, context)
         except Ambiguous as error:
-            return f"{probe.subject} cannot be judged: the call {error}"
+            return probe.unjudged(error)
         if missing and probe.required:
             return f"{probe.subject} is missing"
         if probe.absent and values:
@@ -100,8 +105,11 @@ def _plain_check(probe: _Probe) -> Check:
     """The same for the commonest constraint: a top-level key of the parameters, and no other value."""
     name, required, tests = probe.name, probe.required, probe.tests
     missing = f"{probe.subject} is missing"
+    is_spelled_once, spelled_again = spelled_once(name), probe.unjudged(f"has {other_spelling(name)}")
 
     def check(parameters: Json, _context: Json) -> str | None:
+        if not is_spelled_once(parameters):
+            return spelled_again
         if name not in parameters:
             return missing if required else None
         value = parameters[name]
@@ -117,11 +125,14 @@ def _plain_check(probe: _Probe) -> Check:
 TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: too much in them is to be held against too much of the schema"
 
 
-def schema_check(schema: Schema) -> Check:
+def schema_check(schema: Schema, names: SchemaNames) -> Check:
     """A check that the parameters fit the schema; its reason names the place and the keyword, but no value."""
 
     def check(parameters: Json, _context: Json) -> str | None:
         raise_if_cancelled()
+        name = names.other_spelling(parameters)
+        if name is not None:
+            return f"The parameters cannot be judged: they have {other_spelling(clipped(name))}"
         try:
             failure = schema.first_failure(parameters)
         except TooMuchWork:

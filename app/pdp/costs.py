@@ -25,6 +25,10 @@ _FEW_PARTS = 5
 _ELEMENT_BYTES = 2
 """An array has at most an element for every two bytes: `0,`."""
 
+_NAME_STEPS_PER_BYTE = 1
+_SCHEMA_NAME_STEPS_PER_BYTE = 16
+"""For each part of a name that a rule reads, and once for a schema, the names of the objects in a call are folded."""
+
 _TEXT_BYTES = 4
 _PATH_STEPS_PER_BYTE = 40
 
@@ -47,10 +51,11 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
     steps = _REASON_STEPS if when_failed is Result.ESCALATED else 0
     per_byte = 0
     for _, name, constraint in named:
-        found, found_per_byte = _cost_of_finding(name)
+        operands = (each for each in (constraint.equals, constraint.at_most, constraint.at_least) if each is not UNSET)
+        reading = cost_of_reading([name, *(operand.name for operand in operands)])
         tests = _TEST_STEPS * len(constraint.given)
-        steps += found + tests
-        per_byte += found_per_byte
+        steps += reading.steps + tests
+        per_byte += reading.steps_per_byte
         for pattern in (constraint.regex, constraint.not_regex):
             if isinstance(pattern, str):
                 per_byte += compile_regex(pattern).program_size
@@ -64,15 +69,21 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
     return Cost(steps, per_byte)
 
 
+def cost_of_reading(names: Iterable[str]) -> Cost:
+    """The cost of finding the values of all these names."""
+    found = [_cost_of_finding(name) for name in names]
+    return Cost(sum(steps for steps, _ in found), sum(per_byte for _, per_byte in found))
+
+
 def _cost_of_finding(name: str) -> tuple[int, int]:
     """Steps for any call, and steps for each of its bytes."""
     parts = name.count(".") + 1
     if parts <= _FEW_PARTS:
-        return _LOOKUP_STEPS << parts, 0
+        return _LOOKUP_STEPS << parts, _NAME_STEPS_PER_BYTE * parts
     # Each object can have as many matching keys as there are parts left, and the shortest object that leads on has six
     # bytes.
     per_byte = _LOOKUP_STEPS * parts // 6 * (1 if parts <= MAX_PARTS else parts // MAX_PARTS)
-    return _TEST_STEPS * parts, per_byte
+    return _TEST_STEPS * parts, per_byte + _NAME_STEPS_PER_BYTE * parts
 
 
 def cost_of_schema(schema: Schema) -> Cost:
@@ -81,6 +92,7 @@ def cost_of_schema(schema: Schema) -> Cost:
     Exact comparisons of numbers take ten times as long.
     """
     per_byte = schema.parts * _TEST_STEPS // _ELEMENT_BYTES // 8 + schema.numbers * _NUMBER_STEPS
+    per_byte += _SCHEMA_NAME_STEPS_PER_BYTE
     return Cost(_REASON_STEPS + _TEST_STEPS * schema.parts, per_byte)
 
 

@@ -22,7 +22,7 @@ CALL = {
     ("name", "values"),
     [
         ("amount", [1]),
-        ("Amount", []),
+        ("amounts", []),
         ("payment.amount", [3, 2]),
         ("payment.to.iban", ["x"]),
         ("payment.to", [{"iban": "x"}]),

@@ -88,6 +88,7 @@ def test_a_denial_says_why(tenant, agent):
         (BASH | {"tool_name": ""}, "VALIDATION_ERROR"),
         (BASH | {"hook_event_name": "PostToolUse"}, "only PreToolUse"),
         (json.dumps(BASH).replace('"command"', '"command": "ls", "command"').encode(), "VALIDATION_ERROR"),
+        (json.dumps(BASH)[:-1].encode() + b', "effort": 1e999}', "VALIDATION_ERROR"),
         (BASH | {"tool_input": {"command": "x" * 3_000_000}}, "PAYLOAD_TOO_LARGE"),
     ],
 )
@@ -96,6 +97,19 @@ def test_an_invalid_hook_is_denied(tenant, agent, call, says):
     decision, reason = asked(tenant.reader, [agent], call)
     assert decision == "deny"
     assert says in reason
+
+
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [("tool_name", '"Write"'), ("tool_input", '{"command": "ls"}'), ("session_id", '"another"'), ("cwd", '"/"')],
+)
+def test_a_field_given_twice_is_denied(tenant, agent, field, other):
+    """A reader that keeps the first of two would run another call than the one judged; in either order."""
+    call = json.dumps(BASH)
+    for twice in (f'{{"{field}": {other}, {call[1:]}', f'{call[:-1]}, "{field}": {other}}}'):
+        decision, reason = asked(tenant.reader, [agent], twice.encode())
+        assert decision == "deny"
+        assert f'"{field}" is given twice' in reason
 
 
 def test_a_wrong_agent_and_a_wrong_key_are_denials(tenant, agent, replica):

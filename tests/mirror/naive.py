@@ -8,11 +8,13 @@ import ipaddress
 import operator
 import posixpath
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from encodings.idna import ToASCII
 from fractions import Fraction
 from importlib import import_module
+from itertools import combinations
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -339,7 +341,8 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     if rule["type"] == "parameter_constraint":
         ok = all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
     elif rule["type"] == "parameter_schema":
-        ok = fits_schema(call.get("parameters") or {}, rule["schema"])
+        given = call.get("parameters") or {}
+        ok = not is_spelled_otherwise(given, set(names_in(rule["schema"]))) and fits_schema(given, rule["schema"])
     elif rule["type"] == "time_based":
         ok = inside(rule["timeWindow"], now_us)
     else:
@@ -399,7 +402,39 @@ def judged(call: Json, of: str, name: str, wanted: Json) -> str:
 
 
 class BlockedError(Exception):
-    """Something other than an object or array stands where one must be."""
+    """Something other than an object or array stands where one must be, or a name has another spelling."""
+
+
+def alike(name: str, other: str) -> bool:
+    """Whether some reader without regard to letter case takes the two names for one."""
+    one, two = (
+        "".join("i" if letter in "\u0130\u0131" else unicodedata.normalize("NFKC", letter) for letter in each)
+        for each in (name, other)
+    )
+    return one.upper().casefold() == two.upper().casefold()
+
+
+def is_spelled_otherwise(value: Json, names: Collection[str]) -> bool:
+    """Whether an object in the value has two names that are alike, or one that is like a name and not it."""
+    if isinstance(value, dict):
+        twice = any(alike(one, two) for one, two in combinations(value, 2))
+        other = any(alike(key, name) for key in value for name in names if key not in names)
+        return twice or other or any(is_spelled_otherwise(each, names) for each in value.values())
+    return isinstance(value, list) and any(is_spelled_otherwise(each, names) for each in value)
+
+
+def names_in(schema: Json) -> Iterator[str]:
+    """The names of parameters in the schemas of the cases and of the tests."""
+    for keyword, value in schema.items() if isinstance(schema, dict) else ():
+        if keyword == "properties":
+            yield from value
+            for each in value.values():
+                yield from names_in(each)
+        elif keyword == "required":
+            yield from value
+        else:
+            for each in value if isinstance(value, list) else [value]:
+                yield from names_in(each)
 
 
 LACKING, EMPTY = object(), object()
@@ -428,6 +463,9 @@ def below(value: Json, name: str) -> list[Json]:
         return []
     if not isinstance(value, dict):
         raise BlockedError
+    ends = [at for at in range(len(name)) if name[at] == "." or name[at:].startswith("[*]")] + [len(name)]
+    if any(key != name[:end] and alike(key, name[:end]) for key in value for end in until_array(name, ends)):
+        raise BlockedError
     found = []
     for key, inner in value.items():
         rest = name[len(key) :]
@@ -438,6 +476,12 @@ def below(value: Json, name: str) -> list[Json]:
         elif rest[:3] == "[*]":
             found += meanings(inner, rest)
     return found
+
+
+def until_array(name: str, ends: list[int]) -> list[int]:
+    """The ends of the keys that a name can begin with: none goes past its first `[*]`."""
+    array = name.find("[*]")
+    return [end for end in ends if array < 0 or end <= array]
 
 
 def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:

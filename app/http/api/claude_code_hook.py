@@ -79,9 +79,10 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
         raise Invalid.at("X-Remit-Agent", f"is given {len(agents)} times; exactly one header must name the agent")
     require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
     try:
-        call = _decode_call(raw)
+        call, names = _decode_call(raw), count_keys(msgspec.json.decode(raw))
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Invalid.at("$", f"this is no {EVENT} hook: {error}") from None
+    require_unique_keys(raw, names)
     if call.hook_event_name != EVENT:
         raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that event only")
     context = {"session": call.session_id, "source": "claude-code"}
@@ -91,7 +92,6 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
         parameters = _decode_parameters(body).parameters
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(body, error, _Parameters, reading.max_bytes) from None
-    require_unique_keys(bytes(call.tool_input), count_keys(parameters))
     agent = agents[0].decode("latin-1")
     return tool_call(body, reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
 

@@ -16,6 +16,7 @@ from app.model.quotas import MAX_AMOUNT, MICRO, Budget, RateLimit, micros_of
 from app.model.rules import Budgeted, RateLimited
 from app.pdp.call_schemas import schema_at
 from app.pdp.constraints import IsSecret
+from app.pdp.costs import cost_of_reading
 from app.pdp.relations import NOTHING
 from app.pdp.rules.rule_type import (
     EITHER,
@@ -83,8 +84,8 @@ def _demands(
     )
     if isinstance(quota, Quota):
         return Demands(quotas=(quota,))
-    code = DecisionCode.PARAMETER_INVALID
-    return Demands(Condition(placed.ref, placed.when_failed, code, checks=(quota.failed,)), (quota,))
+    code, cost = DecisionCode.PARAMETER_INVALID, cost_of_reading(read.name for read in placed.rule.reads())
+    return Demands(Condition(placed.ref, placed.when_failed, code, checks=(quota.failed,), cost=cost), (quota,))
 
 
 def shared_quota(compiled: CompiledRule, agent_id: str, tool: str) -> Quota:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from app.model.constraints import Constraint, named_constraints
 from app.model.rules import ParameterConstraint
@@ -31,8 +31,7 @@ class ParameterConstraintType(RuleType[ParameterConstraint]):
         return together(named_schema(name, each, is_secret) for name, each in named.items())
 
     def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
-        reads_context = getattr(compiled.rule, "context", UNSET) is not UNSET
-        return reach_by_parameters(known.parameters, reads_more=reads_context)
+        return reach_by_parameters(known.parameters)
 
 
 def _named(rule: ParameterConstraint) -> Iterator[tuple[str, str, Constraint]]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from app.canonical.spellings import SchemaNames
 from app.model.rules import ParameterSchema
 from app.pdp.constraints import IsSecret, schema_check
 from app.pdp.costs import cost_of_schema
@@ -15,7 +16,9 @@ from app.schemas.json_schema import compile_schema
 class ParameterSchemaType(RuleType[ParameterSchema]):
     def compile(self, placed: PlacedRule[ParameterSchema]) -> Demands:
         schema = compile_schema(placed.rule.schema)
-        return Demands(placed.condition(schema_check(schema), cost=cost_of_schema(schema)))
+        return Demands(
+            placed.condition(schema_check(schema, SchemaNames(placed.rule.schema)), cost=cost_of_schema(schema))
+        )
 
     def words(self, rule: ParameterSchema, is_secret: IsSecret) -> Iterator[str]:
         yield "the parameters must fit the rule's JSON Schema"

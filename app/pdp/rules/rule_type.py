@@ -132,12 +132,9 @@ class RuleType(Generic[R]):
         return EITHER, EITHER
 
 
-def reach_by_parameters(part: SchemaPart, *, reads_more: bool = False) -> tuple[int, int]:
-    """The possible effects of a rule that demands this of the parameters. reads_more: it reads other values, too."""
-    if part.schema is False:
-        return FAIL, FAIL
-    passes = part.schema is True and part.is_exact and not reads_more
-    return (PASS, PASS) if passes else (EITHER, EITHER)
+def reach_by_parameters(part: SchemaPart) -> tuple[int, int]:
+    """The possible effects of a rule that demands this of the parameters: some spelling of a name fails any."""
+    return (FAIL, FAIL) if part.schema is False else (EITHER, EITHER)
 
 
 class CompiledRule(Struct, frozen=True):

@@ -1,0 +1,55 @@
+"""Names that some programs read as one: which they are, and where a schema reads them."""
+
+import pytest
+
+from app.canonical.spellings import SchemaNames, folded, spelled_once
+
+
+@pytest.mark.parametrize(
+    "other", ["Risk", "RISK", "ri\u017fk", "ris\u212a", "r\u0131sk", "R\u0130SK", "\uff32isk", "risks"]
+)
+def test_a_name_in_another_spelling_is_noticed(other):
+    """Beside the name, in its place, first or last; what is spelled otherwise is another name."""
+    is_another = folded(other) != "risk"
+    for holder in ({other: 1}, {"risk": 1, other: 2}, {other: 1, "risk": 2}, {"x": 0, other: 1, "y": 0}):
+        assert spelled_once("risk")(holder) is is_another
+
+
+@pytest.mark.parametrize(
+    "holder", [{}, {"risk": 1}, {"risks": 1, "Risks": 2}, {"ri": 1, "sk": 2}, {"ri\nsk": 1, "": 2}]
+)
+def test_other_names_are_not_taken_for_it(holder):
+    """Longer and shorter ones, and pieces that stand side by side."""
+    assert spelled_once("risk")(holder)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"amount": {}}},
+        {"required": ["amount"]},
+        {"not": {"required": ["amount"]}},
+        {"if": {"properties": {"amount": {}}}},
+        {"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"properties": {"amount": {}}}}},
+        {"dependentRequired": {"amount": ["x"]}},
+        {"dependentRequired": {"x": ["amount"]}},
+        {"dependentSchemas": {"amount": {}}},
+        {"patternProperties": {"x": {"properties": {"amount": {}}}}},
+        {"propertyNames": {"not": {"enum": ["amount"]}}},
+        {"not": {"const": {"amount": 1}}},
+        {"items": {"enum": [[{"amount": 1}]]}},
+    ],
+)
+def test_a_schema_reads_its_names_wherever_they_stand(schema):
+    """In any object of the parameters, however deep."""
+    names = SchemaNames(schema)
+    assert names.other_spelling({"x": [{"Amount": 1}]}) == "amount"
+    assert names.other_spelling({"amount": [{"amount": 1, "type": 1, "Enum": 2}]}) is None
+
+
+def test_keywords_are_no_names():
+    """Only what stands for a name of the parameters is one."""
+    names = SchemaNames({"type": "object", "title": "Type", "properties": {"properties": {"enum": ["TYPE"]}}})
+    assert names.other_spelling({"Type": 1, "Title": 2, "Enum": 3, "type_": 4}) is None
+    assert names.other_spelling({"Properties": 1}) == "properties"
+    assert names.other_spelling({"a": 1, "A": 2}) == "A"
