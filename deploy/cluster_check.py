@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, T201 - a script that prints what it found
+# ruff: noqa: T201 - a script that prints what it found
 """Send calls through a balancer and check that the log has all of them. `cluster_demo.sh --check` runs it.
 
 Arguments: the balancer's URL, an admin key, and the URL of every replica. Standard library only.
