@@ -172,11 +172,12 @@ class Services(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, metrics: Metrics, lane: Lane, shared: SharedLimits
+    settings: Settings, metrics: Metrics, lane: Lane, shared: SharedLimits, *, store_required: bool = False
 ) -> AsyncIterator[Services]:
-    """The parts of a replica, connected to the store in the settings. Raises StoreUnavailable.
+    """The parts of a replica, connected to the store in the settings.
 
-    metrics, shared: of the whole replica. lane: which of its lanes this is.
+    metrics, shared: of the whole replica. lane: which of its lanes this is. store_required: raise StoreUnavailable if
+    the store cannot be reached or is still loading, instead of refusing calls until it is ready.
     """
     if settings.redis_url is None:
         raise SettingsError("REMIT_REDIS_URL: there is no store; `remit serve` starts one of its own")
@@ -184,7 +185,14 @@ async def open_services(
     async with AsyncExitStack() as stack:
         stack.callback(pool.close)
         clients = await stack.enter_async_context(
-            open_clients(url, settings.store_timeout_ms, COMMITS, settings.wait_replicas, metrics.sent)
+            open_clients(
+                url,
+                settings.store_timeout_ms,
+                COMMITS,
+                settings.wait_replicas,
+                metrics.sent,
+                required=store_required,
+            )
         )
         follower = ApprovalFollower(BlockingReader(url), stopping)
         stack.push_async_callback(follower.close)
@@ -303,8 +311,8 @@ def _admin(records: Records, reaper: ApprovalReaper, settings: Settings, signer:
 
 
 def open_alone(settings: Settings) -> AbstractAsyncContextManager[Services]:
-    """The same parts for a process that serves nobody, such as a command."""
-    return open_services(settings, Metrics(), Lane(), shared_limits(settings))
+    """The same parts for a process that serves nobody, such as a command. Raises StoreUnavailable."""
+    return open_services(settings, Metrics(), Lane(), shared_limits(settings), store_required=True)
 
 
 def shared_limits(settings: Settings) -> SharedLimits:

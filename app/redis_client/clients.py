@@ -30,9 +30,15 @@ class Clients(NamedTuple):
 
 @asynccontextmanager
 async def open_clients(
-    url: str, timeout_ms: int, scripts: Sequence[Script], wait_replicas: int, written: Callable[[int], None]
+    url: str,
+    timeout_ms: int,
+    scripts: Sequence[Script],
+    wait_replicas: int,
+    written: Callable[[int], None],
+    *,
+    required: bool,
 ) -> AsyncIterator[Clients]:
-    """The clients for the store at the URL. Raises StoreUnavailable.
+    """The clients for the store at the URL. Raises StoreUnavailable if it cannot be reached and is `required`.
 
     scripts: those that commit. wait_replicas: how many replicas must confirm each change. written: called with the
     number of commands that commits have sent together.
@@ -49,7 +55,7 @@ async def open_clients(
         server = MasterLocator(where) if where.topology == "sentinel" else url
         pipelined = PipelinedClient(server, timeout_ms, scripts, written=written)
         stack.push_async_callback(pipelined.close)
-        await pipelined.open()
+        await pipelined.open(required=required)
         if isinstance(server, MasterLocator):
             failover = SentinelFailover(where, server, (pipelined, cold, prompt))
             stack.push_async_callback(failover.close)

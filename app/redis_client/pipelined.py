@@ -59,9 +59,17 @@ class PipelinedClient:
         self._may_connect.set()
         self._old: Connection | None = None
 
-    async def open(self) -> None:
-        """Connect; raises StoreUnavailable if the store cannot be reached. From then on it reconnects by itself."""
-        self._connection = await self._connect()
+    async def open(self, *, required: bool = True) -> None:
+        """Connect; from then on it reconnects by itself. Raises StoreUnavailable if the store cannot be reached.
+
+        required: if False, it does not raise; calls fail until there is a connection.
+        """
+        try:
+            self._connection = await self._connect()
+        except StoreUnavailable as error:
+            if required:
+                raise
+            log.warning("no store yet: %s", error)
         self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:

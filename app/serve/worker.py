@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 import uvicorn
+from msgspec.structs import replace
 
 from app.gc_freeze import freeze_heap
 from app.http.protocol.connections import Connections
@@ -114,7 +115,7 @@ def main() -> None:
     """Serve in two processes until SIGTERM; then finish every request that was accepted."""
     number, shared, rows, row = map(int, sys.argv[1:])
     listener = socket.socket(fileno=number)
-    settings = Settings.from_env(os.environ)
+    settings = replace(Settings.from_env(os.environ), bootstrap_key=None)  # the supervisor has stored it
     configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(SWITCH_SECONDS)
     _open_as_many_files_as_allowed()
