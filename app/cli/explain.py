@@ -41,7 +41,7 @@ _SHOWN = 60
 @click.option(
     "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
 )
-@click.option("--key", envvar=KEY, help=f"The API key to ask with, with the scope read or policies; {KEY}.")
+@click.option("--key", envvar=KEY, help=f"The API key to ask with, with the scope view, read or policies; {KEY}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
 def explain(
     agent: str,
@@ -60,7 +60,7 @@ def explain(
     replaces it; one without an id is added.
     """
     if key is None:
-        raise click.UsageError(f"No API key is given; run: export {KEY}=$(remit keys create --raw)")
+        raise click.UsageError(f"No API key is given; run: export {KEY}=$(remit keys create --scope view --raw)")
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
     if context:
         body["context"] = dict(map(named_value, context))

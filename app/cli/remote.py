@@ -39,7 +39,7 @@ class Remote:
         if not key:
             raise click.UsageError(
                 "REMIT_API_KEY is not set. Approvals are decided by people, each with a key of their own: "
-                "`remit keys create --name ann --scope approve --scope read` creates one"
+                "`remit keys create --name ann --scope approve --scope view` creates one"
             )
         require_sendable(key)
         return cls(url, key)

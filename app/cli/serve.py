@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -11,6 +12,10 @@ from app.cli.options import JSON
 from app.cli.output import WholeNumber
 from app.cli.session import print_json, read_settings, with_services
 from app.logs import configure_logging
+
+if TYPE_CHECKING:
+    from app.health.doctor import Finding
+    from app.replica import Services
 
 
 @click.command()
@@ -62,12 +67,18 @@ def compact() -> None:
 @JSON
 def doctor(as_json: bool) -> None:
     """Check the store and print the risks. Exit code 1 if it must not be used as it is."""
+    from app.health.deciding_keys import deciding_keys
     from app.health.doctor import Severity, check_up
 
     settings = read_settings()
     private = settings.redis_url is None
     has_secret = private or settings.secret is not None
-    findings = with_services(lambda services: check_up(services.client, private=private, has_secret=has_secret))
+
+    async def examine(services: "Services") -> "list[Finding]":
+        found = await check_up(services.client, private=private, has_secret=has_secret)
+        return [*found, await deciding_keys(services.client)]
+
+    findings = with_services(examine)
     if as_json:
         print_json(findings)
     else:

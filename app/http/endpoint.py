@@ -47,6 +47,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     errors: those specific to it; `errors_of` adds those that its scopes and body imply.
     headers: names of headers that the answer can carry, each with a sentence. request_headers: those it reads, besides
     Change-Reason and If-Match of a handler that takes `by` and `if_match`.
+    reads_only: a POST that changes nothing: its body is a question.
     always: errors are reported in the answer itself, with the endpoint's own status.
     """
 
@@ -66,7 +67,13 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     errors: tuple[type[AppError], ...] = ()
     headers: dict[str, str] = {}
     request_headers: tuple[RequestHeader, ...] = ()
+    reads_only: bool = False
     always: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """True if a request can change something, be it only what a limit has left."""
+        return self.method != "GET" and not self.reads_only
 
 
 def endpoint(method: str, path: str, *, litestar: dict[str, Any] | None = None, **declared: Any) -> _Declare:

@@ -22,12 +22,14 @@ _raw_keys = re.compile(r"((?:svc|ses)_[0-9a-f]{8})[0-9a-f]{24,}")
 class Scope(StrEnum):
     """What a key may do. `admin` may do everything; `read` may ask for decisions and read all but keys and the trail.
 
-    The others each grant a part: `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies`
-    reads and writes agents and policies, `approve` reads and decides approvals.
+    `view` may read the same, and changes nothing: who only looks needs no more. The others each grant a part:
+    `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies` reads and writes agents and
+    policies, `approve` reads and decides approvals.
     """
 
     ADMIN = "admin"
     READ = "read"
+    VIEW = "view"
     AUTHORIZE = "authorize"
     AUDIT = "audit"
     APPROVE = "approve"

@@ -11,8 +11,8 @@ from app.redis_client.replies import as_record, number_or_none
 from app.store.keyspace import Keyspace
 from app.store.sign_ins import session_of
 
-_READS_APPROVALS = (Scope.READ, Scope.APPROVE)
-_READS_AGENTS = (Scope.READ, Scope.POLICIES)
+_READS_APPROVALS = (Scope.READ, Scope.VIEW, Scope.APPROVE)
+_READS_AGENTS = (Scope.READ, Scope.VIEW, Scope.POLICIES)
 
 
 async def standing_of(client: Client, caller: Caller) -> Standing:

@@ -83,7 +83,7 @@ def run(tenant, replica, tmp_path):
         (tools / name).chmod(0o755)
     known = {
         "vars.REMIT_URL": replica.base_url,
-        "secrets.REMIT_READ_KEY": tenant.read_key,
+        "secrets.REMIT_VIEW_KEY": tenant.new_key(["view"])["key"],
         "secrets.REMIT_API_KEY": tenant.new_key(["policies"], name="deploy")["key"],
         "github.token": "a token",
         "github.event.pull_request.number": "7",

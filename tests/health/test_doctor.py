@@ -1,11 +1,12 @@
 """What `remit doctor` and `remit serve` report about a store: each finding with its severity and a message."""
 
 import json
+import re
 import subprocess
 
 import pytest
 from command_line import run_remit
-from servers import Store, clean_env
+from servers import Replica, Store, clean_env
 
 from app.health.doctor import Node, Severity, _clock, _durability, _memory, _role, _version, check_up
 from app.redis_client.clients import open_client
@@ -213,3 +214,24 @@ def test_the_doctor_ends_with_1_and_a_sentence_if_there_is_no_store():
     ran = doctor("redis://127.0.0.1:1/0")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("Error: The store cannot be reached")
+
+
+def test_the_doctor_names_keys_that_can_decide_about_every_agent(own_store):
+    """Somebody may have given one to a dashboard; neither those of admins, nor bound, nor expired ones are meant."""
+    replica = Replica(own_store.url)
+    try:
+        with replica.client() as admin:
+            agent_id = admin.post("/v1/agents", json={"name": "bot"}).json()["id"]
+            for fields in (
+                {"name": "dashboard", "scopes": ["read", "audit"]},
+                {"name": "runtime", "scopes": ["authorize"]},
+                {"name": "bound", "scopes": ["authorize"], "agents": [agent_id]},
+                {"name": "expired", "scopes": ["read"], "expiresAt": "2020-01-01T00:00:00Z"},
+                {"name": "looks", "scopes": ["view", "audit"]},
+            ):
+                assert admin.post("/v1/api-keys", json=fields).status_code == 201
+    finally:
+        replica.stop()
+    [finding] = [each for each in json.loads(doctor(own_store.url, "--json").stdout) if each["subject"] == "keys"]
+    assert finding["severity"] == "risk"
+    assert re.findall(r'"(\w+)" \(svc_', finding["sentence"]) == ["dashboard", "runtime"]

@@ -175,3 +175,45 @@ def test_a_read_key_that_is_refused_has_changed_nothing(tenant):
         assert tenant.reader.patch(path, json=body).status_code == 403
         assert tenant.reader.delete(path).status_code == 403
         assert tenant.reader.get(path).json() == before
+
+
+def test_the_page_says_what_each_scope_can_change():
+    """Derived from the routes: a new one that changes something fails here without its place on the page."""
+    page = (Path(__file__).parents[2] / "docs/scopes.md").read_text()
+    section = page.split("## What each scope can change")[1].split("\n## ")[0]
+    told = {
+        scope: set(re.findall(r"`(.+?)`", cell))
+        for scope, cell in re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE)
+    }
+    changing = {scope: set() for scope in Scope if scope is not Scope.ADMIN}
+    for each in ENDPOINTS:
+        for scope in each.scopes:
+            if scope is not Scope.ADMIN and each.changes and (each.method, each.path) != ("DELETE", "/v1/session"):
+                changing[scope].add(f"{each.method} {each.path}")
+    assert told == changing
+    assert not changing[Scope.VIEW]
+
+
+def test_who_reads_reads_as_much_with_view():
+    """The difference between the two scopes is exactly what changes something."""
+    for each in ENDPOINTS:
+        if Scope.READ in each.scopes:
+            assert (Scope.VIEW in each.scopes) is (not each.changes or each.path == "/v1/session"), each.path
+
+
+def test_a_view_key_changes_nothing(tenant):
+    """It explains what would be decided, and nothing is taken, counted, logged or asked; it may not ask in any way."""
+    agent = tenant.new_agent()
+    limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": 60}}
+    tenant.new_policy(agent["id"], {"type": "tool_allowlist", "tools": ["*"]}, limit)
+    call = {"agent_id": agent["id"], "tool_name": "file.read"}
+    with tenant.replica.client(tenant.new_key(["view"])["key"]) as viewer:
+        before = len(tenant.log())
+        for _ in range(3):
+            assert viewer.post("/v1/explain", json=call).json()["result"] == "allowed"
+        for path in ("/v1/authorize", "/v1/authorize/"):
+            assert viewer.post(path, json=call).status_code == 403
+        hook = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+        assert "allow" not in viewer.post("/v1/hooks/claude-code", json=hook).text.replace("allowed", "")
+        assert len(tenant.log()) == before
+    assert tenant.authorize(agent["id"])["result"] == "allowed"

@@ -19,7 +19,7 @@ from app.replica import Records, Services
 
 _encode = msgspec.json.encode
 _UNNAMED = b'{"name":"","catalogued":false,'
-_READERS = (Scope.READ, Scope.POLICIES)
+_READERS = (Scope.READ, Scope.VIEW, Scope.POLICIES)
 
 
 class ToolFilters(QueryFields, frozen=True):
@@ -41,7 +41,7 @@ class ToolFilters(QueryFields, frozen=True):
     "GET",
     "/v1/agents/{agent_id}/tools",
     tag="Agents",
-    scopes=(Scope.READ, Scope.POLICIES, Scope.AUTHORIZE),
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES, Scope.AUTHORIZE),
     answer=AgentTools,
     example=AGENT_TOOLS,
     errors=(AgentNotFound,),

@@ -25,7 +25,7 @@ from app.store.optimistic import Versions
 from app.views.agents import AgentView
 
 _WRITE: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.ADMIN, Scope.POLICIES)}
-_READ: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.READ, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
 class AgentFilters(QueryFields, frozen=True):

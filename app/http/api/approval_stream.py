@@ -27,7 +27,7 @@ _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
     "GET",
     "/v1/approvals/stream",
     tag="Approvals",
-    scopes=(Scope.READ, Scope.APPROVE),
+    scopes=(Scope.READ, Scope.VIEW, Scope.APPROVE),
     answer=str,
     media=("text/event-stream",),
     errors=(TooManyStreams,),

@@ -28,6 +28,7 @@ from app.store.optimistic import Versions
 
 WAIT_MAX_S = 60
 _WITHDRAW: dict[str, Any] = {"tag": "Approvals", "scopes": (Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)}
+_SEE_ONE: dict[str, Any] = {**_WITHDRAW, "scopes": (Scope.READ, Scope.VIEW, Scope.APPROVE, Scope.AUTHORIZE)}
 _WRITE: dict[str, Any] = {"tag": "Approvals", "scopes": (Scope.ADMIN, Scope.APPROVE)}
 
 
@@ -71,7 +72,7 @@ class ApproveCall(ApprovalNote, frozen=True):
     "GET",
     "/v1/approvals",
     tag="Approvals",
-    scopes=(Scope.READ, Scope.APPROVE),
+    scopes=(Scope.READ, Scope.VIEW, Scope.APPROVE),
     example=APPROVAL,
     errors=(AgentNotFound,),
     headers=NEXT_CURSOR,
@@ -85,7 +86,7 @@ async def list_approvals(
     return Response(found, headers={} if before is None else {"X-Next-Cursor": before})
 
 
-@endpoint("GET", "/v1/approvals/{approval_id}", **_WITHDRAW, errors=(ApprovalNotFound,), headers=ETAG)
+@endpoint("GET", "/v1/approvals/{approval_id}", **_SEE_ONE, errors=(ApprovalNotFound,), headers=ETAG)
 async def get_approval(
     approval_id: FromPath[str],
     request: Request[Any, Any, Any],
@@ -96,7 +97,7 @@ async def get_approval(
     """Read one approval, or wait until it is decided."""
     wanted = _known(approval_id)
     approval = await services.records.approvals.get(caller.workspace_id, wanted)
-    if not (caller.has_any((Scope.READ, Scope.APPROVE)) or caller.may_ask_for(approval.agent_id)):
+    if not (caller.has_any((Scope.READ, Scope.VIEW, Scope.APPROVE)) or caller.may_ask_for(approval.agent_id)):
         raise unknown_approval()
     if params.wait and approval.status is ApprovalStatus.PENDING:
         raw_key = raw_key_in_use(request)

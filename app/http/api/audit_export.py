@@ -35,7 +35,7 @@ class ExportQuery(AuditFilters, frozen=True):
     "GET",
     "/v1/audit-logs/export",
     tag="Audit log",
-    scopes=(Scope.READ, Scope.AUDIT),
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
     answer=str,
     media=("application/x-ndjson", "text/csv; charset=utf-8"),
     errors=(AgentNotFound, AuditLogDamaged, TooManyStreams),

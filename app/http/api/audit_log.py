@@ -33,7 +33,7 @@ def _checkpoint_in(line: str) -> Checkpoint:
     return Checkpoint.parse(line)
 
 
-_READ: dict[str, Any] = {"tag": "Audit log", "scopes": (Scope.READ, Scope.AUDIT)}
+_READ: dict[str, Any] = {"tag": "Audit log", "scopes": (Scope.READ, Scope.VIEW, Scope.AUDIT)}
 
 
 class Since(QueryFields, frozen=True):

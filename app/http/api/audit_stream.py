@@ -27,7 +27,7 @@ from app.views.audit_log import with_codes
     "GET",
     "/v1/audit-logs/stream",
     tag="Audit log",
-    scopes=(Scope.READ, Scope.AUDIT),
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
     answer=str,
     media=("text/event-stream",),
     errors=(AgentNotFound, AuditLogDamaged, TooManyStreams),

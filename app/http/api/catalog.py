@@ -29,7 +29,7 @@ MAX_CATALOG_BODY = 1024 * 1024
 """The largest list of tools in one body; larger catalogues are sent in parts."""
 
 _WRITE: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.ADMIN, Scope.POLICIES)}
-_READ: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.READ, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
 class CatalogWrite(QueryFields, frozen=True):

@@ -69,8 +69,9 @@ class ExplainBody(Body, frozen=True):
 @endpoint(
     "POST",
     "/v1/explain",
+    reads_only=True,
     tag="Policies",
-    scopes=(Scope.READ, Scope.POLICIES),
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
     body=ExplainBody,
     examples=EXPLAIN_BODY,
     example=EXPLANATION,
@@ -114,7 +115,7 @@ def _decode(decisions: Decisions, raw: bytes) -> tuple[ExplainBody, AuthorizeReq
     "GET",
     "/v1/audit-logs/{entry_id}/explanation",
     tag="Audit log",
-    scopes=(Scope.READ, Scope.AUDIT),
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
     example=PAST_EXPLANATION,
     errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
 )

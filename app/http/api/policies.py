@@ -37,7 +37,7 @@ from app.store.optimistic import Versions
 from app.views.policies import PolicyView, WrittenPolicyView
 
 _WRITE: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.ADMIN, Scope.POLICIES)}
-_READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
 class PolicyFilters(QueryFields, frozen=True):

@@ -57,8 +57,9 @@ class PolicyWarnings(Struct, frozen=True):
 @endpoint(
     "POST",
     "/v1/policies/lint",
+    reads_only=True,
     tag="Policies",
-    scopes=(Scope.READ, Scope.POLICIES),
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
     examples=LINT_POLICIES,
     example=POLICY_WARNINGS,
     errors=(AgentNotFound, PolicyNotFound, PolicyKeyTaken),

@@ -29,7 +29,7 @@ from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
 _GROUP_CHARACTERS = 64
 _GET: dict[str, Any] = {
     "tag": "Policies",
-    "scopes": (Scope.READ, Scope.POLICIES),
+    "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES),
     "headers": ETAG,
     "description": "Read at one moment. The answer can be sent back with PUT.",
 }

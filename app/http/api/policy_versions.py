@@ -32,7 +32,7 @@ from app.store.optimistic import Versions
 from app.views.policies import WrittenPolicyView
 from app.views.policy_versions import DivergenceView, PolicyVersionView
 
-_READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
 class VersionsQuery(PolicyOwner, frozen=True):

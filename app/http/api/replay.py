@@ -76,8 +76,9 @@ async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteH
 @endpoint(
     "POST",
     "/v1/replay",
+    reads_only=True,
     tag="Audit log",
-    scopes=(Scope.READ, Scope.AUDIT),
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
     examples=REPLAY_BODY,
     answer=ReplayLine,
     example=REPLAY_LINE,
