@@ -208,8 +208,8 @@ class IdempotencyConflict(AppError):
 
 
 class IdempotencyStale(AppError):
-    """The first answer to this Idempotency-Key is no longer valid: the agent or its policies have changed since, or a
-    time window has closed.
+    """The first answer to this Idempotency-Key is no longer valid: the agent or its policies have changed since, a
+    time window has closed, or the call was reported as not executed.
     """
 
     status = 409
@@ -252,7 +252,7 @@ class LimitReached(AppError):
 
 
 class ApprovalMismatch(AppError):
-    """No open approval of this very call has the given approval_id. Nothing was decided or requested."""
+    """No open approval of this very call, asked for with this key, has the given approval_id. Nothing was decided."""
 
     status = 409
     code = "APPROVAL_MISMATCH"
@@ -288,6 +288,14 @@ class TooManyRequests(AppError):
     def __init__(self, per_second: int, seconds: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         super().__init__(f"This API key has asked more than {per_second} times a second; wait {seconds} s")
         self.headers = {name.decode(): value.decode() for name, value in headers} | {"Retry-After": str(seconds)}
+
+
+class TooManyMismatches(AppError):
+    """The key's holder has named too many approvals within a minute that are not open or not of the call."""
+
+    status = 429
+    code = "TOO_MANY_MISMATCHES"
+    headers: Mapping[str, str] = {"Retry-After": "60"}
 
 
 class Overloaded(AppError):

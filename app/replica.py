@@ -26,6 +26,7 @@ from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated_calls import Bounds, EscalatedCalls
+from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
@@ -241,6 +242,7 @@ def _services(
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
+    named = NamedApprovals(prompt, ids, settings.audit_backlog_max)
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
@@ -274,7 +276,7 @@ def _services(
             call_pool=call_pool,
             redactor=redactor,
             signer=signer,
-            authorizer=Authorizer(cache, commit, escalated, clock, ids, metrics, call_pool, budget),
+            authorizer=Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget),
             outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
             note_decision=decision_noter(settings.log_decisions, cache.agent),
         ),

@@ -1,18 +1,21 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
+from functools import partial
+
 import msgspec
 from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
-from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, require_stale
+from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, Stale, require_stale
 from app.authorize.escalated_calls import EscalatedCalls
+from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import Pool
 from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
-from app.model.api_keys import Caller
+from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids
 from app.pdp import CompiledAgent, decide
@@ -29,6 +32,7 @@ class Authorizer:
         agents: AgentCache[CompiledAgent],
         commit: CommitDecision,
         escalated: EscalatedCalls,
+        named: NamedApprovals,
         clock: StoreClock,
         ids: Ids,
         metrics: Metrics,
@@ -38,6 +42,7 @@ class Authorizer:
         self._agents = agents
         self._commit = commit
         self._escalated = escalated
+        self._named = named
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
@@ -81,7 +86,7 @@ class Authorizer:
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
             question = CommitQuestion(caller, request, cached.tokens, plan, decision_id, at_us, waited_us, cached)
             if plan.may_escalate:
-                answer: CommitAnswer = await self._escalated.commit(question, agent, now_us, self._commit)
+                answer: CommitAnswer = await self._ask(question, agent, now_us)
             else:
                 answer = await self._commit(question)
             if isinstance(answer, Decision):
@@ -92,6 +97,11 @@ class Authorizer:
             if stale.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, cached)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
+
+    async def _ask(self, question: CommitQuestion, agent: CompiledAgent, now_us: int) -> Decision | Stale:
+        """Commit a call that may need approval."""
+        ask = partial(self._escalated.commit, question, agent, now_us, self._commit)
+        return await (self._named.checked(question, ask) if question.request.approval_id else ask())
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
         """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""
@@ -104,13 +114,14 @@ class Authorizer:
 
 
 def in_its_session(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:
-    """The request of a key that is one session: its id is the `context.session` that policies and log see.
+    """The request of a key that is one session, the `context.session` that policies and log see.
 
-    What the request said before is replaced.
+    What the request said before is replaced. No request of another key is in a session with such a name.
     """
-    recorded = msgspec.json.decode(request.recorded_context or b"{}") | {"session": caller.key_id}
-    context = {**(request.context or {}), "session": caller.key_id}
-    return replace(request, context=context, recorded_context=msgspec.json.encode(recorded), session=caller.key_id)
+    session = KEY_SESSION + caller.key_id
+    recorded = msgspec.json.decode(request.recorded_context or b"{}") | {"session": session}
+    context = {**(request.context or {}), "session": session}
+    return replace(request, context=context, recorded_context=msgspec.json.encode(recorded), session=session)
 
 
 def with_message(decision: Decision, agent: CompiledAgent) -> Decision:

@@ -80,7 +80,7 @@ class EscalatedCalls:
         decision_id, key_id = question.decision_id, question.caller.key_id
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
         run = _at_once if is_quick else partial(self._pool.run, workspace_id)
-        bound, digest = await run(self._bound, agent, request)
+        bound, digest = await run(self._bound, agent, request, question.caller.root)
         probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)
         if digest is None:
             return (
@@ -101,10 +101,10 @@ class EscalatedCalls:
         asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters)
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
-    def _bound(self, agent: CompiledAgent, request: AuthorizeRequest) -> tuple[dict[str, Any], str | None]:
+    def _bound(self, agent: CompiledAgent, request: AuthorizeRequest, asker: str) -> tuple[dict[str, Any], str | None]:
         """The part of the context that is bound, and the MAC of everything bound; None without a secret."""
         bound = bound_context(agent, request)
-        form = canonical_call(request.agent_id, request.tool_name, request.body, bound)
+        form = canonical_call(asker, request.agent_id, request.tool_name, request.action, request.body, bound)
         return bound, self._signer.mac(Purpose.CALL, form)
 
     async def _settle(

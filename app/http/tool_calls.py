@@ -12,6 +12,7 @@ from app.errors import Detail, Invalid, PayloadTooLarge
 from app.http.answers import Header
 from app.http.bodies import decode_json, not_json
 from app.model.agents import REFERENCE_RULES, agent_reference
+from app.model.api_keys import KEY_SESSION
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.redaction.recording import recorded
@@ -31,6 +32,7 @@ MAX_IDEMPOTENCY_KEY = 255
 MAX_CONTEXT_BYTES = 16 * 1024
 MAX_CONTEXT_DEPTH = 8
 DEFAULT_ACTION = "authorize"
+_RESERVED = f"must not begin with `{KEY_SESSION}`: only calls of a key with `sessionFrom` are in such a session"
 _NESTED = frozenset({dict, list})
 _encode = msgspec.json.Encoder().encode
 
@@ -90,6 +92,8 @@ def tool_call(
         elif context is not None:
             question = (*question, context)
         idempotency = _idempotency(reading.idempotency_key, question, signer)
+    if context is not None:
+        _require_no_key_session(context)
     if recorded_context is None:
         recorded_context = b""
         if context is not None:
@@ -133,6 +137,12 @@ def _require_names(tool_name: str, action: str) -> None:
         raise Invalid.at(detail.path, detail.message) from None
     except FieldError as error:
         raise Invalid.at(f"$.{error.field}", error.message) from None
+
+
+def _require_no_key_session(context: dict[str, Any]) -> None:
+    session = context.get("session")
+    if type(session) is str and session.startswith(KEY_SESSION):
+        raise Invalid.at("$.context.session", _RESERVED)
 
 
 def _require_small(context: dict[str, Any]) -> None:

@@ -42,6 +42,9 @@ class SessionFrom(StrEnum):
     KEY = "key"
 
 
+KEY_SESSION = "key:"
+"""Begins the name of a session that is a key, which its id completes; no call can name such a session."""
+
 ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 """The scopes with which a key may ask for decisions."""
 

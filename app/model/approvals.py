@@ -86,9 +86,9 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     action: The attempted action.
     parameters: The call's parameters, secrets redacted: whole up to 16 KiB of JSON, otherwise as logged.
     context: What the caller vouched for, as logged.
-    bound_context: Paths of the context that the approval is bound to, in addition to agent, tool and all parameters.
+    bound_context: Paths of the context that it is bound to, besides who asks, agent, tool, action and all parameters.
     hides: True if a person does not see everything that is bound: something is redacted or shortened.
-    parameters_digest: A MAC of the complete call. A call with a different one needs its own approval.
+    parameters_digest: A MAC of the complete call and of who asked. A call with a different one needs its own approval.
     policy_id: The policy that escalated the call.
     rule: The rule that escalated the call.
     reason: Why a person must approve.

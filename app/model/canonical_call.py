@@ -1,10 +1,10 @@
 """The canonical bytes of a call, to which an approval is bound.
 
-Two calls have the same bytes if and only if agent, tool, parameters and the bound part of the context are the same JSON
-values: the order of keys does not matter, everything else does. Strings are not normalised (no Unicode normalisation),
-integers and other numbers are distinct (1 is not 1.0), and both are exact at any length. This is not RFC 8785, which
-makes 1 and 1.0 equal and rounds integers above 2^53. Every part is tagged and states its length, so different values
-never have the same bytes.
+Two calls have the same bytes if and only if who asks, agent, tool, action, parameters and the bound part of the context
+are the same JSON values: the order of keys does not matter, everything else does. Strings are not normalised (no
+Unicode normalisation), integers and other numbers are distinct (1 is not 1.0), and both are exact at any length. This
+is not RFC 8785, which makes 1 and 1.0 equal and rounds integers above 2^53. Every part is tagged and states its length,
+so different values never have the same bytes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-FORM = b"remit call 1"
+FORM = b"remit call 2"
 ALWAYS_BOUND = ("session", "user")
 """Paths of the context that are always bound, whether or not a policy reads them."""
 
@@ -44,14 +44,17 @@ _question = msgspec.json.Decoder(_Question).decode
 _exact = msgspec.json.Decoder(float_hook=_written).decode
 
 
-def canonical_call(agent_id: str, tool_name: str, body: bytes, bound: Mapping[str, Any]) -> bytes:
+def canonical_call(
+    asker: str, agent_id: str, tool_name: str, action: str, body: bytes, bound: Mapping[str, Any]
+) -> bytes:
     """The canonical bytes of one call.
 
+    asker: the root of the key that asks, so nobody joins or uses what somebody else has asked for.
     body: the request as received, found well-formed by `app.http`: no key occurs twice.
     bound: the bound part of the context by path, as decoded by `bound_context`.
     """
     parameters = _exact(_question(body).parameters)
-    return b"".join((FORM, *_parts([agent_id, tool_name, parameters, dict(bound)])))
+    return b"".join((FORM, *_parts([asker, agent_id, tool_name, action, parameters, dict(bound)])))
 
 
 def exact_context(body: bytes) -> dict[str, Any]:

@@ -138,6 +138,10 @@ class Keyspace:
         """Hash: how many Idempotency-Keys an API key has used in each of the latest four-hour slots."""
         return f"{self._prefix}key:{key_id}:answers"
 
+    def mismatches(self, root: str) -> str:
+        """String: how many calls of a key's holder named an approval that is not theirs; kept a minute."""
+        return f"{self._prefix}key:{root}:mismatches"
+
     def first_answer(self, key_id: str, idempotency_digest: str) -> str:
         """Hash: the answer to an API key's first request with this Idempotency-Key; kept 24 hours."""
         return f"{self._prefix}idempotency:{key_id}:{idempotency_digest}"

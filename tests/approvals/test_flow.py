@@ -187,3 +187,21 @@ def test_an_approved_call_passes_a_sequence_and_leaves_its_marks(tenant, person)
     assert tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": changed}).status_code == 200
     asked_anew = tenant.authorize(agent_id, "pay", **session)
     assert (asked_anew["result"], asked_anew["approval"]["status"]) == ("escalated", "pending")
+
+
+def test_a_full_limit_that_asks_tells_how_long_to_wait(tenant, person):
+    """To the call that asks, to one that joins, and to their retries; not if room would not change the answer."""
+    agent = tenant.new_agent()["id"]
+    limit = {"type": "rate_limit", "tools": ["*"], "effect": "escalate"}
+    tenant.new_policy(agent, ALLOW, limit | {"rateLimit": {"maxCalls": 1, "windowSeconds": 3600}})
+    call = {"agent_id": agent, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    assert tenant.authorize(agent, "refund.create", parameters={"amount": 5})["result"] == "allowed"
+    asked, joined = (
+        tenant.reader.post("/v1/authorize", json=call, headers={"Idempotency-Key": name}).json() for name in "ab"
+    )
+    assert asked["approval"]["id"] == joined["approval"]["id"]
+    assert 0 < joined["retryAfterSeconds"] <= asked["retryAfterSeconds"] <= 3600
+    for name, first in (("a", asked), ("b", joined)):
+        assert tenant.reader.post("/v1/authorize", json=call, headers={"Idempotency-Key": name}).json() == first
+    tenant.new_policy(agent, ALLOW, ASK)
+    assert ask(tenant, agent)["retryAfterSeconds"] is None

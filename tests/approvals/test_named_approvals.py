@@ -2,10 +2,12 @@
 
 import concurrent.futures
 import uuid
+from collections import Counter
 
 import pytest
 from approval_steps import ALLOW, ASK, approve, ask
-from servers import Replica
+from command_line import run_remit
+from servers import Replica, clean_env
 from tenants import Tenant
 
 
@@ -32,7 +34,7 @@ def test_an_id_in_capitals_is_the_same_id(tenant, agent_id):
 
 @pytest.mark.parametrize("ending", ["denied", "suspended"])
 def test_a_finished_approval_is_not_requested_again(tenant, agent_id, person, ending):
-    """Nothing is logged, and no approval is requested. Without the id, a new one is."""
+    """No approval is requested, and the log says who named it. Without the id, a new one is."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     if ending == "denied":
         person.post(f"/v1/approvals/{approval_id}/deny", json={}).raise_for_status()
@@ -41,7 +43,10 @@ def test_a_finished_approval_is_not_requested_again(tenant, agent_id, person, en
             tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": status}).raise_for_status()
     logged = tenant.log(agent_id=agent_id)
     require_mismatch(named(tenant, agent_id, approval_id))
-    assert tenant.log(agent_id=agent_id) == logged
+    noted, *others = tenant.log(agent_id=agent_id)
+    assert others == logged
+    assert (noted["type"], noted["code"], noted["result"]) == ("approval", "approval_mismatch", None)
+    assert (noted["approvalId"], noted["toolName"], noted["parameters"]) == (approval_id, "refund.create", {})
     assert person.get("/v1/approvals?status=pending").json() == []
     assert ask(tenant, agent_id)["approval"]["id"] != approval_id
 
@@ -57,7 +62,7 @@ def test_unknown_approvals_and_those_of_others_are_answered_alike(tenant, agent_
     foreign = [ask(tenant, agent_id, 6), ask(tenant, other), ask(stranger, theirs)]
     approve(person, foreign[0]["approval"]["id"])
     approve(person, foreign[1]["approval"]["id"])
-    logged, waiting = tenant.log(), person.get("/v1/approvals?status=pending").json()
+    waiting = person.get("/v1/approvals?status=pending").json()
     answers = [
         named(tenant, agent_id, each)
         for each in (*(each["approval"]["id"] for each in foreign), foreign[0]["id"][:-1] + "0", str(uuid.uuid4()))
@@ -65,7 +70,8 @@ def test_unknown_approvals_and_those_of_others_are_answered_alike(tenant, agent_
     for answer in answers:
         require_mismatch(answer)
         assert answer.content == answers[0].content
-    assert (tenant.log(), person.get("/v1/approvals?status=pending").json()) == (logged, waiting)
+    assert [each["code"] for each in tenant.log()[: len(answers)]] == ["approval_mismatch"] * len(answers)
+    assert person.get("/v1/approvals?status=pending").json() == waiting
     stranger.close()
 
 
@@ -122,7 +128,7 @@ def test_two_spellings_that_differ_are_400(tenant, agent_id):
 
 
 def test_of_a_hundred_calls_that_name_an_approval_one_uses_it(tenant, agent_id, person, replicas):
-    """On two replicas: all others are told that the approval is used, and no request for approval is left behind."""
+    """On two replicas: the others are told that it is used, or that they have named too many; nobody else is asked."""
     approval_id = ask(tenant, agent_id)["approval"]["id"]
     approve(person, approval_id)
     clients = [each.client(tenant.read_key) for each in replicas]
@@ -131,6 +137,63 @@ def test_of_a_hundred_calls_that_name_an_approval_one_uses_it(tenant, agent_id, 
         answers = list(pool.map(lambda n: clients[n % 2].post("/v1/authorize", json=call), range(100)))
     for client in clients:
         client.close()
-    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 99]
+    said = Counter(answer.status_code for answer in answers)
+    assert (said[200], said[409] + said[429]) == (1, 99)
     assert person.get("/v1/approvals?status=pending").json() == []
-    assert [each["result"] for each in tenant.log(agent_id=agent_id)] == ["allowed", None, "escalated"]
+    logged = [each["result"] or each["code"] for each in tenant.log(agent_id=agent_id)]
+    mismatches = ["approval_mismatch"] * said[409]
+    assert logged == [*mismatches, "allowed", "approval_approved", "escalated"]
+
+
+def test_whoever_guesses_what_an_approval_hides_is_stopped_and_logged(tenant, agent_id, person, replicas):
+    """Answers to guesses would tell the redacted value. Replicas count together; a call without the id is answered."""
+    made = tenant.authorize(agent_id, "refund.create", parameters={"pin": "0042"})["approval"]
+    approve(person, made["id"], acceptHidden=True)
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "approval_id": made["id"]}
+    clients = [each.client(tenant.read_key) for each in replicas]
+    answers = [clients[n % 2].post("/v1/authorize", json=call | {"parameters": {"pin": f"{n:04}"}}) for n in range(43)]
+    assert [each.status_code for each in answers] == [409] * 20 + [429] * 23
+    refused = answers[-1]
+    assert (refused.json()["error"]["code"], refused.headers["Retry-After"]) == ("TOO_MANY_MISMATCHES", "60")
+    assert [each["code"] for each in tenant.log(limit=21)][:20] == ["approval_mismatch"] * 20
+    del call["approval_id"]
+    assert clients[0].post("/v1/authorize", json=call | {"parameters": {"pin": "0042"}}).json()["result"] == "allowed"
+    for client in clients:
+        client.close()
+
+
+def test_only_the_key_that_asked_can_name_or_use_an_approval(tenant, agent_id, person, store):
+    """Another key that makes the same call asks for itself, and leaves the first approval as it is."""
+    asked = ask(tenant, agent_id)["approval"]["id"]
+    other = tenant.new_key(["read"])
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    with tenant.replica.client(other["key"]) as client:
+        require_mismatch(client.post("/v1/authorize", json=call | {"approval_id": asked}))
+        second = client.post("/v1/authorize", json=call).json()["approval"]["id"]
+        assert second != asked
+        approve(person, asked)
+        require_mismatch(client.post("/v1/authorize", json=call | {"approval_id": asked}))
+        again = client.post("/v1/authorize", json=call).json()
+        assert (again["result"], again["approval"]["id"]) == ("escalated", second)
+    assert ask(tenant, agent_id)["result"] == "allowed"
+
+
+def test_a_rotated_key_uses_what_its_predecessor_asked_for(tenant, agent_id, person, store):
+    """And joins it before that: they are one holder."""
+    first = tenant.new_key(["read"])
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": 5}}
+    with tenant.replica.client(first["key"]) as client:
+        asked = client.post("/v1/authorize", json=call).json()["approval"]["id"]
+    words = ["key", "rotate", first["id"], "-w", tenant.id, "--raw"]
+    made = run_remit(words, clean_env() | {"REMIT_REDIS_URL": store.url})
+    with tenant.replica.client(made.stdout.strip()) as client:
+        assert client.post("/v1/authorize", json=call).json()["approval"]["id"] == asked
+        approve(person, asked)
+        assert client.post("/v1/authorize", json=call | {"approval_id": asked}).json()["result"] == "allowed"
+
+
+def test_another_action_is_another_call(tenant, agent_id, person):
+    """People approve the action that they see."""
+    approve(person, ask(tenant, agent_id, action="preview")["approval"]["id"])
+    assert ask(tenant, agent_id, action="drop")["result"] == "escalated"
+    assert ask(tenant, agent_id, action="preview")["result"] == "allowed"

@@ -197,6 +197,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
     of_approvals = {row[0].strip("`") for row in ROWS if "approval" in row[0]}
     of_webhooks = {row[0].strip("`") for row in ROWS if "webhook" in row[0] or row[0].endswith(":notices`")}
     refundable = {"remit:{<workspace_id>}:decision:<decision_id>:taken"}
+    of_approvals.add("remit:{<workspace_id>}:key:<root>:mismatches")
     rare = refundable | (
         of_approvals
         | of_webhooks

@@ -200,6 +200,7 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
         ("commit_with_parts", "XADD"),  # the same line
         ("decide_approval", "XADD"),
         ("end_approval", "XADD"),
+        ("note_mismatch", "XADD"),
         ("record_outcome", "XADD"),
         ("seal_segment", "XTRIM"),
         ("quarantine_entries", "XDEL"),  # of what no commit made

@@ -115,3 +115,22 @@ def test_no_repeated_answer_allows_a_call_after_its_basis_has_changed(ask, chang
         assert (answer.status_code, answer.json()["error"]["code"]) == wanted
     if change != "delete":
         assert ask(f"after {change}").json()["allowed"] is False
+
+
+@pytest.mark.parametrize("status", ["executed", "failed", "not_executed"])
+def test_only_a_call_reported_as_not_executed_is_not_allowed_by_its_key_again(tenant, other_replica, status):
+    """It counts no more, so its first answer would let one call more than the limit through. On every replica."""
+    agent_id = tenant.new_agent()["id"]
+    limit = {"maxCalls": 1, "windowSeconds": 3600, "refundable": True}
+    tenant.new_policy(agent_id, {"type": "rate_limit", "tools": ["*"], "rateLimit": limit})
+    call = {"json": {"agent_id": agent_id, "tool_name": "pay"}, "headers": {"Idempotency-Key": f"reported {status}"}}
+    first = tenant.reader.post("/v1/authorize", **call).json()
+    report = tenant.reader.post(f"/v1/decisions/{first['id']}/outcome", json={"status": status})
+    assert (first["result"], report.status_code) == ("allowed", 200)
+    with other_replica.client(tenant.read_key) as other:
+        for client in (tenant.reader, other):
+            again = client.post("/v1/authorize", **call)
+            if status == "not_executed":
+                assert (again.status_code, again.json()["error"]["code"]) == (409, "IDEMPOTENCY_STALE")
+            else:
+                assert again.json() == first

@@ -38,20 +38,40 @@ def test_a_key_that_is_a_session_cannot_begin_another(ask):
 
 
 def test_two_keys_are_two_sessions(ask, tenant, agent_id):
-    """Even if another key names this key's id as its session, because that key is trusted to name any session."""
+    """No other key can be in this one's session: its name is reserved."""
+    assert tenant.authorize(agent_id, "mail", context={"session": ask.key_id})["result"] == "allowed"
+    call = {"agent_id": agent_id, "tool_name": "mail", "context": {"session": f"key:{ask.key_id}"}}
+    refused = tenant.reader.post("/v1/authorize", json=call)
+    assert (refused.status_code, refused.json()["error"]["details"][0]["path"]) == (400, "$.context.session")
+    assert ask("pay") == "allowed"
     assert ask("mail") == "allowed"
     assert tenant.authorize(agent_id, "pay", context={"session": "s"})["result"] == "allowed"
-    assert tenant.authorize(agent_id, "pay", context={"session": ask.key_id})["result"] == "denied"
+    assert ask("pay") == "denied"
+
+
+@pytest.mark.parametrize("path", ["/v1/explain", "/v1/hooks/claude-code"])
+def test_no_other_way_leads_into_a_key_session(ask, tenant, agent_id, path):
+    """Every way to name a session is refused alike."""
+    session = f"key:{ask.key_id}"
+    bodies = {
+        "/v1/explain": {"agent_id": agent_id, "tool_name": "mail", "context": {"session": session}},
+        "/v1/hooks/claude-code": {
+            "hook_event_name": "PreToolUse", "tool_name": "mail", "tool_input": {}, "session_id": session, "cwd": "/",
+        },
+    }  # fmt: skip
+    answer = tenant.reader.post(path, json=bodies[path], headers={"X-Remit-Agent": agent_id})
+    assert "must not begin with `key:`" in answer.text
+    assert ask("pay") == "allowed"
 
 
 def test_policies_and_log_see_the_key_as_the_session(ask, tenant, agent_id):
     """Whatever the call says; the rest of its context stays, with secrets redacted."""
-    only = {"type": "parameter_constraint", "tools": ["read"], "context": {"session": {"enum": [ask.key_id]}}}
+    only = {"type": "parameter_constraint", "tools": ["read"], "context": {"session": {"enum": [f"key:{ask.key_id}"]}}}
     tenant.new_policy(agent_id, only, kind="guardrail")
     assert ask("read", context={"session": "x", "user": "u", "password": "p"}) == "allowed"
     assert tenant.authorize(agent_id, "read", context={"session": "x"})["result"] == "denied"
     [entry] = tenant.log(toolName="read", result="allowed")
-    assert entry["context"] == {"session": ask.key_id, "user": "u", "password": "[REDACTED]"}
+    assert entry["context"] == {"session": f"key:{ask.key_id}", "user": "u", "password": "[REDACTED]"}
 
 
 @pytest.mark.parametrize("scopes", [["read"], ["admin"], ["authorize", "read"], ["audit"]], ids=str)

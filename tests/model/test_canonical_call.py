@@ -24,9 +24,9 @@ def written(value):
     return f"{'-' * sign}{int(''.join(map(str, digits)))}.0e{exponent}"
 
 
-def form(parameters, agent="a", tool="t", bound=()):
+def form(parameters, agent="a", tool="t", bound=(), asker="k", action="authorize"):
     """The form of a call with these parameters, given as JSON text."""
-    return canonical_call(agent, tool, f'{{"parameters":{parameters}}}'.encode(), dict(bound))
+    return canonical_call(asker, agent, tool, action, f'{{"parameters":{parameters}}}'.encode(), dict(bound))
 
 
 def same(one, other):
@@ -95,12 +95,14 @@ def test_another_spelling_of_a_value_is_the_same_call(one, other):
     assert form(one) == form(other)
 
 
-def test_an_approval_binds_agent_tool_and_context():
+def test_an_approval_binds_who_asks_agent_tool_action_and_context():
     """An approval of one call is not valid for another."""
     forms = [
         form("{}"),
         form("{}", agent="b"),
         form("{}", tool="u"),
+        form("{}", asker="l"),
+        form("{}", action="drop"),
         form("{}", bound={"user": "ann"}),
         form("{}", bound={"user": "bob"}),
         form("{}", bound={"session": "ann"}),

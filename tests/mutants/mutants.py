@@ -279,8 +279,8 @@ LUA = [
     Mutant(
         "own-child-approves",
         "lua/decide_approval.lua",
-        "elseif key_id == asked_by or string.find(",
-        "elseif key_id == asked_by or #approval < 0 and string.find(",
+        "elseif root == asker_root or has(made_by, asker_root) then",
+        "elseif root == asker_root then",
         "a key made by the asker cannot approve for it",
     ),
     Mutant(
@@ -305,10 +305,31 @@ LUA = [
         "a successor lives as long as the first key was meant to",
     ),
     Mutant(
+        "rotated-key-approves-again",
+        "app/store/api_keys.py",
+        "root=key.root, made_by=tuple(",
+        "made_by=tuple(",
+        "a key and its successor are one person",
+    ),
+    Mutant(
+        "maker-approves-after-child",
+        "lua/decide_approval.lua",
+        "if has(approvers, root) or has(approvers_made_by, root) then",
+        "if has(approvers, root) then",
+        "whoever made an approver's key does not approve a second time",
+    ),
+    Mutant(
+        "another-key-uses-an-approval",
+        "app/model/canonical_call.py",
+        "_parts([asker, agent_id,",
+        "_parts([agent_id,",
+        "an approval is only for the key that asked",
+    ),
+    Mutant(
         "asker-decides",
         "lua/decide_approval.lua",
-        "elseif key_id == asked_by or string.find(",
-        "elseif string.find(",
+        "elseif root == asker_root or has(made_by, asker_root) then",
+        "elseif has(made_by, asker_root) then",
         "the key that asked decides nothing",
     ),
     Mutant(

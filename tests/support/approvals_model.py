@@ -76,7 +76,7 @@ class Model:
         if not asking:
             self.log.append(("allowed", ""))
             return "allowed", None, None
-        call = (agent, what)
+        call = (key, agent, what)
         held = self.approvals.get(self.of_call.get(call, ""))
         gone = held is None or held.over or not held.is_open(now_ms)
         if not gone and all(rule in held.rules for rule in asking):

@@ -82,7 +82,7 @@ class InProcess:
         cache = parts.agent_cache(parts.agents(client, ids), lambda *given: compile_agent(*_in_order(given)), 1 << 20)
         commit = CommitDecision(client, clock, 1 << 30)
         escalated = parts.escalated_calls(client.call, Signer([SECRET.encode()]), Bounds(1 << 20, 1 << 20))
-        self.authorizer = parts.authorizer(cache, commit, escalated, clock, ids, Metrics())
+        self.authorizer = parts.authorizer(cache, commit, escalated, clock, ids, Metrics(), client)
         self.approvals = Approvals(client, ids, 1 << 30)
 
     async def asked(self, workspace_id, agent, key, what, approval_id=""):
@@ -153,7 +153,9 @@ class World:
         """One call, on any replica."""
         model, chance = self.model, self.chance
         agent = agent or chance.choice(sorted(model.active))
-        key = key or (chance.choice(self.revoked) if self.revoked and chance.random() < 0.03 else self.some_key())
+        # Mostly the same key, so that calls are often asked about again.
+        usual = min(model.keys) if chance.random() < 0.7 else self.some_key()
+        key = key or (chance.choice(self.revoked) if self.revoked and chance.random() < 0.03 else usual)
         what = chance.randrange(4) if what is None else what
         wanted, approval_id, is_new = model.ask(agent, key, what, self.clock.now_ms)
         replica = chance.choice(self.replicas)
@@ -275,13 +277,11 @@ class World:
     async def race(self):
         """Make the same call many times at once, on all replicas; as many are allowed as the approval has uses."""
         agent = self.chance.choice(sorted(self.model.active))
-        what, keys = self.chance.randrange(4), [self.some_key() for _ in range(6)]
-        answers = await asyncio.gather(
-            *(self.asked(self.replicas[n % 3], agent, key, what) for n, key in enumerate(keys))
-        )
+        what, key = self.chance.randrange(4), min(self.model.keys)
+        answers = await asyncio.gather(*(self.asked(self.replicas[n % 3], agent, key, what) for n in range(6)))
         names = {}
         for _ in answers:
-            wanted, approval_id, is_new = self.model.ask(agent, keys[0], what, self.clock.now_ms)
+            wanted, approval_id, is_new = self.model.ask(agent, key, what, self.clock.now_ms)
             names.setdefault((wanted, approval_id), is_new)
         real = [each for each in answers if each[1] is not None and each[1] not in self.model.approvals]
         made = [approval_id for (_, approval_id), is_new in names.items() if is_new]

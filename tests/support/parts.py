@@ -3,6 +3,7 @@
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authorizer import Authorizer
 from app.authorize.escalated_calls import Bounds, EscalatedCalls
+from app.authorize.named_approvals import NamedApprovals
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
 from app.fairness.loop_budget import LoopBudget
@@ -48,8 +49,9 @@ def agent_cache(agents, compile_agent, max_bytes, **others):
     return AgentCache(agents, compile_agent, max_bytes, pool=FairThreadPool(), budget=LoopBudget(Lane()), **others)
 
 
-def authorizer(cache, commit, escalated, clock, ids, metrics):
-    return Authorizer(cache, commit, escalated, clock, ids, metrics, FairThreadPool(), LoopBudget(Lane()))
+def authorizer(cache, commit, escalated, clock, ids, metrics, client=None):
+    named = NamedApprovals(client, ids, 1 << 30)
+    return Authorizer(cache, commit, escalated, named, clock, ids, metrics, FairThreadPool(), LoopBudget(Lane()))
 
 
 def escalated_calls(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct

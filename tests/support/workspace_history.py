@@ -349,8 +349,10 @@ class History:
         recent = [each for each in recent if each.status == "approved"] or recent
         if recent and self.chance.random() < 0.4:  # the very call that people were asked about
             held = self.chance.choice(recent)
-            amounts, contexts = map(json.loads, held.call[2:])
+            amounts, contexts = map(json.loads, held.call[2:4])
             given |= {"agent": held.agent, "tool": held.tool, "parameters": amounts, "session": contexts.get("session")}
+            if held.asker in self.model.keys and self.chance.random() < 0.8:
+                given["key"] = held.asker
             if self.chance.random() < 0.3:
                 given["approval_id"] = self.chance.choice(recent).id
         return given

@@ -6,6 +6,7 @@ keys) is taken from its answer, `told`. A method returns the answer's JSON, or r
 
 import copy
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 
 from mirror import naive
@@ -15,6 +16,7 @@ AUTHOR = ("agentId", "group", "key", "kind", "name", "rules", "priority", "enabl
 """The fields of a policy that a change records, in addition to its version."""
 
 DEFAULTS = {"kind": "grant", "priority": 0, "enabled": True, "mode": "enforce", "key": None, "agentMessage": None}
+MISMATCHES_MAX = 20
 TERMS = {"expiresSeconds": 3_600, "approvals": 1, "validSeconds": 900, "maxUses": 1}
 
 
@@ -88,6 +90,7 @@ class Model:
         self.agents, self.policies, self.keys, self.versions = {}, {}, {}, {}
         self.trail, self.log = [], []
         self.approvals, self.of_call = {}, {}
+        self.mismatches = Counter()
         self.admitted, self.history = {}, []
         self.moves = {}
 
@@ -353,6 +356,9 @@ class Model:
         admitted = {bucket: self._seen(bucket, agent["id"], key) for bucket in self.admitted}
         answer = naive.evaluate(agent["status"], enforced, call, self.now_us, admitted, self._past(agent["id"]))
         bound = (agent["id"], call["tool_name"], canonical(call["parameters"]), canonical(call["context"]))
+        bound += (self.keys[key]["root"],)
+        if approval_id and told == "TOO_MANY_MISMATCHES" and self.mismatches[bound[-1]] >= MISMATCHES_MAX:
+            raise Refused(told)
         approved = [each for each in self.open_approvals() if each.call == bound and each.status == "approved"]
         if answer.result == "denied" and approved:
             # Once approved, a call has to wait for every limit that is full, and not only for those that deny.
@@ -372,10 +378,11 @@ class Model:
         elif governed and asking <= set(held.rules) and not self._asks_for_more(told, held, full):
             held.requests += 1
             held.decisions = [*held.decisions, get(told, "id")]
-            return answer._replace(retry_us=None), held
+            return answer, held
         if approval_id:
+            self._log_mismatch(agent["id"], key, call["tool_name"], approval_id)
             raise Refused("APPROVAL_MISMATCH")
-        return answer._replace(retry_us=None), self._asked(get(told, "id"), bound, key, answer, asking, full - asking)
+        return answer, self._asked(get(told, "id"), bound, key, answer, asking, full - asking)
 
     def _asking(self, policies, call, admitted):
         """The rules that ask people about the call, as far as they are noticed at once; and all full limits that ask.
@@ -563,6 +570,16 @@ class Model:
             {
                 "id": None, "agentId": held.agent, "keyId": key, "toolName": held.tool, "parameters": {}, "said": said,
                 "policyId": held.policy, "rule": held.rule, "policyVersion": None, "approvalId": held.id,
+            }
+        )  # fmt: skip
+
+    def _log_mismatch(self, agent_id, key, tool, approval_id):
+        self.mismatches[self.keys[key]["root"]] += 1
+        self.log.append(
+            {
+                "id": None, "agentId": agent_id, "keyId": key, "toolName": tool, "parameters": {},
+                "said": "approval_mismatch", "policyId": None, "rule": None, "policyVersion": None,
+                "approvalId": approval_id,
             }
         )  # fmt: skip
 

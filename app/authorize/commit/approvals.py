@@ -82,8 +82,8 @@ def with_approval(decision: Decision, approval: ApprovalStep, reply: CommitReply
         outcome = decision.outcome
         reason = f"{_NO_ROOM}; {outcome.reason}"
         refused = replace(outcome, result=Result.DENIED, reason=reason, code=DecisionCode.APPROVALS_FULL)
-        return replace(decision, outcome=refused, retry_after_us=None)
+        return replace(decision, outcome=refused)
     status = ApprovalStatus.APPROVED if reply.approval == "used" else ApprovalStatus.PENDING
     with decoding_record(f"The record of approval {approval.approval_id}"):
         ref = ApprovalRef(approval.approval_id, status, rfc3339(number_of(reply.ends_ms)))
-    return replace(decision, retry_after_us=None, approval=ref)
+    return replace(decision, approval=ref)

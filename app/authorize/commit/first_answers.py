@@ -7,6 +7,7 @@ from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
 from app.model.logged_codes import code_from
+from app.model.outcomes import CallStatus
 from app.model.times import rfc3339
 from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.replies import as_record, decoding_record, number_of
@@ -27,11 +28,23 @@ async def first_decision(runner: ScriptRunner, caller: Caller, idempotency: Idem
         raise StoreUnavailable("The store answered another decision than the one that was asked for")
     with decoding_record("The first answer to this Idempotency-Key"):
         decision = _decision_of(record)
+    if decision.outcome.result is Result.ALLOWED:
+        await _require_not_returned(runner, caller, decision.id)
     if "approvalId" in record:
         with decoding_record("The approval that the first answer to this Idempotency-Key names"):
             named = await _named(runner, caller, record["approvalId"], decision.outcome.result)
         return replace(decision, approval=named)
     return decision
+
+
+async def _require_not_returned(runner: ScriptRunner, caller: Caller, decision_id: str) -> None:
+    """Raise IdempotencyStale if the call was reported as not executed: it is counted by no limit any more."""
+    outcome = await runner.call("GET", keyspace_of(caller.workspace_id).outcome(decision_id))
+    if isinstance(outcome, str) and outcome.startswith(f"{CallStatus.NOT_EXECUTED} "):
+        raise IdempotencyStale(
+            "The call that this Idempotency-Key allowed was reported as not executed, so it may not be executed later; "
+            "ask again with a new one"
+        )
 
 
 async def _named(runner: ScriptRunner, caller: Caller, approval_id: str, result: Result) -> ApprovalRef | None:

@@ -5,7 +5,14 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from app.errors import AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale, Invalid
+from app.errors import (
+    AgentNotFound,
+    ApprovalMismatch,
+    IdempotencyConflict,
+    IdempotencyStale,
+    Invalid,
+    TooManyMismatches,
+)
 from app.http.bodies import count_keys, require_readable, require_unique_keys, two_spellings
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
@@ -126,7 +133,7 @@ AUTHORIZE = Door(
         examples=AUTHORIZE_BODY,
         answer=DecisionView,
         example=DECISION_VIEW,
-        errors=(AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale),
+        errors=(AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale, TooManyMismatches),
         headers=REPLAYED,
         request_headers=(IDEMPOTENCY_KEY,),
     ),
