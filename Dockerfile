@@ -4,15 +4,24 @@ ARG PYTHON=python:3.11-slim-bookworm
 
 FROM ${PYTHON} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SOURCE_DATE_EPOCH=1600000000
-RUN python -m venv /opt/remit && python -m venv /opt/sbom
+RUN python -m venv /opt/remit && python -m venv /opt/sbom && python -m venv /opt/docs
 WORKDIR /src
-COPY requirements/image.txt requirements/image-otel.txt requirements/sbom.txt requirements/
+COPY requirements/image.txt requirements/image-otel.txt requirements/sbom.txt requirements/docs.txt requirements/
 RUN /opt/sbom/bin/pip install --require-hashes --only-binary :all: --requirement requirements/sbom.txt
+RUN /opt/docs/bin/pip install --require-hashes --only-binary :all: --requirement requirements/docs.txt
 ARG LOCK=image
 RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requirement requirements/${LOCK}.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml mkdocs.yml LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md ./
 COPY lua lua
 COPY app app
+COPY docs docs
+COPY bench bench
+COPY deploy deploy
+COPY examples examples
+COPY tests/cases tests/cases
+COPY clients/python/README.md clients/python/
+# The documentation, which the service serves at /docs.
+RUN PYTHONPATH=. /opt/docs/bin/mkdocs build --quiet
 # The wheel contains lua/; the build tools are removed afterwards.
 RUN /opt/remit/bin/python -m hatchling build --target wheel --directory /wheel \
  && /opt/remit/bin/pip install --no-index --no-deps /wheel/*.whl \

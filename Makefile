@@ -14,7 +14,7 @@ run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ct
 test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: 90 seconds on two cores
 	$(PYTEST) $(QUICK) $(ARGS)
 
-test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp ## set up and run every test, on every store: 11 minutes on two cores
+test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: 11 minutes on two cores
 	$(PYTEST) $(ARGS)
 
 test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp ## the tests of clients/, with the newest and the oldest frameworks
@@ -52,6 +52,7 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	$(LOCK) pyproject.toml $(AS_DEV) --extra otel --group build --output-file requirements/image-otel.txt
 	$(LOCK) $(AS_DEV) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) --group audit --output-file requirements/audit.txt
+	$(LOCK) pyproject.toml $(AS_DEV) --extra embedded --group build --group docs --output-file requirements/docs.txt
 	$(LOCK) --group deploy --output-file requirements/deploy.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --group core --output-file requirements/core.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --output-file requirements/frameworks-newest.txt
@@ -59,6 +60,9 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 
 vendor: requirements/console/node_modules/.package-lock.json ## make the console's libraries anew from their locked versions; needs npm
 	cd requirements/console && node vendor.mjs
+
+docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## build the documentation, which the service then serves at /docs
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(VENV)/docs/bin/mkdocs build --quiet $(ARGS)
 
 deploy-files: $(VENV)/dev.stamp ## write what is derived in deploy/: alert rules, dashboard, schema and table of the chart's values
 	$(BIN)/python deploy/generate.py
@@ -90,7 +94,7 @@ $(VENV)/dev.stamp: requirements/dev.txt pyproject.toml | $(VENV)/venv.stamp
 	@touch $@ $(VENV)/run.stamp
 
 # Tools that are installed beside the service: what they need is not what it needs.
-$(VENV)/audit.stamp $(VENV)/deploy.stamp: $(VENV)/%.stamp: requirements/%.txt | $(VENV)/venv.stamp
+$(VENV)/audit.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp: $(VENV)/%.stamp: requirements/%.txt | $(VENV)/venv.stamp
 	$(PYTHON) -m venv $(VENV)/$*
 	$(VENV)/$*/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
@@ -117,5 +121,5 @@ $(VENV)/venv.stamp:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock vendor deploy-files audit
+.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock vendor deploy-files docs audit
 .DEFAULT_GOAL := help

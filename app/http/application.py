@@ -15,6 +15,8 @@ from app.http.authentication import peer_of, provide_caller, provide_changed_by,
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.body_decoding import BodyRequest
 from app.http.console.files import HOME, console_answer, is_console
+from app.http.docs_site import HOME as DOCS
+from app.http.docs_site import docs_answer, is_docs
 from app.http.doors import DOORS
 from app.http.headers import answer_with_request_id, provide_if_match, request_id_header, request_id_of
 from app.http.hot_path import AsgiCall, respond
@@ -28,7 +30,7 @@ from app.replica import Services
 _OPEN = frozenset(
     path for route in ROUTES if isinstance(route, HTTPRouteHandler) and not route.guards for path in route.paths
 )
-PUBLIC = _OPEN | {HOME}
+PUBLIC = _OPEN | {HOME, DOCS}
 """The paths that need no key. Rate limits and lockouts apply to all others, even if nothing is served there."""
 
 
@@ -37,7 +39,7 @@ _GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
 
 
 class Application(Litestar):
-    """Litestar, except that calls and the files of the console are answered before routing."""
+    """Litestar, except that calls and the files of console and documentation are answered before routing."""
 
     has_console = True
     public_url: str | None = None
@@ -56,6 +58,8 @@ class Application(Litestar):
             return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
         if self.has_console and is_console(path) and not (path in _OPEN and scope["query_string"]):
             return await send_answer(send, console_answer(path, scope["method"], scope["headers"], self.public_url))
+        if is_docs(path):
+            return await send_answer(send, docs_answer(path, scope["method"], scope["headers"]))
         if path not in PUBLIC and has_bounds(services.decisions):
             try:
                 allowance = check_rate(services.decisions, peer_of(scope), scope["headers"], cookies=True)

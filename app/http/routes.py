@@ -13,6 +13,7 @@ from litestar.handlers import BaseRouteHandler
 
 from app.http import api
 from app.http.console.files import HOME, console_files
+from app.http.docs_site import API_PAGE, docs_site
 from app.http.doors import DOORS, route_of
 from app.http.endpoint import JSON, Endpoint, endpoint, endpoint_of
 from app.http.openapi.document import document_of
@@ -52,7 +53,7 @@ async def policy_schema() -> Response[bytes]:
     return Response(_encoded_schema(), media_type=_SCHEMA)
 
 
-@endpoint("GET", "/docs", **_PUBLIC, media=(_HTML,), litestar={"media_type": MediaType.HTML})
+@endpoint("GET", API_PAGE, **_PUBLIC, media=(_HTML,), litestar={"media_type": MediaType.HTML})
 async def docs_page() -> Response[str]:
     """Read this document as a page."""
     headers = {"Content-Security-Policy": PAGE_POLICY, "X-Content-Type-Options": "nosniff"}
@@ -92,6 +93,7 @@ def prepare_pages() -> None:
     page()
     encoded_document()
     console_files()
+    docs_site()
 
 
 @cache
@@ -102,7 +104,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def page() -> str:
-    """The page at /docs."""
+    """The page at /docs/api."""
     return page_of(document())
 
 

@@ -93,7 +93,7 @@ def _announce(settings: Settings, raw_key: str | None, remit: str, say: Say) -> 
     """Print where it serves, and what to type next; the commands can be pasted into a terminal in this folder."""
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
-    lines = [f"serving   {url} (API page {url}/docs), stop with Ctrl-C"]
+    lines = [f"serving   {url} (API page {url}/docs/api), stop with Ctrl-C"]
     if settings.console:
         lines.append(f"console   {url}/console")
     if raw_key is not None:

@@ -86,6 +86,7 @@ def test_the_image_has_two_stages_is_locked_and_is_not_root():
     installed = [line for line in instructions("RUN") if "pip install --require-hashes" in line]
     assert [re.search(r"/opt/(\w+)/.* requirements/(\S+)$", line).groups() for line in installed] == [
         ("sbom", "sbom.txt"),
+        ("docs", "docs.txt"),
         ("remit", "${LOCK}.txt"),
     ]
     after_the_second_from = DOCKERFILE.split("\nFROM ")[2]
@@ -110,6 +111,7 @@ def test_every_environment_has_the_same_versions_and_the_image_only_what_it_need
     dev, image, traced = locked("dev"), locked("image"), locked("image-otel")
     for name in ("run", "image", "image-otel", "sbom"):
         assert locked(name).items() <= dev.items(), name
+    assert locked("run").items() <= locked("docs").items()  # the page of all commands is made by importing them
     assert image.items() < traced.items()
     assert not any(name.startswith("opentelemetry") for name in image)
     assert "opentelemetry-sdk" in traced
@@ -134,6 +136,7 @@ def test_the_image_says_what_is_inside(tmp_path):
     last_stage = DOCKERFILE.split("\nFROM ")[2]
     assert "COPY --from=build /sbom.cdx.json /usr/share/doc/remit/sbom.cdx.json\n" in last_stage
     assert "/opt/sbom" not in last_stage
+    assert "/opt/docs" not in last_stage
 
 
 def test_everything_that_the_image_copies_exists_and_is_not_ignored():

@@ -153,7 +153,7 @@ ALLOWED = {
     f"/v1/api-keys/{UNKNOWN}": "DELETE, OPTIONS",
     "/livez": "GET, OPTIONS",
     "/readyz": "GET, OPTIONS",
-    "/docs": "GET, OPTIONS",
+    "/docs/api": "GET, OPTIONS",
     "/schema/openapi.json": "GET, OPTIONS",
 }
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "PURGE", "LINK", "MKCOL"}

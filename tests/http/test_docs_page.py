@@ -1,4 +1,4 @@
-"""/docs: shows the whole document, and loads nothing from other servers."""
+"""/docs/api: shows the whole document, and loads nothing from other servers."""
 
 import base64
 import hashlib
@@ -52,7 +52,7 @@ def seen():
 def test_the_page_is_served_to_everybody(replica):
     """HTML, without a key."""
     with replica.client(key="nonsense") as client:
-        answer = client.get("/docs")
+        answer = client.get("/docs/api")
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert answer.text == page()
@@ -81,7 +81,7 @@ def test_the_page_loads_nothing(seen):
 def test_the_browser_is_told_to_load_nothing(replica):
     """The policy allows the page's own style and script by their digests, and requests to this service."""
     with replica.client() as client:
-        policy = client.get("/docs").headers["Content-Security-Policy"]
+        policy = client.get("/docs/api").headers["Content-Security-Policy"]
     allowed = dict(each.split(" ", 1) for each in policy.split("; "))
     assert allowed == {
         "default-src": "'none'",

@@ -14,7 +14,17 @@ from app.model.api_keys import Scope
 
 SIGN_IN = ("POST", "/v1/session")
 """It proves in its body who it is from."""
-PUBLIC = {"/", "/console", "/livez", "/readyz", "/metrics", "/docs", "/schema/openapi.json", "/v1/policies/schema.json"}
+PUBLIC = {
+    "/",
+    "/console",
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/docs",
+    "/docs/api",
+    "/schema/openapi.json",
+    "/v1/policies/schema.json",
+}
 WELL_KNOWN = "/.well-known/authzen-configuration"
 PUBLIC |= {WELL_KNOWN, f"{WELL_KNOWN}/{{workspace_id:str}}"}
 ID = "00000000-0000-7000-8000-000000000000"
@@ -162,7 +172,7 @@ def test_a_public_route_needs_no_key_and_ignores_any(tenant, replica, path):
     """Even with a wrong key, because balancers may send one."""
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer nonsense"}, {}):
         # This replica has no URL that AuthZEN's metadata could name; tests/authzen has one that does.
-        wanted = 302 if path == "/" else 404 if path.startswith(WELL_KNOWN) else 200
+        wanted = 302 if path in {"/", "/docs"} else 404 if path.startswith(WELL_KNOWN) else 200
         assert tenant.admin.get(path, headers=headers).status_code == wanted
 
 

@@ -3,7 +3,6 @@
 Files are named below a digest of all of them, so that browsers may keep them for ever and never mix two releases.
 """
 
-import gzip
 import hashlib
 import re
 from functools import cache
@@ -11,54 +10,21 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from app.errors import AppError
-from app.http.answers import Header, RawResponse, not_allowed
-from app.http.problems import error_answer, nothing_here
+from app.http.answers import Header, RawResponse
+from app.http.served_files import ASK, FOR_EVER, MEDIA, SECURITY, ServedFile, file_answer
 
 HOME = "/console"
 STATIC = Path(__file__).parent / "static"
 _HERE = "/console/~/"
 """How the page names a file; the digest comes after `~`."""
-_MEDIA = {
-    ".css": b"text/css; charset=utf-8",
-    ".html": b"text/html; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
-    ".json": b"application/json",
-    ".svg": b"image/svg+xml",
-    ".txt": b"text/plain; charset=utf-8",
-}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
-_HEADERS: list[Header] = [
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=(), usb=()"),
-    (b"vary", b"accept-encoding"),
-]
+_HEADERS: list[Header] = [(b"content-security-policy", POLICY.encode()), *SECURITY]
 _HTTPS_ONLY: Header = (b"strict-transport-security", b"max-age=31536000")
-_FOR_EVER, _ASK = b"public, max-age=31536000, immutable", b"no-cache"
 _static_imports = re.compile(r'^(?:import|export) (?:[^"]*? from )?"(\.[^"]+)";$', re.MULTILINE).findall
-
-
-class ServedFile(NamedTuple):
-    """The body as it is and compressed, and the headers that both have."""
-
-    body: bytes
-    compressed: bytes
-    tag: bytes
-    headers: list[Header]
-
-    @classmethod
-    def of(cls, body: bytes, suffix: str, caching: bytes) -> "ServedFile":
-        tag = b'"%b"' % hashlib.sha256(body).hexdigest()[:16].encode()
-        headers = [(b"content-type", _MEDIA[suffix]), (b"cache-control", caching), (b"etag", tag)]
-        return cls(body, gzip.compress(body, 9, mtime=0), tag, headers)
 
 
 class ConsoleFiles(NamedTuple):
@@ -84,39 +50,22 @@ def is_console(path: str) -> bool:
 def console_answer(path: str, method: str, headers: list[Header], public_url: str | None) -> RawResponse:
     """The answer to a request for the page or one of its files; an unknown file is 404."""
     added = [*_HEADERS, _HTTPS_ONLY] if public_url is not None and urlsplit(public_url).scheme == "https" else _HEADERS
-    if method not in {"GET", "HEAD"}:
-        return _refusal(not_allowed(method, "GET, HEAD, OPTIONS"), added)
-    file = console_files().find(path)
-    if file is None:
-        return _refusal(nothing_here(), added)
-    given = dict(headers)
-    if file.tag in given.get(b"if-none-match", b"").replace(b"W/", b"").replace(b" ", b"").split(b","):
-        return RawResponse(304, [*file.headers, *added])
-    body, answered = file.body, [*file.headers, *added]
-    if b"gzip" in given.get(b"accept-encoding", b""):
-        body = file.compressed
-        answered.append((b"content-encoding", b"gzip"))
-    if method == "HEAD":
-        return RawResponse(200, [*answered, (b"content-length", b"%d" % len(body))])
-    return RawResponse(200, answered, body)
-
-
-def _refusal(error: AppError, added: list[Header]) -> RawResponse:
-    answer = error_answer(error)
-    return answer._replace(headers=[*answer.headers, *added])
+    return file_answer(console_files().find(path), method, headers, added)
 
 
 @cache
 def console_files() -> ConsoleFiles:
     """All files, read once."""
-    found = {path.relative_to(STATIC).as_posix(): path for path in sorted(STATIC.rglob("*")) if path.suffix in _MEDIA}
+    found = {path.relative_to(STATIC).as_posix(): path for path in sorted(STATIC.rglob("*")) if path.suffix in MEDIA}
     bodies = {name: path.read_bytes() for name, path in found.items()}
     digest = hashlib.sha256()
     for name, body in bodies.items():
         digest.update(b"%b\0%d\0%b" % (name.encode(), len(body), body))
     short = digest.hexdigest()[:16]
     page = bodies.pop("index.html").decode()
-    files = {f"~{short}/{name}": ServedFile.of(body, Path(name).suffix, _FOR_EVER) for name, body in bodies.items()}
+    files = {
+        f"~{short}/{name}": ServedFile.of(body, MEDIA[Path(name).suffix], FOR_EVER) for name, body in bodies.items()
+    }
     texts = {name: body.decode() for name, body in bodies.items() if name.endswith(".js")}
     screens = [name for name in texts if name.startswith("screens/")]
     pages = {Path(name).stem: _page(page, short, texts, name) for name in screens}
@@ -134,7 +83,7 @@ def _page(page: str, digest: str, texts: dict[str, str], screen: str) -> ServedF
             waiting += [_resolved(name, each) for each in _static_imports(texts[name])]
     links = "\n".join(f'<link rel="modulepreload" href="{_HERE}{name}">' for name in needed)
     body = page.replace("<!-- modules -->", links).replace(_HERE, f"{HOME}/~{digest}/")
-    return ServedFile.of(body.encode(), ".html", _ASK)
+    return ServedFile.of(body.encode(), MEDIA[".html"], ASK)
 
 
 def _resolved(importer: str, imported: str) -> str:

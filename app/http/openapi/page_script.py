@@ -1,4 +1,4 @@
-"""The script of the page at /docs: it searches operations, and sends requests to this service only."""
+"""The script of the page at /docs/api: it searches operations, and sends requests to this service only."""
 
 SCRIPT = """
 "use strict";
