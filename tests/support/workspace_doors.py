@@ -35,6 +35,7 @@ from app.model.policy_sets import PolicyEntry
 from app.model.rules import Rules
 from app.model.times import parse_time_ms
 from app.store.changes import Changes
+from app.store.keyspace import counting_workspace
 from app.store.limits import WorkspaceLimits
 from app.views.agents import AgentView
 from app.views.api_keys import ApiKeyView
@@ -50,6 +51,9 @@ LIMITS = {
     "rate_limits_per_group": 2, "keys": 8, "policy_versions": 4,
 }  # fmt: skip
 SETTINGS = {f"REMIT_{name.upper()}_MAX": str(most) for name, most in LIMITS.items()}
+ONLY_BUCKET = re.compile(":quota:[^:]+:[^:]+$")
+"""Of a limit without `per`; it goes with its policy."""
+
 UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SHOWN = {"id", "name", "scopes", "agents", "prefix", "expiresAt", "key"}
 
@@ -255,11 +259,13 @@ class StoreDoor(Door):
                 return found
 
     async def named_keys(self):
-        """The store's keys that do not soon expire, each with the ids in its name."""
+        """The keys that neither soon expire nor are dropped once they count no more, each with the ids in its name."""
         found = [each for each in await names(self._open, f"remit:{{{self._at}}}:*") if await self._lasts(each)]
         return {name: [each for each in UUID.findall(name) if each != self._at] for name in found}
 
     async def _lasts(self, name):
+        if counting_workspace(name) and not ONLY_BUCKET.search(name):
+            return False
         return not 0 <= await self._open.call("TTL", name) < 100 * 24 * 3600
 
 
