@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterable
 
 from app.model.decisions import Quota
+from app.model.outcomes import REPORT_MS
 from app.model.quotas import MAX_LIVE
 from app.replay.spans import Room, Timeline
 
@@ -16,6 +17,7 @@ _TOTALS = 1 << 60
 """More than the amount of any budget."""
 
 _Rule = tuple[str, str]
+_Name = tuple[str, str, str]
 _SWEEP = 50_000
 
 
@@ -31,6 +33,12 @@ class _Takes:
     def add(self, now_ms: int, amount: int) -> None:
         self.takes.append((now_ms, amount))
         self.total += amount
+
+    def give_back(self, taken_ms: int, amount: int) -> None:
+        """Remove what was taken at this time, unless it is gone already."""
+        if (taken_ms, amount) in self.takes:
+            self.takes.remove((taken_ms, amount))
+            self.total -= amount
 
     def forget(self, gone_ms: int) -> None:
         """Drop what was taken before this time."""
@@ -64,10 +72,11 @@ class Buckets:
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
-        self.by_value: dict[tuple[str, str, str], _Bucket] = {}
+        self.by_value: dict[_Name, _Bucket] = {}
         self.unnamed: dict[_Rule, _Takes] = {}
         self.live: dict[tuple[str, str, str], dict[str, int]] = {}
         self.in_doubt: set[_Rule] = set()
+        self.refundable: dict[str, list[tuple[_Name, int, int]]] = {}
 
     def room(self, quota: Quota, agent_id: str) -> Room:
         """The quota's room for this call now."""
@@ -79,7 +88,7 @@ class Buckets:
         room = self._room(quota)
         return room if crowd is Room.YES or room is Room.NO else crowd
 
-    def take(self, quotas: Iterable[Quota], agent_id: str, *, certain: bool = True) -> None:
+    def take(self, quotas: Iterable[Quota], agent_id: str, decision_id: str, *, certain: bool = True) -> None:
         """Count the call in each quota. certain: False if it may not have been counted."""
         now_ms = self._timeline.now_ms
         for quota in quotas:
@@ -93,6 +102,23 @@ class Buckets:
                 continue
             bucket = self._bucket(quota)
             (bucket.certain if certain else bucket.possible).add(now_ms, amount)
+            if quota.refundable:
+                name = (quota.policy_id, quota.fingerprint, quota.bucket)
+                self._remembered(decision_id).append((name, now_ms, amount))
+
+    def give_back(self, decision_id: str) -> None:
+        """Count the call no longer in limits that are refundable: it was reported as not executed."""
+        for name, taken_ms, amount in self.refundable.pop(decision_id, ()):
+            if (bucket := self.by_value.get(name)) is not None:
+                bucket.certain.give_back(taken_ms, amount)
+                bucket.possible.give_back(taken_ms, amount)
+
+    def _remembered(self, decision_id: str) -> list[tuple[_Name, int, int]]:
+        """What the call took from refundable limits; calls that can no longer be reported are forgotten."""
+        too_late_ms = self._timeline.now_ms - REPORT_MS - self._timeline.slack_ms
+        while self.refundable and next(iter(self.refundable.values()))[0][1] < too_late_ms:
+            del self.refundable[next(iter(self.refundable))]
+        return self.refundable.setdefault(decision_id, [])
 
     def take_unnamed(self, rule: _Rule) -> None:
         """Note that a call may have taken an unknown amount from an unknown bucket of this rule."""
@@ -108,6 +134,13 @@ class Buckets:
             del self.unnamed[rule]
         self.unnamed.update((rule, content) for rule, content in other.unnamed.items() if rule not in without)
         self.in_doubt |= other.in_doubt
+        for decision_id in {*self.refundable, *other.refundable}:
+            left = [each for each in self.refundable.get(decision_id, ()) if each[0][:2] in without]
+            left += [each for each in other.refundable.get(decision_id, ()) if each[0][:2] not in without]
+            if left:
+                self.refundable[decision_id] = left
+            else:
+                self.refundable.pop(decision_id, None)
 
     def drop(self, rule: _Rule) -> None:
         """Drop the bucket of a rule that its policy no longer has; buckets of single values expire by themselves."""

@@ -6,12 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from app.canonical.value_paths import EACH
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.logged_codes import code_from
+from app.model.outcomes import CallStatus
 from app.model.rule import Read, Rule, constraint_reads
 from app.model.times import parse_time_ms
 from app.redaction.credentials import REDACTED
@@ -42,6 +43,8 @@ class LoggedCall(Struct, rename="camel"):
     context: Raw | UnsetType = UNSET
     approval_id: str | UnsetType = UNSET
     type: str | UnsetType = UNSET
+    decision_id: str | UnsetType = UNSET
+    recorded_code: str | UnsetType = field(default=UNSET, name="code")
     shadow: ShadowOutcome | UnsetType = UNSET
 
     @property
@@ -54,6 +57,12 @@ class LoggedCall(Struct, rename="camel"):
     def code(self) -> DecisionCode:
         """The code of the decision. Raises ValueError if the line records no decision."""
         return code_from(Result(self.result or ""), None if self.rule is None else self.rule.type, self.reason)
+
+    @property
+    def not_executed(self) -> str | None:
+        """The decision whose call this line reports as not executed; None if it is another line."""
+        is_report = self.type == "outcome" and self.recorded_code == CallStatus.NOT_EXECUTED
+        return self.decision_id if is_report and self.decision_id is not UNSET else None
 
     @property
     def was_inactive(self) -> bool:

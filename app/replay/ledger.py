@@ -67,6 +67,7 @@ class Ledger:
         self.buckets.take(
             (each for each in quotas if limits is None or (each.policy_id, each.fingerprint) in limits),
             agent_id,
+            call.id,
             certain=certain,
         )
         for limit in call.unclear_limits():

@@ -65,9 +65,8 @@ class Replay:
         everything = (*history.policies(), *(draft or ()))
         self._limits, self._marks = limits_of(everything), mark_names(everything)
         self._asked_of_all = any(map(shared_marks, everything))
-        names = {policy.id: policy.name for policy in everything}
         report = ReplayReport(from_=rfc3339(task.from_ms), to=rfc3339(task.to_ms))
-        self.findings = Findings(report, names.get)
+        self.findings = Findings(report, {policy.id: policy.name for policy in everything}.get)
 
     @property
     def reads_all_agents(self) -> bool:
@@ -98,6 +97,9 @@ class Replay:
                 unjudged.unreadable += position.time_ms >= self._task.from_ms
             else:
                 self._count(call, line, position)
+        elif (decision_id := call.not_executed) is not None:
+            for ledger in self._ledgers():
+                ledger.buckets.give_back(decision_id)
 
     def _count(self, call: LoggedCall, line: bytes, position: LogPosition) -> None:
         """Judge a decision if it is in the span and its agent is replayed; otherwise only count it."""
@@ -151,15 +153,16 @@ class Replay:
         """Reset the breakers of agents that people have made active again by now."""
         while self._resumed and self._resumed[0][0].holds_for(position):
             _, agent_id = self._resumed.popleft()
-            for ledger in (self._ledger, self._counted_before):
-                if ledger is not None:
-                    ledger.denials.resume(agent_id)
+            for ledger in self._ledgers():
+                ledger.denials.resume(agent_id)
 
     def _take_from_all(self) -> None:
         self._is_in_doubt = False
-        for ledger in (self._ledger, self._counted_before):
-            if ledger is not None:
-                ledger.take_from_all(self._limits, self._marks)
+        for ledger in self._ledgers():
+            ledger.take_from_all(self._limits, self._marks)
+
+    def _ledgers(self) -> list[Ledger]:
+        return [each for each in (self._ledger, self._counted_before) if each is not None]
 
     def _warm_up(self, entry: _Entry) -> None:
         """Count a call from before the span in the limits of its time, and in the draft's, as if those had existed.

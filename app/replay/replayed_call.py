@@ -29,12 +29,13 @@ _NO_PLAN = Plan(Outcome(Result.ALLOWED, None, None, "", DecisionCode.ALLOWED))
 class ReplayedCall:
     """A logged call under the policies of one ruleset.
 
-    is_unclear: a rule reads what the log hides. is_denied: it is denied whatever the hidden values are.
+    id: of the decision. is_unclear: a rule reads what the log hides. is_denied: it is denied whatever is hidden.
     plan: its outcome and open quotas; if it is unclear, only a denial in it is certain.
     marks, session: the marks that the call leaves if it is allowed, and the session; "" = an unknown one.
     """
 
     def __init__(self, call: LoggedCall, line: bytes, ruleset: Ruleset, time_ms: int) -> None:
+        self.id = call.id
         self._ruleset = ruleset
         self._key_id = call.key_id
         self._unclear: list[tuple[str, CompiledRule]] = []
