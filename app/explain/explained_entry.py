@@ -44,8 +44,10 @@ def past_explanation(
     }
     in_doubt = {place for place, rule in concerned.items() if hidden and reads_hidden(rule.rule, hidden)}
     decider = None if call.rule is None or call.policy_id is None else (call.policy_id, call.rule.index)
-    # The entry names the first rule that failed. So a rule that reads a hidden value either decided or did not fail.
-    known = {place: call.reason if place == decider else None for place in in_doubt}
+    # The entry names the first rule that failed, unless the call was allowed without asking anybody. So a rule that
+    # reads a hidden value either decided or did not fail.
+    has_failed = call.result != Result.ALLOWED or call.approval_id is not UNSET
+    known = {place: call.reason if has_failed and place == decider else None for place in in_doubt}
     request = _request_of(call, parameters, context)
     traced = trace(compiled, policies, request, call.time_ms * _US_PER_MS, call.key_id, known)
     outcome = Outcome(Result(call.result or ""), call.policy_id, call.rule, call.reason, call.code)

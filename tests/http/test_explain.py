@@ -190,6 +190,7 @@ def test_a_draft_that_cannot_govern_the_agent_is_refused(tenant, agent, draft, p
     ("fields", "place"),
     [
         ({"at": "tomorrow"}, "$.at"),
+        ({"at": "2255-06-06T00:00:00Z"}, "$.at"),
         ({"dry_run": True}, "$.dry_run"),
         ({"agent_id": "an agent"}, "$.agent_id"),
         ({"tool_name": " "}, "$.tool_name"),

@@ -56,6 +56,17 @@ def test_a_past_decision_is_explained_by_the_policies_of_its_time(tenant, agent)
     assert (told["agent"]["status"], told["reason"], told["policies"]) == ("suspended", "Agent is suspended", [])
 
 
+def test_a_rule_that_reads_a_hidden_value_and_allowed_the_call_has_passed(tenant, agent):
+    """It is the one that the entry names; it did not fail."""
+    tenant.new_policy(agent, SECRET, name="secret")
+    allowed = tenant.authorize(agent, "pay", parameters={"password": "long enough"})
+    assert allowed["result"] == "allowed"
+    told = explained(tenant, allowed)
+    assert (parts(told), told["unknown"]) == ({"secret": ["passed"]}, ["parameters.password"])
+    denied = tenant.authorize(agent, "pay", parameters={"password": "short"})
+    assert parts(explained(tenant, denied)) == {"secret": ["failed"]}
+
+
 def test_limits_are_explained_as_far_as_the_decision_tells(tenant, agent):
     """The limit that decided was full, earlier ones had room, and later ones are unknown."""
     other = LIMITED | {"rateLimit": {"maxCalls": 9, "windowSeconds": 60}}

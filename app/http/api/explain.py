@@ -32,6 +32,8 @@ from app.replica import Decisions, Explanations, Services
 from app.validation_messages import refusing_fields
 
 PATH = "/v1/explain"
+_TOO_LATE = "2255-01-01T00:00:00Z"
+"""From that year on, microseconds do not fit into the numbers of the store's scripts."""
 
 
 class ExplainBody(Body, frozen=True):
@@ -61,9 +63,11 @@ class ExplainBody(Body, frozen=True):
             raise FieldError("agent_id", REFERENCE_RULES)
         if self.at is not UNSET:
             try:
-                parse_time_ms(self.at)
+                at_ms = parse_time_ms(self.at)
             except ValueError as error:
                 raise FieldError("at", str(error)) from None
+            if at_ms >= parse_time_ms(_TOO_LATE):
+                raise FieldError("at", "must be before the year 2255")
 
 
 @endpoint(
