@@ -256,6 +256,16 @@ def test_a_missing_nested_name_fits_the_schema():
         assert not accepts(part.schema, failing)
 
 
+def test_a_name_with_two_dots_fits_the_schema_however_its_parts_are_joined():
+    """Each part leads into an object or belongs to a key with the next."""
+    part = named_schema("a.b.c", Constraint(max=1), REDACTOR.is_secret)
+    assert part.is_exact
+    for passing in ({"a": {"b": {"c": 1}}}, {"a": {"b.c": 1}}, {"a.b": {"c": 1}}, {"a.b.c": 1}):
+        assert accepts(part.schema, passing)
+    for failing in ({}, {"a": {"b": {}}}, {"a": {"b": {"c": 2}}}, {"a": {"b.c": 2}}, {"a.b": {"c": 2}}, {"a.b.c": 2}):
+        assert not accepts(part.schema, failing)
+
+
 def test_a_written_schema_is_shown_as_every_validator_reads_it():
     def told(schema):
         policy = policy_of({"id": "p", "name": "p", "priority": 0, "enabled": True, "createdAt": 1, "rules": [
