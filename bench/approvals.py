@@ -173,7 +173,7 @@ def _look(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
         for _ in range(PAGES):
             began = time.perf_counter()
             found, _ = await services.records.approvals.page(
-                scene.workspace_id, ApprovalQuery(status=ApprovalStatus.PENDING)
+                scene.workspace_id, ApprovalQuery(status=(ApprovalStatus.PENDING,))
             )
             times.append(time.perf_counter() - began)
             if len(found) != ApprovalQuery().limit:

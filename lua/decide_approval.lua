@@ -111,7 +111,7 @@ call('ZCARD', open)
 call('ZCARD', agent_open)
 call('XLEN', events)
 local is_current = call('GET', approval_call) == approval_id
-local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
+local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) + 1)
 
 version = version + 1
 local record = {'version', version, 'said', (stored[7] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '

@@ -48,6 +48,7 @@ local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'usabl
 local state = stored[1]
 if state ~= 'pending' and state ~= 'approved' then
   if call('ZSCORE', open, approval_id) then call('ZREM', open, approval_id) end
+  if call('ZSCORE', agent_open, approval_id) then call('ZREM', agent_open, approval_id) end
   return {'kept'}
 end
 local ends_ms = tonumber(state == 'pending' and stored[3] or stored[4])
@@ -58,7 +59,7 @@ call('ZCARD', open)
 call('ZCARD', agent_open)
 call('XLEN', events)
 local is_current = call('GET', approval_call) == approval_id
-local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
+local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) + 1)
 
 call('XADD', audit_stream, sequence .. '-0',
   'id', entry_id, 'timeMs', string.format('%.0f', time_ms), 'agentId', agent_id, 'keyId', asked_by, 'action', 'approval',

@@ -25,6 +25,7 @@ for i = 1, #KEYS / 2 do
   local mask = tonumber(ARGV[1 + i]) or math.huge
   local record = redis.call('HMGET', segment, 'frames', 'digests', 'previous', 'sha256')
   local frames, digests, previous, sha256 = record[1], record[2] or '', record[3] or '', record[4] or ''
+  assert(mask == math.huge or mask < 2 ^ 53, 'A mask of more frames than a number holds exactly')
   local read, start, index = {frames, digests, previous, sha256}, 0, 0
   if not frames then read = {} end
   if digests == '' then mask = math.huge end

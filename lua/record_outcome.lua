@@ -98,7 +98,7 @@ if gives_back then
   end
 end
 
-local sequence = tostring(tonumber(call('HGET', commits, 'sequence') or 0) + 1)
+local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) + 1)
 local in_words = {executed = 'executed', failed = 'tried and failed', not_executed = 'not executed'}
 local reason = 'The call was ' .. in_words[status]
 local unit = given_back == 1 and ' limit' or ' limits'

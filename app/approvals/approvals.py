@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from app.approvals.reaper import require_backlog
-from app.approvals.records import KEEP_MS, approval_of, open_keys
+from app.approvals.records import KEEP_MS, approval_of, drop_old_ids, open_keys
 from app.errors import (
     ApprovalChanged,
     ApprovalDecided,
@@ -30,6 +30,7 @@ ANY_GRANT = Grant()
 """As much as the rules allow."""
 
 _CHUNK = 128
+_READ_MAX = 1_000
 _SHOWN_NOTE = 500
 _ASKED = ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms", "policy_id", "rule")
 
@@ -53,12 +54,16 @@ class Approvals:
         return approval
 
     async def page(self, workspace_id: str, query: ApprovalQuery) -> tuple[list[Approval], str | None]:
-        """The matching approvals, newest first, and the id from which the next page continues."""
+        """The matching approvals, newest first, and the id from which the next page continues.
+
+        At most 1,000 approvals are read for one page, which may then have fewer than the limit.
+        """
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         matches: list[Approval] = []
         before, chunk = query.before, min(_CHUNK, query.limit + 1)  # one more says whether there is another page
-        opened = None if query.agent_id is None or query.status not in OPEN else await self._open_ids(keyspace, query)
-        while True:
+        wants_open = query.status is not None and set(query.status) <= set(OPEN)
+        opened = await self._open_ids(keyspace, query) if wants_open and query.agent_id is not None else None
+        for _ in range(0, _READ_MAX, chunk):
             if opened is None:
                 newest = "+" if before is None else f"({before}"
                 ids = await self._client.call(
@@ -74,15 +79,16 @@ class Approvals:
                 if not record:
                     continue
                 approval = approval_of(approval_id, record, now_ms)
-                if query.status in (None, approval.status) and query.agent_id in (None, approval.agent_id):
+                if _matches(query, approval):
                     if len(matches) == query.limit:
                         return matches, matches[-1].id
                     matches.append(approval)
             if len(ids) < chunk:
                 return matches, None
             before = ids[-1]
-            if opened is None and query.status in OPEN:  # few of the others may be open
+            if opened is None and wants_open:  # few of the others may be open
                 opened = await self._open_ids(keyspace, query)
+        return matches, before
 
     async def decide(
         self,
@@ -108,13 +114,13 @@ class Approvals:
         if verdict is ApprovalStatus.APPROVED:
             _require_within(record, grant)
             _require_seen(approval, accepts_hidden=accepts_hidden)
-        keyspace = Keyspace(workspace_id)
+        keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         keys = open_keys(keyspace, approval_id, approval.agent_id, approval.parameters_digest)
         basis = [keyspace.agent(approval.agent_id), keyspace.key(approval.requested_by.key_id)]
         basis += map(keyspace.policy, policies_that_asked(record))
         args: list[Value] = [
             "",
-            self._ids.new(await store_time_ms(self._client)),
+            self._ids.new(now_ms),
             approval_id,
             by.id,
             verdict,
@@ -131,6 +137,7 @@ class Approvals:
         reply = check_reply(DECIDE_APPROVAL, raw_reply)
         require_backlog(reply[0])
         _raise_for(reply[0], reply[1])
+        await drop_old_ids(self._client, keyspace, now_ms)
         return await self.get(workspace_id, approval_id)
 
     async def _open_ids(self, keyspace: Keyspace, query: ApprovalQuery) -> Sequence[bytes]:
@@ -146,6 +153,14 @@ class Approvals:
         if not record:
             raise unknown_approval()
         return approval_of(approval_id, record, await store_time_ms(self._client)), record
+
+
+def _matches(query: ApprovalQuery, approval: Approval) -> bool:
+    return (
+        (query.status is None or approval.status in query.status)
+        and query.agent_id in (None, approval.agent_id)
+        and query.tool_name in (None, approval.tool_name)
+    )
 
 
 def _require_seen(approval: Approval, *, accepts_hidden: bool) -> None:

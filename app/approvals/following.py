@@ -15,6 +15,8 @@ from app.store.keyspace import Keyspace
 log = logging.getLogger(__name__)
 _AGAIN_S = 1.0
 _UNREAD_MAX = 1_000
+_KEPT = 10_000
+"""The scripts drop no event that has fewer than this many after it."""
 
 
 class ApprovalEvent(Struct, frozen=True):
@@ -58,11 +60,18 @@ class ApprovalFollower:
                 del self._rooms[workspace_id]
                 room.close()
 
-    async def missed(self, workspace_id: str, after: str) -> list[ApprovalEvent]:
-        """The events after the one with this id, as far back as the store keeps them (10,000 events)."""
-        entries = await self._reader.after({Keyspace(workspace_id).approval_events: after}, wait=False)
+    async def newest(self, workspace_id: str) -> str:
+        """The position of the newest event."""
+        return await self._reader.last_id(Keyspace(workspace_id).approval_events)
+
+    async def missed(self, workspace_id: str, after: str) -> tuple[list[ApprovalEvent], bool]:
+        """The events after this position, and whether they are all there were: the store keeps about 10,000."""
+        stream = Keyspace(workspace_id).approval_events
+        entries = await self._reader.after({stream: after}, wait=False)
+        oldest = await self._reader.first_id(stream)  # asked last, so what is dropped meanwhile is not overlooked
         events = [_event(entry_id, fields) for _, entry_id, fields in entries]
-        return [event for event in events if event is not None]
+        is_all = len(entries) < _KEPT or place_of(oldest) <= place_of(after)
+        return [event for event in events if event is not None], is_all
 
     async def close(self) -> None:
         """Deliver no further events."""
@@ -139,11 +148,16 @@ class _Room:
 def _put(queue: "asyncio.Queue[ApprovalEvent | None]", listener: _Listener, event: ApprovalEvent | None) -> None:
     if listener.wake is not None:
         listener.wake.set()
-    if queue.full():  # a reader this slow must read the list again
+    if queue.full():  # a reader this slow must read from the store what it has missed
         while not queue.empty():
             queue.get_nowait()
         event = None
     queue.put_nowait(event)
+
+
+def place_of(event_id: str) -> tuple[int, ...]:
+    """The position as numbers, in the order of the events."""
+    return tuple(map(int, event_id.split("-")))
 
 
 def _event(entry_id: str, fields: dict[str, str]) -> ApprovalEvent | None:

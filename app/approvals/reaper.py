@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from app.approvals.records import KEEP_MS, open_keys
+from app.approvals.records import KEEP_MS, drop_old_ids, open_keys
 from app.errors import AppError, StoreUnavailable
 from app.fairness.loop_turns import take_turn
 from app.fault_isolation import failures_logged
@@ -63,6 +63,8 @@ class ApprovalReaper:
         )
         for workspace_id, ids in zip(workspaces, due, strict=True):
             with failures_logged(log, f"end approvals of workspace {workspace_id}"):
+                if ids:
+                    await drop_old_ids(self._client, Keyspace(workspace_id), now_ms)
                 for each in await self._read(Keyspace(workspace_id), [_text(raw) for raw in ids or ()]):
                     await self._end(workspace_id, each, "Nobody decided or used it in time", expired=True)
 

@@ -6,11 +6,15 @@ from msgspec import Raw
 from app.model.approvals import Approval, ApprovalStatus, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
+from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace
 
 KEEP_MS = 30 * 24 * 3600 * 1000
 """The time that a record is kept after it becomes final; the log keeps its entries for ever."""
+
+_LISTED_MS = 2 * KEEP_MS
+"""For how long an approval is listed: it is open for two weeks at most, and its record is kept for 30 days then."""
 
 _strings = msgspec.json.Decoder(list[str])
 _string = msgspec.json.Decoder(str)
@@ -59,6 +63,12 @@ def open_keys(keyspace: Keyspace, approval_id: str, agent_id: str, digest: str) 
         "approval_call": keyspace.approval_call(digest),
         "events": keyspace.approval_events,
     }
+
+
+async def drop_old_ids(client: Client, keyspace: Keyspace, now_ms: int) -> None:
+    """Remove approvals whose records are long gone from the list of all; ids begin with the time of their making."""
+    time = f"{max(0, now_ms - _LISTED_MS):012x}"
+    await client.call("ZREMRANGEBYLEX", keyspace.approvals, "-", f"({time[:8]}-{time[8:]}")
 
 
 def _status(record: dict[str, str], now_ms: int) -> ApprovalStatus:

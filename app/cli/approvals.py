@@ -16,6 +16,8 @@ from app.model.approvals import ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
+_UNKNOWN_BEFORE = {LISTENING, "lost"}
+"""Events of the stream before which others may have happened that it does not tell."""
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 
 
@@ -113,7 +115,7 @@ def watch(url: str, as_json: bool) -> None:
 def _print_changes(remote: Remote) -> None:
     """Print every open request, then every change of an approval, as JSON lines."""
     for name, approval in remote.events("/v1/approvals/stream"):
-        waiting = reversed(remote.call("GET", "/v1/approvals?status=pending")) if name == LISTENING else [approval]
+        waiting = _pending(remote) if name in _UNKNOWN_BEFORE else [approval]
         for each in waiting:
             click.echo(json.dumps(each))
 
@@ -121,8 +123,8 @@ def _print_changes(remote: Remote) -> None:
 def _ask_about_each(remote: Remote) -> None:
     shown = set[str]()
     for name, approval in remote.events("/v1/approvals/stream"):
-        if name == LISTENING:  # requests made before the stream was connected are listed first, so none is missed
-            for waiting in reversed(remote.call("GET", "/v1/approvals?status=pending")):
+        if name in _UNKNOWN_BEFORE:  # requests made before the stream goes on are listed, so none is missed
+            for waiting in [each for each in _pending(remote) if each["id"] not in shown]:
                 shown.add(waiting["id"])
                 _ask(remote, waiting)
             click.echo("listening; Ctrl-C ends it", err=True)
@@ -132,6 +134,11 @@ def _ask_about_each(remote: Remote) -> None:
                 _ask(remote, approval)
         elif name != ApprovalStatus.PENDING:
             click.echo(f"{approval['id']} is {approval['status']}")
+
+
+def _pending(remote: Remote) -> list[dict[str, Any]]:
+    """The approvals that wait, oldest first."""
+    return list(reversed(remote.call("GET", "/v1/approvals?status=pending")))
 
 
 def _decide(url: str, approval_id: str, verb: str, body: dict[str, Any], *, as_json: bool) -> None:

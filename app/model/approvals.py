@@ -9,7 +9,8 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
-from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields
+from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
+from app.model.text import Name
 
 DEFAULT_SECONDS = 900
 Seconds = Annotated[int, Meta(ge=60, le=604_800)]
@@ -146,22 +147,39 @@ def policies_that_asked(record: Mapping[str, str]) -> list[str]:
     return record.get("policies", record.get("policy_id", "")).split()
 
 
+def statuses_in(text: str) -> tuple[ApprovalStatus, ...]:
+    """The statuses that a query names. Raises ValueError."""
+    names = text.split(",")
+    if len(set(names)) < len(names) or not {*names} <= {*ApprovalStatus}:
+        raise ValueError(f"must be one or several of {', '.join(ApprovalStatus)}, comma-separated, each once")
+    return tuple(map(ApprovalStatus, names))
+
+
+_STATUS = f"({'|'.join(ApprovalStatus)})"
+StatusFilter = Annotated[
+    tuple[ApprovalStatus, ...], Spelled(statuses_in, {"type": "string", "pattern": f"^{_STATUS}(,{_STATUS})*$"})
+]
+
+
 class ApprovalFilters(QueryFields, frozen=True):
     """Filters on approvals; all that are given must match.
 
-    status: Only those in this state.
+    status: Only those in this state, or in one of several, comma-separated.
     agent_id: Only those of this agent, by its id or its alias.
+    tool_name: Only those of calls of this tool.
     """
 
-    status: ApprovalStatus | None = None
+    status: StatusFilter | None = None
     agent_id: AgentFilter | None = None
+    tool_name: Name | None = None
 
 
 class ApprovalQuery(ApprovalFilters, frozen=True):
     """One page of the approvals, newest first.
 
     limit: The most to return.
-    before: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval.
+    before: X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval. A page with this
+    header may have fewer approvals than the limit, or none: it looks through at most 1,000.
     """
 
     limit: PageLimit = 100

@@ -29,6 +29,11 @@ class BlockingReader:
         entries = await self._asked(self._redis.xrevrange(stream, count=1))
         return str(entries[0][0]) if entries else "0-0"
 
+    async def first_id(self, stream: str) -> str:
+        """The id of the oldest entry, `0-0` if there is none."""
+        entries = await self._asked(self._redis.xrange(stream, count=1))
+        return str(entries[0][0]) if entries else "0-0"
+
     async def after(self, last_ids: Mapping[str, str], *, wait: bool = True) -> list[tuple[str, str, dict[str, str]]]:
         """(stream, id, fields) of entries after the last id of each stream, a stream's oldest first; all in one slot.
 

@@ -66,7 +66,8 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
   if state.status == 'committed' then
     -- Scripts do not roll back: a key of the wrong type, or what is no number, must fail before the first write.
     assert(not current or overtaken or tonumber(current[1] or 1) and tonumber(current[7] or 1), 'An approval holds no number')
-    local of_agent, of_workspace = call('ZCARD', agent_open), call('ZCARD', open)
+    -- An id whose time has passed, or that another program left, counts only towards the workspace's maximum.
+    local of_agent, of_workspace = call('ZCOUNT', agent_open, '(' .. time_ms_text, '+inf'), call('ZCARD', open)
     call('XLEN', events)
     call('ZCARD', approvals)
     if step == 'use' then

@@ -46,6 +46,12 @@ def section(text, name):
     return found[1]
 
 
+def test_no_script_or_part_writes_a_number_with_tostring():
+    """From 10^14 on, it writes 1e+14: sequence numbers, times and sums go through a format."""
+    texts = {path.name: body(path.read_text()) for path in [*FILES, *sorted((LUA / "commit_decision").glob("*.lua"))]}
+    assert [name for name, text in texts.items() if "tostring" in text] == []
+
+
 scripts = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 
 

@@ -232,7 +232,7 @@ class StoreDoor(Door):
         return [as_key(shown(ApiKeyView.of(each))) for each in await self._keys.list_page(self._at, limit, offset)]
 
     async def approvals(self, limit, **filters):
-        filters |= {"status": ApprovalStatus(filters["status"])} if "status" in filters else {}
+        filters |= {"status": (ApprovalStatus(filters["status"]),)} if "status" in filters else {}
         approvals, found, before = self._replicas[0][0].approvals, [], None
         while True:
             query = ApprovalQuery(limit=limit, before=before, **filters)

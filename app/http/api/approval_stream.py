@@ -11,7 +11,7 @@ from litestar import Request
 from litestar.di import NamedDependency
 from litestar.response import Stream
 
-from app.approvals.following import ApprovalEvent
+from app.approvals.following import ApprovalEvent, place_of
 from app.errors import ApprovalNotFound, Invalid, TooManyStreams
 from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
@@ -39,7 +39,9 @@ async def stream_approvals(
     """Follow approvals as server-sent events.
 
     One event for each change of an approval, named after its new status: from the Last-Event-ID on, or from now on. The
-    stream ends when the key is revoked and when the replica stops; then connect again.
+    store keeps about 10,000 of them: if some are gone that were not sent, an event `lost` says so, and the list of
+    approvals must be read again. The stream ends when the key is revoked and when the replica stops; then connect
+    again.
     """
     raw_key = raw_key_in_use(request)
     after = request.headers.get("last-event-id")
@@ -59,15 +61,15 @@ async def _messages(
     wake: set when the client closes its sending side. Comments are then written, which end the connection if the client
     is gone.
     """
-    silence_s, sent = SILENCE_S, after or "0-0"
+    silence_s, follower = SILENCE_S, services.streams.approval_follower
+    sent = after or await follower.newest(caller.workspace_id)
     async with (
         services.streams.callers.on(raw_key, wake) as known,
-        services.streams.approval_follower.subscribed(caller.workspace_id, wake) as events,
+        follower.subscribed(caller.workspace_id, wake) as events,
     ):
         if after is not None:
-            for event in await services.streams.approval_follower.missed(caller.workspace_id, after):
-                yield await _message(services.records, caller, event)
-                sent = event.id
+            events.put_nowait(None)
+            wake.set()
         yield b": listening\n\n"
         while known.error is None and not services.streams.stopping.is_set():
             with suppress(TimeoutError):
@@ -79,13 +81,30 @@ async def _messages(
             wake.clear()
             while not events.empty():
                 coming = events.get_nowait()
-                if await is_revoked(services.decisions, raw_key):
-                    return
                 if coming is None:
                     yield b": still here\n\n"
-                elif _place(coming.id) > _place(sent):
-                    yield await _message(services.records, caller, coming)
-                    sent = coming.id
+                async for place, message in _since(services, caller, coming, sent):
+                    if await is_revoked(services.decisions, raw_key):
+                        return
+                    yield message
+                    sent = place
+
+
+async def _since(
+    services: Services, caller: Caller, coming: ApprovalEvent | None, sent: str
+) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield what is to be sent after `sent`, with its position: `coming`, or if it is None, all that the store has.
+
+    The first is an event `lost` if the store has dropped some.
+    """
+    events, is_all = [] if coming is None else [coming], True
+    if coming is None:
+        events, is_all = await services.streams.approval_follower.missed(caller.workspace_id, sent)
+    if not is_all:
+        yield sent, b'event: lost\ndata: {"after":"%b"}\n\n' % sent.encode()
+    for event in events:
+        if place_of(event.id) > place_of(sent):
+            yield event.id, await _message(services.records, caller, event)
 
 
 async def _message(records: Records, caller: Caller, event: ApprovalEvent) -> bytes:
@@ -98,7 +117,3 @@ async def _message(records: Records, caller: Caller, event: ApprovalEvent) -> by
         event.status.encode(),
         msgspec.json.encode(approval),
     )
-
-
-def _place(event_id: str) -> tuple[int, ...]:
-    return tuple(map(int, event_id.split("-")))
