@@ -175,9 +175,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "creds,contraseña,account_key,service_key,client_key,master_key,session_key,totp,mfa_code,verification_code,"
         "security_code,security_answer,access_code,recovery_code,recovery_codes,backup_code,backup_codes,code_verifier,"
         "amz_signature,goog_signature,phpsessid,jsessionid,requirepass,"
-        "passwort,kennwort,mot_de_passe,senha,cred,subscription_key,license_key,secure_string,string_data"
+        "passwort,kennwort,mot_de_passe,senha,cred,subscription_key,license_key,secure_string,string_data,"
+        "access_tokens,refresh_tokens,auth_tokens,id_tokens,api_tokens,bearer_tokens,session_tokens,"
+        "dsn,connection_string,conn_string,conn_str,connstr"
     )
-    """Comma-separated words. A parameter whose name contains one of them is stored as `"[REDACTED]"`."""
+    """Comma-separated words. A parameter whose name contains one, or its plural, is stored as `"[REDACTED]"`."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of the log lines that are written."""

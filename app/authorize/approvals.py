@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,7 @@ from app.redaction.credentials import REDACTED
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Signer
+from app.redaction.work import TooMuchWork
 from app.redis_client.replies import decoding_record, number_of
 
 WHOLE_BYTES = 16 * 1024
@@ -67,8 +69,11 @@ def may_be_whole(request: AuthorizeRequest) -> bool:
 
 def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer) -> bytes:
     """The parameters, whole up to 16 KiB and as in the log beyond; secrets are redacted."""
-    shown = recorded(request.parameters, redactor, signer, WHOLE_BYTES)
-    return shown if len(shown) <= WHOLE_BYTES else request.recorded_parameters
+    with suppress(TooMuchWork):
+        shown = recorded(request.parameters, redactor, signer, WHOLE_BYTES)
+        if len(shown) <= WHOLE_BYTES:
+            return shown
+    return request.recorded_parameters
 
 
 def hides(shown: bytes) -> bool:

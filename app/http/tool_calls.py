@@ -15,16 +15,14 @@ from app.model.agents import REFERENCE_RULES, agent_reference
 from app.model.api_keys import KEY_SESSION
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
-from app.redaction.recording import recorded
+from app.redaction.recording import MAX_RECORDED_BYTES, recorded
 from app.redaction.redactor import Redactor
 from app.redaction.signer import UNSIGNED, Purpose, Signer
+from app.redaction.work import MAX_SHORTENED, TooMuchWork, Work
 from app.validation_messages import explain
 
 MAX_CALL_BYTES = (1024 + 16) * 1024
 """Room for a parameter of 1 MiB and the JSON around it."""
-MAX_RECORDED_BYTES = 64 * 1024
-"""The most bytes of parameters as logged."""
-
 MAX_NAMES = MAX_RECORDED_BYTES // 5
 """More names than fit into an entry: `"":0,` is the shortest."""
 
@@ -77,11 +75,11 @@ def tool_call(
     called = agent_reference(agent_id)
     if called is None:
         raise Invalid.at("$.agent_id", REFERENCE_RULES)
-    redactor, signer = reading.redactor, reading.signer
+    work = Work()
     is_large = len(body) > MAX_RECORDED_BYTES
     if is_large:
         _require_short_names(parameters)  # before each of them is examined
-    recorded_parameters = recorded(parameters, redactor, signer, is_large=is_large)
+    recorded_parameters = _recorded("parameters", parameters, reading, work, is_large=is_large)
     if len(recorded_parameters) > MAX_RECORDED_BYTES:
         raise _too_much(f"have {len(recorded_parameters)} bytes as JSON even with long texts shortened")
     idempotency = None
@@ -91,14 +89,14 @@ def tool_call(
             question = (*question, context, approval_id)
         elif context is not None:
             question = (*question, context)
-        idempotency = _idempotency(reading.idempotency_key, question, signer)
+        idempotency = _idempotency(reading.idempotency_key, question, reading.signer)
     if context is not None:
         _require_no_key_session(context)
     if recorded_context is None:
         recorded_context = b""
         if context is not None:
             _require_small(context)
-            recorded_context = recorded(context, redactor, signer)
+            recorded_context = _recorded("context", context, reading, work)
     return AuthorizeRequest(
         called,
         tool_name,
@@ -156,6 +154,15 @@ def _require_small(context: dict[str, Any]) -> None:
         if not level:
             return
     raise Invalid.at("$.context", f"values are nested more than {MAX_CONTEXT_DEPTH} levels deep")
+
+
+def _recorded(name: str, value: dict[str, Any], reading: Reading, work: Work, *, is_large: bool = False) -> bytes:
+    """The parameters or the context as the log keeps them. Raises PayloadTooLarge if certainly too much would be kept."""
+    try:
+        return recorded(value, reading.redactor, reading.signer, is_large=is_large, work=work)
+    except TooMuchWork:
+        message = f"more than {MAX_SHORTENED} strings would have to be shortened for the log"
+        raise PayloadTooLarge(f"$.{name}: {message}", [Detail(f"$.{name}", message)]) from None
 
 
 def _require_short_names(parameters: dict[str, Any]) -> None:

@@ -27,8 +27,8 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     key_id: The API key that asked.
     action: The attempted action.
     tool_name: The tool that the agent wanted to call.
-    parameters: The call's parameters; values under secret names are "[REDACTED]", and a string of more than 2 KiB is
-    replaced by an object with its `beginning`, its `length` and its `hmac`.
+    parameters: The call's parameters; values under secret names are "[REDACTED]", and a string of more than 2 KiB,
+    or that would take too long to search for secrets, is an object with its `beginning`, its `length` and its `hmac`.
     result: The result; null only if the entry is not a decision, or is unreadable because no commit wrote it.
     policy_id: The policy that gave the result; null if none did: a default deny, or an agent not active.
     rule: The rule that decided; null if none did.

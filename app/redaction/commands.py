@@ -41,7 +41,7 @@ _FIRST_WORDS = 64
 
 _VALUE = r"""(?P<value>(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|[^\s;&|"']++)++)"""
 _command = re.compile(r"""(?:[\\^`]\r?+\n|[^;&|\n"']|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)++""", re.DOTALL)
-_passes = re.compile(r"\s-").search
+passes_options = re.compile(r"\s-").search
 _may_pass = re.compile(rb"(?: |\\[tnr])-").search
 _may_name = re.compile("|".join(command.names for command in _COMMANDS).encode()).search
 
@@ -64,8 +64,6 @@ def may_run_commands(made: bytes) -> bool:
 
 def without_option_values(text: str) -> str:
     """`text` without the values of short options that pass a secret to a known command."""
-    if _passes(text) is None:
-        return text
     pieces: list[str] = []
     at = 0
     for command in _command.finditer(text):

@@ -89,6 +89,10 @@ _known = _compiled(rf"({_BEFORE})(?:{'|'.join(_KINDS)})")
 _pem = _compiled(_PEM)
 _after = [_compiled(pattern) for pattern in _WITH_CONTEXT]
 _before_host = [_compiled(pattern) for pattern in _USERINFO]
+_REPLACED = (
+    *((pattern, REDACTED.encode()) for pattern in (_pem, _known, *_after)),
+    *((pattern, f"{REDACTED}@".encode()) for pattern in _before_host),
+)
 _any_of_them = _compiled("|".join((_known.pattern, _PEM, *_WITH_CONTEXT, *_USERINFO))).search
 
 RUN = 16
@@ -104,9 +108,15 @@ def holds_credentials(text: bytes) -> bool:
 
 def without_credentials(text: str) -> str:
     """`text` with every credential in it replaced; if it is JSON, it stays JSON."""
-    text = _known.sub(rf"\1{REDACTED}", _pem.sub(REDACTED, text))
-    for pattern in _after:
-        text = pattern.sub(rf"\1{REDACTED}", text)
-    for pattern in _before_host:
-        text = pattern.sub(rf"\1{REDACTED}@", text)
-    return text
+    # Matches are replaced in bytes, by hand: the engine's `sub` takes five times as long for a match.
+    raw = text.encode()
+    for pattern, after in _REPLACED:
+        pieces: list[bytes] = []
+        at = 0
+        for match in pattern.finditer(raw):
+            kept = match.end(1) if pattern.groups else match.start()
+            pieces += raw[at:kept], after
+            at = match.end()
+        if pieces:
+            raw = b"".join(pieces) + raw[at:]
+    return raw.decode()

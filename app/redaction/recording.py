@@ -1,6 +1,7 @@
 """Records a call's values for the log: without secrets, and with only the beginning of long strings."""
 
 import re
+from contextlib import suppress
 from functools import partial
 from string import ascii_letters, digits
 from typing import Any
@@ -9,16 +10,22 @@ import msgspec
 
 from app.model.api_keys import KEY_TYPE, SESSION_TYPE, without_raw_keys
 from app.redaction.credentials import RUN, SIGNS, holds_credentials, without_credentials
+from app.redaction.named_values import may_name
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
 from app.redaction.text import may_name_secrets, redacted_text, without_named_values
+from app.redaction.work import MAX_SHORTENED, TooMuchWork, Work
 
 LONG_TEXT_BYTES = 2 * 1024
 QUICK_BYTES = 4 * 1024
 """Up to this size, all secrets in a call are found within a few milliseconds, whatever it contains."""
 
 KEPT_CHARACTERS = 256
-_LOOKED_AT = 4 * 1024
+MAX_RECORDED_BYTES = 64 * 1024
+"""The most bytes of parameters as logged."""
+
+_LOOKED_AT, _LITTLE = 1024, 512
+_CREDENTIAL_STEPS = 6
 _MARK, _NAME, _SPACE, _AT, _A_RUN = *map(ord, "!? @"), b"x" * RUN  # a single byte takes four times as long to find
 _roles = dict.fromkeys(SIGNS, "x") | dict.fromkeys("\\=<", "!") | dict.fromkeys(":'", "?")
 _seen = bytes(ord(_roles.get(chr(code), chr(code))) for code in range(256))
@@ -40,26 +47,39 @@ def recorded(
     long_bytes: int = LONG_TEXT_BYTES,
     *,
     is_large: bool = False,
+    work: Work | None = None,
 ) -> bytes:
     """The value as JSON for the log, secrets redacted before long strings are cut.
 
     A string of more than `long_bytes` is replaced by an object: `beginning`, its first 256 characters; `length`, its
     number of characters; and, if there is a secret, `hmac`, a MAC of the whole string that identifies it without making
-    it guessable. is_large: strings are cut before they are encoded, as each pass over a large call takes a millisecond
-    during which no other thread runs.
+    it guessable. So is every string that cannot be searched within `work`; if nothing of it can be, its `beginning` is
+    empty. is_large: strings are cut before they are encoded, as each pass over a large call takes a millisecond during
+    which no other thread runs. work: what is left for the call.
+
+    Raises TooMuchWork if more than `MAX_SHORTENED` strings are. In a result of more than `MAX_RECORDED_BYTES`, which no
+    log keeps, credentials may remain.
     """
     encoded = _encode(redactor.redacted(value, partial(_without_long, long_bytes=long_bytes) if is_large else None))
     if not is_large and len(encoded) <= long_bytes and _is_plain(encoded, redactor):
         return encoded
     names_secrets = may_name_secrets(encoded, redactor)
+    work = Work() if work is None else work
 
     def kept(text: str) -> Any:
         if _is_long(text, long_bytes):
-            return _shortened(text, redactor, signer)
-        return redacted_text(redactor, text) if names_secrets else text
+            return _shortened(text, redactor, signer, work)
+        if not names_secrets or may_name(text) is None or not may_name_secrets(_encode(text), redactor):
+            return text
+        if work.left > work.kept:
+            with suppress(TooMuchWork):
+                return redacted_text(redactor, text, work)
+        return _shortened(text, redactor, signer, work)
 
     if names_secrets or is_large or len(encoded) > long_bytes:
         encoded = _encode(redactor.redacted(value, kept))
+    if len(encoded) > MAX_RECORDED_BYTES:
+        return encoded
     if holds_credentials(encoded):
         encoded = without_credentials(encoded.decode()).encode()
     if _KEY_TYPE in encoded or _SESSION_TYPE in encoded:
@@ -99,9 +119,25 @@ def _without_long(text: str, long_bytes: int) -> str:
     return "" if _is_long(text, long_bytes) else text
 
 
-def _shortened(text: str, redactor: Redactor, signer: Signer) -> dict[str, Any]:
-    # Redact before cutting: half a key is still most of a key.
-    shown = without_credentials(without_named_values(redactor.is_secret, text[:_LOOKED_AT]))
-    beginning = without_raw_keys(shown)[:KEPT_CHARACTERS]
+def _shortened(text: str, redactor: Redactor, signer: Signer, work: Work) -> dict[str, Any]:
+    work.shortened += 1
+    if work.shortened > MAX_SHORTENED:
+        raise TooMuchWork
+    beginning = ""
+    try:
+        beginning = _beginning(text[:_LOOKED_AT], redactor, work)
+    except TooMuchWork:
+        work.kept = 0
+        with suppress(TooMuchWork):
+            beginning = _beginning(text[:_LITTLE], redactor, work)
     mac = signer.mac(Purpose.LONG_TEXT, text.encode())
     return {"beginning": beginning, "length": len(text)} | ({} if mac is None else {"hmac": mac})
+
+
+def _beginning(text: str, redactor: Redactor, work: Work) -> str:
+    # Redact before cutting: half a key is still most of a key.
+    shown = without_named_values(redactor.is_secret, text, work)
+    if holds_credentials(shown.encode()):
+        work.spend(_CREDENTIAL_STEPS * len(shown))
+        shown = without_credentials(shown)
+    return without_raw_keys(shown)[:KEPT_CHARACTERS]

@@ -21,10 +21,13 @@ _LONGEST_NAME = 512
 _words = re.compile(r"""[\w ./#\[\]="'-]{1,64}""").fullmatch
 """The form of a string that is a name, possibly with a path, or that selects a form field, such as `#password`."""
 
-_PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _KEY_KIND = range(6)
+_PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _TOKENS, _KEY_KIND = range(7)
 """The roles of a name in an object: none; its value is secret; its value is a name; its value belongs to that name;
-its value is secret if it is a string; the object is a JSON Web Key."""
+its value is secret if it is a string; its value is secret if it is or contains strings that are not numbers, since
+`tokens` are often a count; the object is a JSON Web Key."""
 
+_BY_VALUE = frozenset({_PASS, _TOKENS})
+_number = re.compile(r"[0-9.,_ ]*+[kM]?").fullmatch
 _PASSED = frozenset({"", "true", "false", "yes", "no", "ok"})
 _OF_PRIVATE_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _HEADERS = frozenset(
@@ -46,14 +49,16 @@ Texts = Callable[[str], Any]
 
 
 class Redactor:
-    """Recognises secrets by whole words of a name: `accessToken` and `access_token` contain `token`, not `max_tokens`.
+    """Recognises secrets by whole words of a name: `accessToken` and `access_token` contain `token`, not `tokenizer`.
 
     words: such as `password` or `api_key`. It does not matter how a name joins its words: `api_key` is found in
-    `apiKey`, `x-api-key`, `APIKEY` and `apikey`, and `password` in `passWord`.
+    `apiKey`, `x-api-key`, `APIKEY` and `apikey`, and `password` in `passWord`. Plurals are secret, too.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
         secrets = {"".join(_parts(word)) for word in words} - {""}
+        self._has_tokens = "token" in secrets
+        secrets |= {f"{word}s" for word in secrets - {"token"} if not word.endswith("s")}
         self.letters = _search(_any_of((*map(re.escape, secrets), *(_IN_TEXTS if secrets else ()))))
         # Hyphens join the name's words. A secret word may have one between any two letters, and must end at one.
         marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
@@ -69,8 +74,12 @@ class Redactor:
         role = self._roles.get(name)
         if role is None:
             role = self._role_of(name)
-            # Callers choose the names, so the cache is bounded.
-            if len(self._roles) < _REMEMBERED and len(name) <= _REMEMBERED_LENGTH:
+            # Callers choose the names, so the cache is bounded. It begins anew when full: each name of a call is
+            # looked up several times, and examining it takes microseconds.
+            if len(self._roles) >= _REMEMBERED:
+                self._roles.clear()
+                self._plain.clear()
+            if len(name) <= _REMEMBERED_LENGTH:
                 self._roles[name] = role
                 if role == _PLAIN:
                     self._plain.add(name)
@@ -81,19 +90,22 @@ class Redactor:
             return _SECRET
         if not name.isascii():
             name = unicodedata.normalize("NFKC", name)  # homoglyphs are replaced by the letters they look like
-        if self._holds_secret(name):
+        parts = _parts(name)
+        if self._holds_secret(name, parts):
             return _SECRET
         if (special := _SPECIAL.get(name.lower())) is not None:
             return special
-        last = (_parts(name) or [""])[-1]
+        last = parts[-1] if parts else ""
+        if last == "tokens" and self._has_tokens:
+            return _TOKENS
         return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
 
-    def _holds_secret(self, name: str) -> bool:
+    def _holds_secret(self, name: str, parts: list[str]) -> bool:
         """True if some consecutive words, joined, are a secret word. Linear time, since callers choose names."""
         # Most names need only this check. For other characters, lower case may depend on their neighbours.
-        if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower()) is None:
+        if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower().encode()) is None:
             return False
-        return self._whole_words("-".join(_parts(name))) is not None
+        return self._whole_words("-".join(parts).encode()) is not None
 
     def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it contains none.
@@ -121,7 +133,7 @@ class Redactor:
             role = recall(name)
             if role is None:
                 role = self._role(name)
-            if role == _SECRET or (role == _PASS and type(inner) is str and inner.lower() not in _PASSED):
+            if role == _SECRET or (role in _BY_VALUE and _is_secret_value(role, inner)):
                 kept: Any = REDACTED
             elif type(inner) in _NESTED:
                 kept = self.walk(inner, texts)
@@ -171,11 +183,20 @@ class Redactor:
         return " " not in text and self._is_named_secret(text)
 
 
+def _is_secret_value(role: int, value: Any) -> bool:
+    """True if the value under a name of this role is secret."""
+    if role == _PASS:
+        return type(value) is str and value.lower() not in _PASSED
+    if type(value) in _NESTED:
+        return any(_is_secret_value(role, inner) for inner in (value.values() if type(value) is dict else value))
+    return type(value) is str and _number(value) is None
+
+
 def _any_of(patterns: Iterable[str]) -> str:
     return "|".join(sorted(patterns)) or r"[^\x00-\x{10FFFF}]"
 
 
-def _search(pattern: str) -> Callable[[str | bytes], Any]:
+def _search(pattern: str) -> Callable[[bytes], Any]:
     options = re2.Options()
     options.log_errors = False
     search: Callable[[str | bytes], Any] = re2.compile(pattern, options).search

@@ -2,124 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 
-from app.redaction.commands import may_run_commands, without_option_values
+from app.redaction.commands import may_run_commands, passes_options, without_option_values
 from app.redaction.credentials import REDACTED
+from app.redaction.named_values import ATTRIBUTE, ATTRIBUTES_APART, NAMED_VALUES, QUOTED, may_name
 from app.redaction.redactor import Redactor
+from app.redaction.work import NAME_STEPS, Work
 
-_QUOTED = r"""\"{3}(?:(?!"{3}).)*+"{0,3}|'{3}(?:(?!'{3}).)*+'{0,3}|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?"""
-_SCHEME = r"(?:(?i:bearer|basic|token|digest|negotiate|apikey)[ \t]++)?"
-_word = re.compile(rf"""{_SCHEME}(?:\([^()\n]{{0,256}}+\)|(?:{_QUOTED}|[^\s&;"'|]++)++)""", re.DOTALL)
-_quoted = re.compile(_QUOTED, re.DOTALL)
-_rest_of_line = re.compile(r"\S[^\n]*+")
-_block = re.compile(r"(?:[ \t]*+\r?+\n)*+(?P<margin>[ \t]++)[^\n]*+(?:\n(?:(?P=margin)[^\n]*+|[ \t\r]*+(?=\n)))*+")
-"""Lines that are indented like the first of them."""
-
-_until_quote = re.compile(r"""[^\s"'][^\n"']*+""")
-_HEADER = r"(?P<name>(?i:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token))"
-_json_value = re.compile(
-    rf"""[{{\[](?!REDACTED\]).*|\\+["'].*?(?:\\+["']|$)|(?:{_QUOTED}|{re.escape(REDACTED)}|[^\s,;"'}}\])]++)++""",
-    re.DOTALL,
-)
-"""The value of a JSON member that was cut off. In an object or array, everything that follows may belong to it."""
-
-_NAMED_VALUES = (
-    # `name: |` and a block of indented lines, as in YAML
-    (
-        re.compile(
-            r"""^[ \t]*+(?:-[ \t]++)?+["']?+(?P<name>[A-Za-z][\w.-]{0,63}+)["']?+:"""
-            r"""[ \t]*+[|>][-+0-9]{0,2}[ \t]*+\r?+\n""",
-            re.MULTILINE,
-        ),
-        _block,
-    ),
-    # `name="name"` in a part of a form, its value after an empty line
-    (
-        re.compile(
-            r"""\bname=["']?(?P<name>[\w.\[\]-]{1,64}+)["']?[^\n]{0,256}+\n(?:[^\r\n]++\r?+\n){0,8}+\r?+\n""",
-            re.IGNORECASE,
-        ),
-        _rest_of_line,
-    ),
-    # `key="name" value="value"`, as in XML and HTML
-    (
-        re.compile(
-            r"""\b(?:key|name|id)[ \t]*+=[ \t]*+["'](?P<name>[\w.:-]{1,64}+)["']"""
-            r"""[^<>]{0,256}?\bvalue[ \t]*+=[ \t]*+""",
-            re.IGNORECASE,
-        ),
-        _quoted,
-    ),
-    # `['name'] = value`, and `name: type = value`
-    (re.compile(r"""\[["'](?P<name>[\w.-]{1,64}+)["']\][ \t]*+(?::=|=(?!=))[ \t]*+"""), _word),
-    (
-        re.compile(
-            r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,63}+):[ \t]*+[A-Za-z][\w.|<>\[\]]{0,40}+[ \t]*+=(?!=)[ \t]*+"""
-        ),
-        _word,
-    ),
-    # `setName('value')`
-    (
-        re.compile(r"""(?<![A-Za-z])(?P<name>(?i:set|with|use|change|reset|update)[\w]{1,60}+)\([ \t]*+(?=["'])"""),
-        _quoted,
-    ),
-    # `"name": value`, in JSON that is cut or embedded in other text, and in similar notations
-    (re.compile(r"""["'](?P<name>[\w .-]{1,64})\\*+["'][ \t]*(?::|=>)\s*+"""), _json_value),
-    # `NAME=value`, `--name=value`, `?name=value&…`
-    (re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
-    # `--name value`, `-name value`
-    (re.compile(r"""(?<![\w.-])(?P<name>-{1,2}[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
-    # `/name:value`, and `name:value` if the name certainly means a password
-    (re.compile(r"""(?<![\w./-])(?:/(?P<name>[A-Za-z][\w-]{0,63}+):(?!/))"""), _word),
-    (re.compile(r"""(?<![\w.-])(?P<name>(?i:password|passwd|pwd|passphrase)):(?!//)"""), _word),
-    # `name = value`, `name := value` and `name => value`, as in settings and programs
-    (
-        re.compile(
-            r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?(?:\$env)?[:$@]?(?P<name>[A-Za-z_][\w.-]{0,63}+)[ \t]*+"
-            r"(?::=|=>|=(?!=))[ \t]++",
-            re.MULTILINE,
-        ),
-        re.compile(rf"""(?:{_QUOTED}|[^\s"'][^\n"']*+)""", re.DOTALL),
-    ),
-    # The same within a line, and `name: 'value'`, and `PASSWORD 'value'` as SQL has it
-    (
-        re.compile(
-            r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,63}+)(?:[ \t]*+(?::=|=>|=(?!=)|:)[ \t]*+|[ \t]++)(?=["'])"""
-        ),
-        _quoted,
-    ),
-    # `config set name value`
-    (re.compile(r"\bconfig(?:ure)?[ \t]++set[ \t]++(?P<name>[\w./:-]{1,64}+)[ \t]++", re.IGNORECASE), _word),
-    # `<name>value</name>`
-    (
-        re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"),
-        re.compile(r"(?:<!\[CDATA\[.*?(?:\]\]>|$)|[^<])++", re.DOTALL),
-    ),
-    # `Name: value` on a separate line, in quotes like a header in a command, or within a line
-    (re.compile(r"""^[ \t]*+(?P<name>[A-Za-z][\w-]{0,63}+)[ \t]{0,8}+:(?!=)[ \t]*+""", re.MULTILINE), _rest_of_line),
-    (re.compile(r"""["'](?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+"""), _until_quote),
-    (re.compile(rf"(?<![\w.-]){_HEADER}:[ \t]*+"), _until_quote),
-    (re.compile(r"""(?<=[\s({\[,;])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]++"""), _word),
-    # `name: NAME` and on the next line `value: value`
-    (
-        re.compile(r"""\bname:[ \t]*+["']?+(?P<name>[\w.-]{1,64}+)["']?+[ \t]*+\r?+\n[ \t]*+value:[ \t]*+"""),
-        _rest_of_line,
-    ),
-    # `login ann password value`
-    (re.compile(r"\blogin\s++\S++\s++(?P<name>password)\s++"), _word),
-)
-_ALWAYS = (
-    (re.compile(r"\bidentified\s++(?:with\s++\S++\s++)?(?:by|as)\s++(?:password\s++)?", re.IGNORECASE), _word),
-    (re.compile(r"\bpassword\s++for\s++\S++\s*+=\s*+", re.IGNORECASE), _word),
-    (re.compile(r"\bpass:"), _word),
-    (re.compile(r"\bsecret\s++generic\b[^\n]{0,256}?--from-literal[ =][\w.-]{1,64}+="), _word),
-    (re.compile(r"\becho[ \t]++(?:-\w++[ \t]++)?(?=[^|\n]{1,256}\|[^|\n]{1,256}--password-stdin)"), _word),
-    (re.compile(r"""(?<![\w.-])-{0,2}pass=(?!(?:true|false|yes|no|[0-9]+)\b)""", re.IGNORECASE), _word),
-)
-"""Patterns that identify a secret by its position rather than by its name."""
+IsSecret = Callable[[str], bool]
+_TEXT_STEPS, _JSON_STEPS, _MEMBER_STEPS, _OPTION_STEPS = 160, 2, 96, 8
 
 _lowered = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
 _between_words = bytes(set(range(128)) - set((ascii_letters + digits).encode()))
@@ -132,32 +26,75 @@ def may_name_secrets(made: bytes, redactor: Redactor) -> bool:
     return redactor.letters(made.translate(_lowered, _between_words)) is not None or may_run_commands(made)
 
 
-def redacted_text(redactor: Redactor, text: str) -> str:
-    """`text` with the values of the secrets it names replaced; a string that is JSON stays JSON."""
+def redacted_text(redactor: Redactor, text: str, work: Work | None = None) -> str:
+    """`text` with the values of the secrets it names replaced; a string that is JSON stays JSON. Raises TooMuchWork."""
+    work = Work() if work is None else work
     if text.lstrip()[:1] in {"{", "[", '"'}:
+        work.spend(_JSON_STEPS * len(text) + _MEMBER_STEPS * text.count(":"))
         try:
             value = json.loads(text)
-            redacted = redactor.walk(value, partial(redacted_text, redactor))
+            redacted = redactor.walk(value, partial(redacted_text, redactor, work=work))
         except ValueError:
             pass
         except RecursionError:
             return REDACTED
         else:
             return text if redacted is value else json.dumps(redacted, ensure_ascii=False, separators=(",", ":"))
-    return without_named_values(redactor.is_secret, text)
+    return without_named_values(redactor.is_secret, text, work)
 
 
-def without_named_values(is_secret: Callable[[str], bool], text: str) -> str:
-    """`text` without the values that follow the names of secrets, whether it is JSON or not."""
-    if is_secret("password"):
+def without_named_values(is_secret: IsSecret, text: str, work: Work | None = None) -> str:
+    """`text` without the values that follow the names of secrets, whether it is JSON or not. Raises TooMuchWork."""
+    if may_name(text) is None:
+        return text
+    work = Work() if work is None else work
+    work.spend(_TEXT_STEPS)
+    if passes_options(text) is not None and is_secret("password"):
+        work.spend(_OPTION_STEPS * len(text))
         text = without_option_values(text)
-    for named, value in (*_NAMED_VALUES, *_ALWAYS):
-        pieces: list[str] = []
-        at = 0
-        for match in named.finditer(text):
-            name = match["name"] if named.groups else "password"
-            if match.start() >= at and is_secret(name) and (secret := value.match(text, match.end())):
-                pieces += text[at : match.end()], REDACTED
-                at = secret.end()
-        text = "".join(pieces) + text[at:]
+    has = text.casefold().replace("'", '"').__contains__
+    if has("value"):
+        text = _without(text, _attribute_values(is_secret, text, work))
+    for needs, name, value in NAMED_VALUES:
+        if all(map(has, needs)):
+            text = _without(text, _named_values(is_secret, text, work, name, value))
     return text
+
+
+def _named_values(
+    is_secret: IsSecret, text: str, work: Work, name: re.Pattern[str], value: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """Where the values begin and end."""
+    work.spend(len(text))
+    at = 0
+    for match in name.finditer(text):
+        work.spend(NAME_STEPS)
+        named = match["name"] if name.groups else "password"
+        if match.start() >= at and is_secret(named) and (secret := value.match(text, match.end())):
+            yield secret.span()
+            at = secret.end()
+
+
+def _attribute_values(is_secret: IsSecret, text: str, work: Work) -> Iterator[tuple[int, int]]:
+    """Where the quoted values of attributes begin and end, if one that names a secret precedes them in the tag."""
+    work.spend(len(text))
+    at, named_until = 0, -1
+    for match in ATTRIBUTE.finditer(text):
+        work.spend(NAME_STEPS)
+        if match["name"] is not None:
+            if is_secret(match["name"]):
+                named_until = match.end() + ATTRIBUTES_APART
+        elif match["value"] is None:
+            named_until = -1
+        elif at <= match.start() <= named_until and (secret := QUOTED.match(text, match.end())):
+            yield secret.span()
+            at = secret.end()
+
+
+def _without(text: str, values: Iterable[tuple[int, int]]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for begin, end in values:
+        pieces += text[at:begin], REDACTED
+        at = end
+    return "".join(pieces) + text[at:] if pieces else text

@@ -19,7 +19,7 @@ from app.http.headers import AUTHORIZATION, provide_if_match, raw_key_of, single
 from app.http.problems import encode_error
 from app.http.queries import decode_query
 from app.http.routes import ENDPOINTS
-from app.http.tool_calls import MAX_RECORDED_BYTES, Reading
+from app.http.tool_calls import Reading
 from app.model.agents import Agent, is_alias
 from app.model.api_keys import is_raw_key
 from app.model.checkpoints import Checkpoint
@@ -30,6 +30,7 @@ from app.model.policies import Policy
 from app.model.rules import PolicyRule
 from app.model.times import parse_time_ms, rfc3339
 from app.pdp import compile_agent, decide
+from app.redaction.recording import MAX_RECORDED_BYTES
 from app.redaction.redactor import Redactor
 from app.schemas.patterns import compile_regex
 from app.settings import Settings

@@ -8,8 +8,9 @@ from app.errors import Invalid, PayloadTooLarge
 from app.http.api.authorize import read_call
 from app.http.api.policies import CreatePolicy
 from app.http.bodies import MAX_LARGE_EXPONENTS, MAX_NESTED, decode_body, decode_json
-from app.http.tool_calls import MAX_NAMES, MAX_RECORDED_BYTES, Reading
+from app.http.tool_calls import MAX_NAMES, Reading
 from app.model.rules import MANY_PATTERNS
+from app.redaction.recording import MAX_RECORDED_BYTES
 from app.redaction.redactor import Redactor
 from app.settings import Settings
 from bench.harness.hostile import AGENT, JSON_BOMBS, LARGE_CALLS, LARGEST, POLICY_BOMBS, REFUSED

@@ -18,9 +18,9 @@ from app.http.api.authorize import AUTHORIZE
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.doors import DOORS
 from app.http.hot_path import IN_THE_LOOP_BYTES
-from app.http.tool_calls import MAX_CALL_BYTES, MAX_RECORDED_BYTES
+from app.http.tool_calls import MAX_CALL_BYTES
 from app.main import create_app
-from app.redaction.recording import QUICK_BYTES
+from app.redaction.recording import MAX_RECORDED_BYTES, QUICK_BYTES
 from app.redaction.signer import Purpose, Signer
 from app.settings import Settings
 

@@ -43,11 +43,12 @@ SECRET_NAMES = [
         "jwt",
         "auth",
     ),
+    *("refreshTokens", "access_tokens", "privateKeys", "sshKeys", "jwts", "dsn", "connection_string", "DSNs", "pins"),
 ]
 PLAIN_NAMES = [
     *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),
     *("authorized", "author", "cookiecutter", "passport", "compass", "hairpin", "mapIn", "tokens_per_second"),
-    *("session_id", "signature", "connection_string", "boarding_pass", "code", "public_key", "keyboard"),
+    *("session_id", "signature", "boarding_pass", "code", "public_key", "keyboard"),
     *("session", "bypass", "key", "api", "keyapi", "", "_", "…", "sso", "credent", "passwordless"),
 ]
 
@@ -120,7 +121,7 @@ def test_the_cache_of_names_is_bounded():
         redactor.is_secret(f"name{number}")
     redactor.is_secret("token" + "_x" * 40)
 
-    assert len(redactor._roles) == 10_000
+    assert len(redactor._roles) <= 10_000
     assert redactor.is_secret("late_token")
     assert not redactor.is_secret("late_name")
 
