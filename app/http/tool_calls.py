@@ -157,7 +157,7 @@ def _require_small(context: dict[str, Any]) -> None:
 
 
 def _recorded(name: str, value: dict[str, Any], reading: Reading, work: Work, *, is_large: bool = False) -> bytes:
-    """The parameters or the context as the log keeps them. Raises PayloadTooLarge if certainly too much would be kept."""
+    """The parameters or the context as the log keeps them. Raises PayloadTooLarge."""
     try:
         return recorded(value, reading.redactor, reading.signer, is_large=is_large, work=work)
     except TooMuchWork:

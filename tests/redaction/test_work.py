@@ -148,12 +148,14 @@ def test_parameters_and_context_share_the_work():
 def test_a_call_of_too_many_strings_to_shorten_is_refused():
     """It would not fit into the log; this is known before each of them is signed."""
     texts = {"a": ["pw a=b "] * 1_400}
-    for given in (
+    for parts_given in (
         {"parameters": {**texts, "b": texts["a"] * 5}},
         {"parameters": {"a": [DENSE] * 40}, "context": texts},
     ):
         with pytest.raises(PayloadTooLarge, match="1024 strings"):
-            read_call(msgspec.json.encode({"agent_id": AGENT, "tool_name": "t", **given}), Reading(REDACTOR, SIGNER))
+            read_call(
+                msgspec.json.encode({"agent_id": AGENT, "tool_name": "t", **parts_given}), Reading(REDACTOR, SIGNER)
+            )
 
 
 def test_some_work_is_kept_for_beginnings():
