@@ -54,6 +54,7 @@ function moduleOf(first, second) {
 export function Shell() {
   useShortcuts(allowedScreens());
   useEffect(() => (session.value && can("read", "approve") ? watchApprovals() : undefined), [session.value]);
+  useEffect(() => { document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [parts.value[0], session.value]);
   if (!asked.value) return html`<div class="waking" role="status"><span class="sr">Loading</span></div>`;
   if (!session.value) return html`<main class="door"><${Later} load=${signIn} name="SignIn" /></main>`;
   const [first = "", second] = parts.value;

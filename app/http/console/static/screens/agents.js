@@ -1,5 +1,53 @@
-import { html } from "../vendor/preact.js";
+// Agents: who they are, whether they may do anything, and the buttons that stop many at once.
+import { ask } from "../api.js";
+import { Icon } from "../icons.js";
+import { agents, policies } from "../names.js";
+import { Form } from "../parts/form.js";
+import { Empty } from "../parts/problem.js";
+import { StopDialog, Stops } from "../parts/stops.js";
+import { Table } from "../parts/table.js";
+import { Pill, Tag, Text, Time } from "../parts/text.js";
+import { lacks } from "../session.js";
+import { go, param, setParams, to } from "../url.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
-  return html`<div class="page"></div>`;
+  const [dialog, setDialog] = useState(/** @type {null | "new" | "stop"} */ (null));
+  useEffect(() => { agents.refresh(); policies.refresh(); }, []);
+  const text = param("q").toLowerCase();
+  const status = param("status");
+  const found = [...(agents.all?.values() ?? [])].filter((each) => (!status || each.status === status)
+    && (!text || `${each.name} ${each.alias ?? ""} ${each.groups.join(" ")}`.toLowerCase().includes(text)));
+  /** @type {import("../parts/table.js").Column<Agent>[]} */
+  const columns = [
+    { name: "Name", width: "minmax(140px, 2fr)", class: "c-tool", cell: (row) => html`<b><${Text} value=${row.name} /></b>` },
+    { name: "Status", width: "120px", class: "c-result", cell: (row) => html`<${Pill} is=${row.status} />${row.tripped && html` <${Tag} title="A denial breaker suspended it">breaker<//>`}` },
+    { name: "Alias", width: "minmax(100px, 1fr)", class: "c-time", cell: (row) => html`<code>${row.alias ?? ""}</code>` },
+    { name: "Groups", width: "minmax(100px, 1.2fr)", class: "c-agent", cell: (row) => row.groups.map((each) => html`<${Tag}>${each}<//> `) },
+    { name: "Own policies", width: "100px", class: "number c-then", cell: (row) => [...(policies.all?.values() ?? [])].filter((each) => each.agentId === row.id).length },
+    { name: "Changed", width: "110px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.updatedAt} />` },
+  ];
+  return html`<div class="page full"><div class="head"><h1>Agents</h1><span class="spring"></span>
+      <button type="button" class="danger" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("stop")}><${Icon} name="stop" />Stop many…</button>
+      <button type="button" class="primary" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("new")}><${Icon} name="plus" />New agent</button></div>
+    <${Stops} />
+    <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, alias or group" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
+      ${["active", "suspended", "revoked"].map((each) => html`<button type="button" class="chip" aria-pressed=${status === each} onClick=${() => setParams({ status: status === each ? null : each })}>${each}</button>`)}</div>
+    <${Table} label="Agents" tall columns=${columns} rows=${found} id=${(/** @type {Agent} */ row) => row.id} open=${(/** @type {Agent} */ row) => go(to(`agents/${row.alias ?? row.id}`))} loading=${!agents.all}
+      empty=${html`<${Empty} icon="agents" title=${agents.all?.size ? "Nothing matches" : "No agent yet"}><p>${agents.all?.size ? "" : "An agent is whoever asks whether it may call a tool: create one, give it a policy, and let it ask."}</p><//>`} />
+    ${dialog === "stop" && html`<${StopDialog} close=${() => setDialog(null)} />`}
+    ${dialog === "new" && html`<${NewAgent} close=${() => setDialog(null)} />`}</div>`;
+}
+
+/** @param {{close: () => void}} props */
+function NewAgent({ close }) {
+  return html`<${Form} title="New agent" button="Create" close=${close} fields=${[
+    { name: "name", label: "Name", required: true }, { name: "alias", label: "Alias (optional)", note: "A short name that calls may use instead of the id, such as refund-bot" },
+    { name: "groups", label: "Groups (optional)", note: "Separated by spaces; policies of a group govern all its agents" }, { name: "description", label: "Description (optional)", lines: 3 }]}
+    send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => {
+    const body = { name: given.name, ...(given.alias && { alias: given.alias }), ...(given.description && { description: given.description }), groups: given.groups.split(/[\s,]+/).filter(Boolean) };
+    const { data } = await ask("POST", "/v1/agents", { body, reason });
+    await agents.refresh();
+    go(to(`agents/${data.alias ?? data.id}`));
+  }} />`;
 }

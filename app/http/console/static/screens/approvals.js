@@ -1,5 +1,61 @@
-import { html } from "../vendor/preact.js";
+// Approvals: a card for each call that waits for a person; an address of its own for each.
+import { all, get } from "../api.js";
+import { approvals, approvalsRead, noteApproval } from "../approvals_feed.js";
+import { Icon } from "../icons.js";
+import { ApprovalCard } from "../parts/approval_card.js";
+import { Empty, Problem } from "../parts/problem.js";
+import { Skeleton, useRead } from "../parts/read.js";
+import { param, setParams, to } from "../url.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 
-export function Screen() {
-  return html`<div class="page"></div>`;
+const STATUSES = ["pending", "approved", "denied", "consumed", "expired", "cancelled"];
+
+/** @param {{id?: string}} props */
+export function Screen({ id }) {
+  return id ? html`<${One} id=${id} />` : html`<${Many} />`;
+}
+
+/** @param {{id: string}} props */
+function One({ id }) {
+  const read = useRead(`approval ${id}`, async (signal) => { const { data } = await get(`/v1/approvals/${id}`, {}, signal); noteApproval(data); return data; });
+  const approval = approvals.value.get(id) ?? read.data;
+  return html`<div class="page narrow"><div class="head"><a class="quiet square" href=${to("approvals")} aria-label="All approvals"><${Icon} name="back" /></a><h1>Approval</h1></div>
+    <${Problem} error=${read.error} retry=${read.reload} />
+    ${approval ? html`<${ApprovalCard} approval=${approval} alone />` : read.slow && html`<${Skeleton} />`}</div>`;
+}
+
+function Many() {
+  const status = param("status") || "pending";
+  const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
+  // A card that was decided here stays until the screen is left, so that nothing jumps under a finger.
+  const [here, setHere] = useState(/** @type {string[]} */ ([]));
+  const decided = here.map((id) => approvals.value.get(id)).filter((each) => each !== undefined && each.status !== "pending");
+  return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
+      <span class="spring"></span><${Notify} /></div>
+    <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
+    ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? html`<${Skeleton} />`
+    : pending.length + decided.length === 0 ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
+      : html`<div class="cards">${[...pending, ...decided].map((each) => each && html`<${ApprovalCard} key=${each.id} approval=${each} done=${() => setHere((before) => [...before, each.id])} />`)}</div>`}
+  </div>`;
+}
+
+/** @param {{status: string}} props */
+function History({ status }) {
+  const read = useRead(`approvals ${status}`, () => all("/v1/approvals", { status, limit: 100 }, 200));
+  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  if (!read.data) return html`<${Skeleton} />`;
+  if (!read.data.length) return html`<${Empty} title=${`None is ${status}`} icon="approvals" />`;
+  return html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} />`)}</div>`;
+}
+
+function Notify() {
+  const [state, setState] = useState(typeof Notification === "undefined" ? "denied" : Notification.permission);
+  const waiting = [...approvals.value.values()].filter((each) => each.status === "pending").length;
+  const [told, setTold] = useState(waiting);
+  useEffect(() => {
+    if (state === "granted" && document.hidden && waiting > told) new Notification("Remit", { body: `${waiting} approvals wait`, tag: "remit.approvals" });
+    setTold(waiting);
+  }, [waiting]);
+  if (state !== "default") return null;
+  return html`<button type="button" class="quiet" onClick=${async () => setState(await Notification.requestPermission())}>Notify me</button>`;
 }

@@ -1,5 +1,29 @@
-import { html } from "../vendor/preact.js";
+// Changes: the trail, newest first.
+import { get } from "../api.js";
+import { ChangeList } from "../parts/changes.js";
+import { Problem } from "../parts/problem.js";
+import { Skeleton, useRead } from "../parts/read.js";
+import { param, setParams } from "../url.js";
+import { html, useState } from "../vendor/preact.js";
+
+const FILTERS = ["resource_type", "resource_id", "actor_id", "from", "to"];
 
 export function Screen() {
-  return html`<div class="page"></div>`;
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, param(name)]).filter(([, value]) => value));
+  const key = JSON.stringify(filters);
+  const read = useRead(`changes ${key}`, async (signal) => await get("/v1/changes", { ...filters, limit: 50 }, signal));
+  const [older, setOlder] = useState(/** @type {{key: string, changes: Change[], next: string}} */ ({ key, changes: [], next: "" }));
+  const more = older.key === key ? older : { key, changes: [], next: "" };
+  const next = more.changes.length ? more.next : read.data?.next ?? "";
+  const load = async () => {
+    const { data, next: after } = await get("/v1/changes", { ...filters, limit: 50, cursor: next });
+    setOlder({ key, changes: [...more.changes, ...data], next: after });
+  };
+  return html`<div class="page"><div class="head"><h1>Changes</h1><p class="lead">Who changed what, and why. Each change was written in the same step as its entry here, so none is missing.</p></div>
+    <div class="chips"><select data-filter aria-label="Kind of resource" value=${filters.resource_type ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_type: event.target.value })}>
+        <option value="">Everything</option>${["policy", "agent", "api_key", "webhook", "catalog"].map((each) => html`<option value=${each}>${each.replace("_", " ")}</option>`)}</select>
+      <input aria-label="Resource" placeholder="Id of a resource" value=${filters.resource_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_id: event.target.value })} />
+      <input aria-label="Actor" placeholder="Id of the key that changed" value=${filters.actor_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ actor_id: event.target.value })} /></div>
+    <${Problem} error=${read.error} retry=${read.reload} />
+    ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${next && html`<button type="button" onClick=${load}>Older</button>`}` : read.slow && html`<${Skeleton} />`}</div>`;
 }

@@ -1,5 +1,69 @@
-import { html } from "../vendor/preact.js";
+// Overview: is it working, what changed, what waits.
+import { all, get } from "../api.js";
+import { approvals, pendingCount } from "../approvals_feed.js";
+import { agents, policies, tools } from "../names.js";
+import { Later } from "../parts/later.js";
+import { useRead } from "../parts/read.js";
+import { Stops } from "../parts/stops.js";
+import { Text, Time } from "../parts/text.js";
+import { can } from "../session.js";
+import { duration, now } from "../time.js";
+import { to } from "../url.js";
+import { html, useEffect } from "../vendor/preact.js";
 
 export function Screen() {
-  return html`<div class="page"></div>`;
+  useEffect(() => { agents.refresh(); policies.refresh(); tools.all; }, []);
+  const first = useRead("first entry", async (signal) => (can("read", "audit") ? (await get("/v1/audit-logs", { limit: 1 }, signal)).data.length : 1));
+  const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
+  return html`<div class="page"><div class="head"><h1>Overview</h1></div>
+    <${Stops} /><${Health} />
+    ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${first.data !== 0} />`}
+    ${can("read", "audit") && !isNew && html`<${Later} load=${() => import("../parts/traffic.js")} name="Traffic" />`}
+    <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>
+    ${can("audit") && html`<${Latest} />`}</div>`;
+}
+
+function Health() {
+  const ready = useRead("ready", async () => { const answer = await fetch("/readyz", { cache: "no-store" }); return { ok: answer.ok, text: (await answer.text()).slice(0, 300) }; });
+  const log = useRead("log status", async (signal) => (can("read", "audit") ? (await get("/v1/audit-logs/status", {}, signal)).data : null));
+  const hooks = useRead("parked", async () => (can("admin") ? /** @type {Webhook[]} */ (await all("/v1/webhooks")) : []));
+  useEffect(() => { const timer = setInterval(() => { if (!document.hidden) { ready.reload(); log.reload(); } }, 15_000); return () => clearInterval(timer); }, []);
+  const parked = (hooks.data ?? []).reduce((sum, each) => sum + Number(each.parked), 0);
+  const lag = Number(log.data?.lagSeconds ?? 0);
+  const well = ready.data?.ok && lag < 60 && !parked;
+  return html`<section class=${`health ${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
+    <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? "Decisions are being made." : "Decisions are being refused."}</b>
+    ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
+    ${log.data && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
+    ${parked > 0 && html` <a href=${to("webhooks")}>${parked} events could not be delivered.</a>`}</p></section>`;
+}
+
+function Waiting() {
+  if (!can("read", "approve")) return null;
+  const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+  return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${pendingCount.value === 0 ? html`<p class="muted">Nothing waits for a person.</p>`
+    : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
+      <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`}</section>`;
+}
+
+function Shadows() {
+  const shadows = [...(policies.all?.values() ?? [])].filter((each) => each.mode === "shadow");
+  const key = shadows.map((each) => `${each.id} ${each.version}`).join(" ");
+  const read = useRead(`shadows ${key}`, async (signal) => Promise.all(shadows.slice(0, 10).map(async (each) => ({ policy: each, total: Number((await get(`/v1/policies/${each.id}/divergence`, {}, signal)).data.total) }))));
+  if (!can("read", "policies")) return null;
+  return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${!shadows.length ? html`<p class="muted">None is being tried.</p>`
+    : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")}` : "changes nothing"}</span></li>`)}</ul>`}</section>`;
+}
+
+function Inactive() {
+  const found = [...(agents.all?.values() ?? [])].filter((each) => each.status !== "active");
+  if (!can("read", "policies")) return null;
+  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!found.length ? html`<p class="muted">All ${agents.all?.size ?? ""} are active.</p>`
+    : html`<ul class="plain">${found.slice(0, 6).map((each) => html`<li class="line"><a href=${to(`agents/${each.alias ?? each.id}`)}><${Text} value=${each.name} /></a><span class="spring"></span><span class="muted">${each.tripped ? "stopped by a breaker" : each.status}</span></li>`)}</ul>`}</section>`;
+}
+
+function Latest() {
+  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ ((await get("/v1/changes", { limit: 6 }, signal)).data));
+  if (!read.data?.length) return null;
+  return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line"><span><b><${Text} value=${each.actorName} /></b> ${each.kind} ${each.resourceType.replace("_", " ")} <${Text} value=${/** @type {any} */ (each.after ?? each.before)?.name ?? ""} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }

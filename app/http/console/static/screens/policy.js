@@ -1,5 +1,70 @@
-import { html } from "../vendor/preact.js";
+// One policy: written as a form or as JSON, its versions, and what it would change as a shadow.
+import { get } from "../api.js";
+import { NEW, useDraft, written } from "../draft.js";
+import { write } from "../exact.js";
+import { Icon } from "../icons.js";
+import { agents, policies } from "../names.js";
+import { Later } from "../parts/later.js";
+import { AgentName } from "../parts/names.js";
+import { PolicyForm } from "../parts/policy_form.js";
+import { SavePolicy } from "../parts/policy_save.js";
+import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
+import { Problem } from "../parts/problem.js";
+import { Skeleton, useRead } from "../parts/read.js";
+import { Pill, Tag, Text } from "../parts/text.js";
+import { lacks } from "../session.js";
+import { param, place, setParams, to } from "../url.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 
-export function Screen() {
-  return html`<div class="page"></div>`;
+const TABS = [["edit", "Policy"], ["versions", "Versions"], ["shadow", "Shadow"]];
+
+/** @param {{id: string}} props */
+export function Screen({ id }) {
+  const fresh = id === "new";
+  const read = useRead(`policy ${id}`, async (signal) => (fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${id}`, {}, signal)).data)));
+  useEffect(() => { agents.all; policies.all; }, []);
+  if (read.data === undefined) return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
+  return html`<${Page} key=${`${id} ${read.data?.version}`} policy=${read.data} reload=${read.reload} />`;
+}
+
+const Back = () => html`<a class="quiet square" href=${to("policies")} aria-label="All policies"><${Icon} name="back" /></a>`;
+
+/** @param {{policy: Policy | null, reload: () => void}} props */
+function Page({ policy, reload }) {
+  const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : param("agent") ? `agent ${param("agent")}` : "");
+  const kept = policy ? null : sessionStorage.getItem("remit.new-policy");
+  const first = policy ? write(written(policy)) : kept ?? write(NEW);
+  const owns = { agentId: owner.startsWith("agent ") ? owner.slice(6) : null, group: owner.startsWith("group ") ? owner.slice(6) : null, id: policy?.id };
+  const draft = useDraft(first, owns);
+  const [saving, setSaving] = useState(false);
+  const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
+  useEffect(() => { if (!policy) sessionStorage.setItem("remit.new-policy", draft.text); }, [draft.text]);
+  const tab = policy ? param("tab") || "edit" : "edit";
+  const asJson = param("as") === "json" || draft.policy === undefined;
+  const changed = draft.text !== first || !policy;
+  const why = lacks("policies");
+  const groups = [...new Set([...(agents.all?.values() ?? [])].flatMap((each) => each.groups))].sort();
+  const start = schema.data?.$defs?.PolicyEntry ?? schema.data?.$defs?.Policy;
+  return html`<div class="page"><div class="head"><${Back} /><h1>${policy ? html`<${Text} value=${policy.name} />` : "New policy"}</h1>
+      ${policy && html`<${Tag}>${policy.kind}<//>${policy.mode === "shadow" && html`<${Pill} is="shadow" />`}${!policy.enabled && html`<${Pill} is="off" />`}<${Tag}>v${policy.version}<//>`}<span class="spring"></span>
+      ${tab === "edit" && html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
+      <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })} onClick=${() => sessionStorage.setItem("remit.draft", draft.text)}>What if…</a>
+      <button type="button" class="primary" disabled=${why !== undefined || !changed || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
+    ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <code class="muted">${policy.id}</code></p>
+      <nav class="tabs" aria-label="Parts of the policy">${TABS.map(([name, words]) => html`<a href=${`${place.value.path}?tab=${name}`} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>`}
+    ${tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
+      ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="">the whole workspace (guardrails only)</option>
+        ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
+      ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" /></div>`
+      : schema.data ? html`<${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${draft.marks} schema=${schema.data} />` : html`<${Skeleton} />`}
+      <${Verdict} draft=${draft} />`}
+    ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
+}
+
+/** @param {{draft: ReturnType<typeof useDraft>}} props */
+function Verdict({ draft }) {
+  if (draft.error) return html`<p class="note" role="status">Not JSON yet: ${draft.error}</p>`;
+  if (!draft.checked) return html`<p class="muted small" role="status">Checking…</p>`;
+  if (draft.valid && !draft.marks.length) return html`<p class="fine small" role="status"><${Icon} name="ok" size=${14} /> The service accepts it and has nothing to warn about.</p>`;
+  return html`<div role="status"><ul class="marks">${draft.marks.map((mark) => html`<li class=${mark.warning ? "warning" : "fault"}><${Icon} name="alert" size=${14} /><span><${Text} value=${mark.message} /> ${mark.path.length > 0 && html`<code class="muted">${mark.path.join(" › ")}</code>`}</span></li>`)}</ul></div>`;
 }

@@ -1,5 +1,65 @@
-import { html } from "../vendor/preact.js";
+// Webhooks: where events go, whether they arrive, and those that wait.
+import { ask, get } from "../api.js";
+import { Icon } from "../icons.js";
+import { Confirm } from "../parts/confirm.js";
+import { Form } from "../parts/form.js";
+import { Empty, Problem } from "../parts/problem.js";
+import { Skeleton, useRead } from "../parts/read.js";
+import { Secret } from "../parts/secret.js";
+import { Pill, Tag, Text, Time } from "../parts/text.js";
+import { html, useState } from "../vendor/preact.js";
+
+const EVENTS = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed", "decision.denied", "audit.verification_failed"];
 
 export function Screen() {
-  return html`<div class="page"></div>`;
+  const read = useRead("webhooks", async (signal) => /** @type {Webhook[]} */ ((await get("/v1/webhooks", {}, signal)).data));
+  const [making, setMaking] = useState(false);
+  const [secret, setSecret] = useState(/** @type {string | null} */ (null));
+  return html`<div class="page"><div class="head"><h1>Webhooks</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New webhook</button></div>
+    <${Problem} error=${read.error} retry=${read.reload} />
+    ${!read.data ? read.slow && html`<${Skeleton} />` : read.data.length ? read.data.map((each) => html`<${One} key=${each.id} webhook=${each} reload=${read.reload} reveal=${setSecret} />`)
+    : html`<${Empty} icon="webhooks" title="No webhook yet"><p>Events such as an approval that is wanted go to an address of yours, signed.</p><//>`}
+    ${making && html`<${New} close=${() => setMaking(false)} made=${(/** @type {string} */ text) => { setMaking(false); setSecret(text); read.reload(); }} />`}
+    ${secret && html`<${Secret} title="The webhook's secret" lines=${[["To check signatures with", secret]]} close=${() => setSecret(null)} />`}</div>`;
+}
+
+/** @param {{close: () => void, made: (secret: string) => void}} props */
+function New({ close, made }) {
+  const [events, setEvents] = useState(["approval.requested"]);
+  return html`<${Form} title="New webhook" button="Create" close=${close} fields=${[{ name: "url", label: "Address", required: true, type: "url" }, { name: "format", label: "Format", options: [["standard", "Standard Webhooks, signed JSON"], ["slack", "Slack message"]], value: "standard" }]}
+    send=${async (/** @type {Record<string, string>} */ given, /** @type {string} */ reason) => made((await ask("POST", "/v1/webhooks", { body: { ...given, events }, reason })).data.secret)}>
+    <fieldset><legend>Events</legend>${EVENTS.map((each) => html`<label class="check"><input type="checkbox" checked=${events.includes(each)} onChange=${() => setEvents((before) => (before.includes(each) ? before.filter((other) => other !== each) : [...before, each]))} /><code>${each}</code></label>`)}</fieldset><//>`;
+}
+
+/** @param {{webhook: Webhook, reload: () => void, reveal: (secret: string) => void}} props */
+function One({ webhook, reload, reveal }) {
+  const [open, setOpen] = useState(false);
+  const [tried, setTried] = useState(/** @type {any} */ (null));
+  const [asking, setAsking] = useState(/** @type {null | "delete" | "rotate"} */ (null));
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const path = `/v1/webhooks/${webhook.id}`;
+  const act = async (/** @type {() => Promise<unknown>} */ what) => { setError(null); try { await what(); } catch (problem) { setError(problem); } };
+  return html`<section class="card stack"><header class="line"><b><${Text} value=${new URL(webhook.url).host} /></b><${Tag}>${webhook.format}<//>${!webhook.enabled && html`<${Pill} is="off" />`}<span class="spring"></span>
+      <button type="button" onClick=${() => act(async () => setTried((await ask("POST", `${path}/test`, { body: {} })).data))}>Send a test</button>
+      <button type="button" onClick=${() => act(async () => { await ask("PATCH", path, { body: { enabled: !webhook.enabled }, ifMatch: webhook.version }); reload(); })}>${webhook.enabled ? "Turn off" : "Turn on"}</button>
+      <button type="button" class="quiet" onClick=${() => setAsking("rotate")}>New secret…</button><button type="button" class="quiet" onClick=${() => setAsking("delete")}>Delete…</button></header>
+    <p><code class="value">${webhook.url}</code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
+    <p class="line"><span><b class="number">${webhook.delivered}</b> delivered</span><span><b class="number">${webhook.waiting}</b> waiting</span><span class=${Number(webhook.parked) ? "error" : ""}><b class="number">${webhook.parked}</b> parked</span>${Number(webhook.lost) > 0 && html`<span class="error"><b class="number">${webhook.lost}</b> lost</span>`}
+      <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} undelivered events</button></p>
+    ${webhook.lastError && html`<p class="small muted">Last error: <${Text} value=${webhook.lastError} /></p>`}
+    ${tried && html`<p class=${`note${tried.delivered ? " calm" : ""}`} role="status">${tried.delivered ? `Delivered in ${tried.milliseconds} ms, the receiver answered ${tried.status}.` : html`Not delivered: <${Text} value=${tried.error} />`}</p>`}
+    <${Problem} error=${error} />
+    ${open && html`<${Undelivered} path=${path} reload=${reload} />`}
+    ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on. ${Number(webhook.waiting) + Number(webhook.parked)} undelivered ones are dropped.</p><//>`}
+    ${asking === "rotate" && html`<${Confirm} title="New secret" button="Make it" close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { const { data } = await ask("POST", `${path}/rotate-secret`, { body: { overlapSeconds: 86_400 }, reason }); setAsking(null); reveal(data.secret); reload(); }}><p>For one day events are signed with both secrets.</p><//>`}</section>`;
+}
+
+/** @param {{path: string, reload: () => void}} props */
+function Undelivered({ path, reload }) {
+  const read = useRead(`undelivered ${path}`, async (signal) => /** @type {Unsent[]} */ ((await get(`${path}/events`, {}, signal)).data));
+  if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<${Skeleton} rows=${2} />`;
+  const retry = async (/** @type {string | undefined} */ event) => { await ask("POST", `${path}/retry`, { body: event ? { event } : {} }); read.reload(); reload(); };
+  if (!read.data.length) return html`<p class="muted">Every event was delivered.</p>`;
+  return html`<div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><button type="button" onClick=${() => retry(each.id)}>Retry</button></header>
+    <p class="small"><${Text} value=${each.error} /></p></div>`)}</div><div class="buttons start"><button type="button" onClick=${() => retry(undefined)}>Retry all</button></div>`;
 }

@@ -1,5 +1,72 @@
-import { html } from "../vendor/preact.js";
+// What if: one call, or the calls of the last week, under a draft that is not stored.
+import { get } from "../api.js";
+import { NEW, useDraft, written } from "../draft.js";
+import { parse, write } from "../exact.js";
+import { agents, policies } from "../names.js";
+import { Explained } from "../parts/explained.js";
+import { Later } from "../parts/later.js";
+import { Replay } from "../parts/replay.js";
+import { useRead } from "../parts/read.js";
+import { Text } from "../parts/text.js";
+import { can } from "../session.js";
+import { param, place, setParams, to } from "../url.js";
+import { Fragment, html, useEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
-  return html`<div class="page"></div>`;
+  useEffect(() => { agents.all; policies.all; }, []);
+  const entry = useRead(`what if ${param("entry")}`, async (signal) => (param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null));
+  const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
+  if (entry.data === undefined && !entry.error || !agents.all || !policies.all) return html`<div class="page"><h1>What if</h1></div>`;
+  return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema.data} />`;
+}
+
+/** The text that the draft begins with: the one that was being written, a stored policy, or nothing yet. */
+function firstDraft() {
+  const kept = sessionStorage.getItem("remit.draft");
+  const stored = policies.find(param("draft"));
+  return param("draft") && kept ? kept : stored ? write(written(stored)) : "";
+}
+
+/** @param {{entry: Entry | null, schema: any}} props */
+function Page({ entry, schema }) {
+  const known = [...(agents.all?.values() ?? [])];
+  const [agent, setAgent] = useState(entry?.agentId ?? known.find((each) => each.id === param("agent") || each.alias === param("agent"))?.id ?? known[0]?.id ?? "");
+  const [drafting, setDrafting] = useState(param("draft") !== "");
+  const [replaced, setReplaced] = useState(policies.find(param("draft")) ? param("draft") : "");
+  const draft = useDraft(firstDraft() || write(NEW), { agentId: agent, id: replaced || undefined }, drafting);
+  useEffect(() => { if (drafting) sessionStorage.setItem("remit.draft", draft.text); }, [draft.text, drafting]);
+  const tab = param("tab") || "call";
+  const governing = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === agent || (each.group && agents.find(agent)?.groups.includes(each.group)) || (!each.agentId && !each.group));
+  const entryOf = drafting && draft.policy ? { ...draft.policy, ...(replaced && { id: replaced }) } : null;
+  const tabs = [["call", "One call"], ...(can("read", "audit") ? [["week", "Last week"]] : [])];
+  return html`<div class="page wide-page"><div class="head"><h1>What if</h1><p class="lead">Ask what would be answered, with the policies in force and with a draft. Nothing is taken, logged or changed.</p></div>
+    <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(/** @type {any} */ event) => { setAgent(event.target.value); setReplaced(""); }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
+      <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> With a draft</label>
+      ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => { setReplaced(event.target.value); const one = policies.find(event.target.value); if (one) draft.setText(write(written(one))); }}><option value="">is a new policy of this agent</option>${governing.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
+        <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema?.$defs?.PolicyEntry} label="The draft as JSON" /></div>
+        ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
+        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })} onClick=${() => { if (!replaced) sessionStorage.setItem("remit.new-policy", draft.text); }}>Open in Policies, to save it</a></p><//>`}</section>
+    <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
+      ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governing.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
+}
+
+/** @param {{agent: string, entry: Entry | null, draft: any}} props */
+function Call({ agent, entry, draft }) {
+  const [tool, setTool] = useState(entry?.toolName ?? param("tool"));
+  const [parameters, setParameters] = useState(write(entry?.parameters ?? {}));
+  const [context, setContext] = useState(write(entry?.context ?? {}));
+  const [asked, setAsked] = useState(/** @type {{body: any, draft: any} | null} */ (null));
+  const [bad, setBad] = useState("");
+  const run = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      setAsked({ body: { agent_id: agent, tool_name: tool, parameters: parse(parameters || "{}"), context: parse(context || "{}"), ...(entry && entry.action !== "authorize" && { action: entry.action }) }, draft });
+      setBad("");
+    } catch (error) { setBad(`Parameters and context must be JSON objects: ${/** @type {Error} */ (error).message}`); }
+  };
+  return html`<form class="card stack" onSubmit=${run}><label>Tool<input list="known-tools" value=${tool} required onInput=${(/** @type {any} */ event) => { setTool(event.target.value); setParams({ tool: event.target.value }); }} /></label>
+      <${Later} load=${() => import("../parts/call_fields.js")} name="CallFields" tool=${tool} text=${parameters} set=${setParameters} />
+      <details open=${context !== "{}"}><summary class="muted small">Context, such as session and user</summary><textarea class="mono" rows="3" aria-label="Context as JSON" spellcheck=${false} value=${context} onInput=${(/** @type {any} */ event) => setContext(event.target.value)}></textarea></details>
+      ${bad && html`<p class="error" role="alert">${bad}</p>`}<div class="buttons start"><button class="primary">Ask</button></div></form>
+    ${asked && html`<${Explained} asked=${asked} />`}`;
 }

@@ -1,0 +1,84 @@
+// The tabs of an agent's page.
+import { all, get } from "../api.js";
+import { useFeed } from "../decisions_feed.js";
+import { policies, tools } from "../names.js";
+import { can } from "../session.js";
+import { param, setParams, to } from "../url.js";
+import { html, useState } from "../vendor/preact.js";
+import { ChangeList } from "./changes.js";
+import { Entries } from "./entries.js";
+import { Later } from "./later.js";
+import { Empty, Problem } from "./problem.js";
+import { Quota } from "./quota.js";
+import { Skeleton, useRead } from "./read.js";
+import { rulesInWords } from "./rule_words.js";
+import { Pill, Tag, Text } from "./text.js";
+
+/** @param {{agent: Agent}} props */
+export function AgentTools({ agent }) {
+  const read = useRead(`tools ${agent.id} ${agent.version}`, async (signal) => /** @type {Access[]} */ ((await get(`/v1/agents/${agent.id}/tools`, { limit: 1000 }, signal)).data.tools));
+  const [text, setText] = useState("");
+  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  if (!read.data) return html`<${Skeleton} />`;
+  if (!read.data.length) return html`<${Empty} icon="catalog" title="No tool is known yet"><p>Import the answer of an MCP server's <code>tools/list</code> in the <a href=${to("catalog")}>catalogue</a>, or let the agent ask for a call.</p><//>`;
+  const shown = read.data.filter((each) => each.name.toLowerCase().includes(text.toLowerCase()));
+  const counts = ["allowed", "conditional", "escalated", "denied"].map((status) => [status, /** @type {Access[]} */ (read.data).filter((each) => each.status === status).length]);
+  return html`<div class="chips"><input type="search" data-filter aria-label="Filter tools" placeholder="Filter tools" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+      ${counts.map(([status, count]) => html`<span class="muted small"><${Pill} is=${status} /> ${count}</span>`)}</div>
+    <div class="list">${shown.map((tool) => html`<section class="item"><header><code><${Text} value=${tool.name} /></code><${Pill} is=${tool.status} />${!tool.catalogued && html`<${Tag} title="Known only from the log">not in the catalogue<//>`}
+        <span class="spring"></span><a class="small" href=${to("what-if", { agent: agent.alias ?? agent.id, tool: tool.name })}>What if…</a></header>
+      ${tools.find(tool.name)?.description && html`<p class="muted"><${Text} value=${tools.find(tool.name)?.description} /></p>`}
+      ${tool.reason && html`<p><${Text} value=${tool.reason} /></p>`}
+      ${tool.conditions.length > 0 && html`<ul class="conditions">${tool.conditions.map((each) => html`<li><span class=${`holds ${each.holds}`} title=${each.holds === null ? "Depends on the call" : each.holds ? "Holds now" : "Does not hold now"}>${each.holds === null ? "·" : each.holds ? "✓" : "✕"}</span>
+        <div><${Text} value=${each.text} /> ${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`} <a class="small muted" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a>
+        ${each.quota && html`<br /><${Quota} level=${each.quota} />`}</div></li>`)}</ul>`}</section>`)}</div>`;
+}
+
+/** @param {{agent: Agent}} props */
+export function AgentLimits({ agent }) {
+  const read = useRead(`limits ${agent.id}`, async (signal) => /** @type {Access[]} */ ((await get(`/v1/agents/${agent.id}/tools`, { limit: 1000 }, signal)).data.tools));
+  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  if (!read.data) return html`<${Skeleton} />`;
+  /** @type {Map<string, {condition: Condition, tools: string[]}>} */
+  const found = new Map();
+  for (const tool of read.data) for (const condition of tool.conditions) {
+    if (!condition.quota) continue;
+    const key = `${condition.policyId} ${condition.rule.index}`;
+    found.set(key, { condition, tools: [...(found.get(key)?.tools ?? []), tool.name] });
+  }
+  if (!found.size) return html`<${Empty} icon="overview" title="No limit counts for this agent"><p>Rate limits and budgets of its policies appear here with how full they are.</p><//>`;
+  return html`<div class="list">${[...found.values()].map(({ condition, tools: names }) => html`<section class="item"><header><b><${Text} value=${condition.text} /></b><span class="spring"></span><a class="small" href=${to(`policies/${condition.policyId}`)}><${Text} value=${condition.policyName} /></a></header>
+    ${condition.quota && html`<${Quota} level=${condition.quota} />`}<p class="small muted">counts ${names.map((name) => html`<code><${Text} value=${name} /></code> `)}</p></section>`)}</div>`;
+}
+
+/** @param {{agent: Agent}} props */
+export function AgentPolicies({ agent }) {
+  const governs = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === agent.id || (each.group && agent.groups.includes(each.group)) || (!each.agentId && !each.group));
+  const ordered = [...governs.filter((each) => each.kind === "guardrail"), ...governs.filter((each) => each.kind === "grant").sort((a, b) => Number(b.priority) - Number(a.priority))];
+  if (!ordered.length) return html`<${Empty} icon="policies" title="No policy governs this agent"><p>So every call is denied. <a href=${to("policies/new", { agent: agent.id })}>Write its first policy</a></p><//>`;
+  return html`<p class="muted">Guardrails are evaluated for every call and never allow. Grants decide in their order, the highest priority first.</p>
+    <div class="list">${ordered.map((each) => html`<section class="item"><header><a href=${to(`policies/${each.id}`)}><b><${Text} value=${each.name} /></b></a><${Tag}>${each.kind}<//>${each.kind === "grant" && html`<${Tag}>priority ${each.priority}<//>`}
+      <${Tag}>${each.agentId ? "agent" : each.group ? `group ${each.group}` : "workspace"}<//>${each.mode === "shadow" && html`<${Pill} is="shadow" />`}${!each.enabled && html`<${Pill} is="off" />`}</header>
+      <ul class="words">${rulesInWords(each).map((words) => html`<li><${Text} value=${words} /></li>`)}</ul></section>`)}</div>
+    <p><a href=${to("policies/new", { agent: agent.id })}>Write another policy for this agent</a></p>`;
+}
+
+/** @param {{agent: Agent}} props */
+export function AgentDecisions({ agent }) {
+  const feed = useFeed({ agent_id: agent.id }, false);
+  const entry = param("entry");
+  if (!can("read", "audit")) return html`<p class="muted">You need the scope read or audit to see decisions.</p>`;
+  return html`<p><a href=${to("decisions", { agent_id: agent.id })}>Live, with all filters</a></p>
+    <${Problem} error=${feed.error} />
+    <${Entries} tall agent=${false} entries=${feed.entries} all=${false} selected=${entry} open=${(/** @type {Entry} */ row) => setParams({ entry: row.id }, {})} end=${() => feed.older()} loading=${feed.reading}
+      empty=${html`<${Empty} icon="decisions" title="It has not asked for anything yet" />`} />
+    ${entry && html`<${Later} load=${() => import("./why.js")} name="Why" key=${entry} id=${entry} close=${() => setParams({ entry: null })} />`}`;
+}
+
+/** @param {{agent: Agent}} props */
+export function AgentChanges({ agent }) {
+  const read = useRead(`changes ${agent.id}`, () => all("/v1/changes", { resource_id: agent.id, limit: 100 }, 100));
+  if (!can("audit")) return html`<p class="muted">You need the scope admin or audit to see changes.</p>`;
+  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  return read.data ? html`<${ChangeList} changes=${read.data} />` : html`<${Skeleton} />`;
+}

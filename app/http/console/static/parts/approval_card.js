@@ -1,0 +1,104 @@
+// One call that waits for a person: every argument exact, what is unusual, and two buttons.
+import { ask, get, Refused } from "../api.js";
+import { noteApproval } from "../approvals_feed.js";
+import { leaves } from "../exact.js";
+import { can, lacks, session } from "../session.js";
+import { countdown, duration, now } from "../time.js";
+import { to } from "../url.js";
+import { unusual, usualOf } from "../usual.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { differences } from "./diff.js";
+import { AgentName, PolicyName } from "./names.js";
+import { Problem } from "./problem.js";
+import { useRead } from "./read.js";
+import { isLong, Pill, Text, Time, Value } from "./text.js";
+
+/** How many allowed calls a call is compared with. */
+const COMPARED = 50;
+
+/** @param {{approval: Approval, alone?: boolean, done?: () => void}} props */
+export function ApprovalCard({ approval, alone = false, done }) {
+  const pending = approval.status === "pending";
+  const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
+  const rows = leaves(approval.parameters).filter((row) => row.path);
+  const context = leaves(approval.context).filter((row) => row.path && approval.boundContext.some((path) => row.path.startsWith(path)));
+  const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
+  const usual = useRead(`usual ${approval.agentId} ${approval.toolName} ${pending}`, async (signal) => {
+    if (!pending || !can("read", "audit")) return null;
+    const { data } = await get("/v1/audit-logs", { agent_id: approval.agentId, tool_name: approval.toolName, result: "allowed", limit: COMPARED }, signal);
+    return { usual: usualOf(data.map((/** @type {Entry} */ each) => each.parameters)), of: data.length };
+  });
+  const changed = useChanges(approval);
+  const unread = rows.filter((row) => isLong(row.value) && !opened.includes(row.path)).length;
+  const show = (/** @type {{path: string, value: unknown}} */ row) => {
+    const note = usual.data ? unusual(row.path, row.value, usual.data.usual, usual.data.of) : "";
+    return html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
+      ${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
+  };
+  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`}>
+    <header><code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
+      ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
+    <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
+    <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
+    <dl class="arguments">${rows.length ? rows.map(show) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show({ ...row, path: `context.${row.path}` }))}</dl>
+    <p class="small muted">${usual.data ? usual.data.of ? `Compared with the ${usual.data.of} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : ""}${allows(approval)}</p>
+    ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b> <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
+    ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
+    ${pending && left > 0 && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} done=${done} />`}
+    ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
+    ${!alone && html`<a class="small muted permalink" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>`}
+  </article>`;
+}
+
+/** What an approval permits, in words. @param {Approval} approval */
+function allows(approval) {
+  const uses = approval.usesLeft;
+  if (approval.status === "approved") return `Allows ${uses} more ${uses === 1 ? "call" : "calls"} of exactly these arguments, until ${approval.usableUntil?.slice(0, 16).replace("T", " ")} UTC.`;
+  return approval.status === "pending" ? `Allows ${uses} ${uses === 1 ? "call" : "calls"}, of exactly these arguments.` : "";
+}
+
+/** The paths whose values are not what was first shown. @param {Approval} approval */
+function useChanges(approval) {
+  const first = useRef(approval);
+  return first.current.version === approval.version ? [] : differences(first.current.parameters, approval.parameters).map((each) => each.path);
+}
+
+/** @param {{approval: Approval, unread: number, changed: string[], done?: () => void}} props */
+function Decide({ approval, unread, changed, done }) {
+  const [note, setNote] = useState("");
+  const [uses, setUses] = useState("");
+  const [seen, setSeen] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const own = approval.requestedBy.keyId === session.value?.keyId || approval.requestedBy.keyId === session.value?.id;
+  useEffect(() => { setSeen(false); }, [approval.version]);
+  const send = async (/** @type {string} */ verdict, /** @type {Record<string, unknown>} */ body) => {
+    setBusy(true);
+    setError(null);
+    try {
+      const { data } = await ask("POST", `/v1/approvals/${approval.id}/${verdict}`, { body: { note, ...body }, ifMatch: verdict === "cancel" ? undefined : approval.version });
+      done?.();
+      noteApproval(data);
+    } catch (problem) {
+      setError(problem);
+      if (problem instanceof Refused && ["APPROVAL_CHANGED", "APPROVAL_DECIDED"].includes(problem.code)) noteApproval((await get(`/v1/approvals/${approval.id}`)).data);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (own) return html`<p class="note calm">You asked for this yourself, so another person must decide.</p><div class="buttons"><button type="button" disabled=${busy} onClick=${() => send("cancel", {})}>Withdraw</button></div><${Problem} error=${error} />`;
+  if (!can("approve")) return html`<p class="small muted">${lacks("approve")}.</p>`;
+  const blocked = unread > 0 ? `Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first` : approval.hides && !seen ? "Confirm what is hidden first" : undefined;
+  const grant = { ...(uses && { uses: Number(uses) }), ...(approval.hides && { accept_hidden: seen }) };
+  return html`<div class="decide">
+    ${changed.length > 0 && html`<p class="note" role="alert">It has changed since you opened it: ${changed.join(", ")}.</p>`}
+    ${approval.hides && html`<label class="check note"><input type="checkbox" checked=${seen} onChange=${(/** @type {any} */ event) => setSeen(event.target.checked)} /> Parts are redacted or shortened. I approve without seeing everything.</label>`}
+    <label class="sr" for=${`note-${approval.id}`}>Note</label><textarea id=${`note-${approval.id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
+    ${approval.usesLeft > 1 && html`<label class="uses">How many calls <input type="number" min="1" max=${approval.usesLeft} placeholder=${String(approval.usesLeft)} value=${uses} onInput=${(/** @type {any} */ event) => setUses(event.target.value)} /></label>`}
+    <${Problem} error=${error} />
+    <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny", {})}>Deny</button>
+      <button type="button" class="approve" disabled=${busy || blocked !== undefined} title=${blocked} onClick=${() => send("approve", grant)}>Approve</button></div>
+    ${blocked && html`<p class="small muted">${blocked}.</p>`}
+    ${Number.isFinite(Date.parse(approval.expiresAt)) && html`<p class="sr">Expires in ${duration((Date.parse(approval.expiresAt) - now.peek()) / 1000)}</p>`}
+  </div>`;
+}

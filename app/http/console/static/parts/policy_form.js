@@ -1,0 +1,74 @@
+// A policy as a form, made from the schema of policies: every type of rule and every field of it.
+import { resolve } from "../editor/json_schema.js";
+import { Icon } from "../icons.js";
+import { html } from "../vendor/preact.js";
+import { inWords } from "./rule_words.js";
+import { SchemaField } from "./schema_field.js";
+import { Text } from "./text.js";
+
+/** @typedef {import("../draft.js").Mark} Mark */
+
+/** @param {{policy: any, set: (policy: any) => void, marks: Mark[], schema: any}} props */
+export function PolicyForm({ policy, set, marks, schema }) {
+  const kinds = ruleTypes(schema);
+  const rules = Array.isArray(policy.rules) ? policy.rules : [];
+  const change = (/** @type {string} */ name, /** @type {unknown} */ value) => {
+    const next = { ...policy, [name]: value };
+    if (value === undefined || value === "") delete next[name];
+    set(next);
+  };
+  const setRule = (/** @type {number} */ index, /** @type {any} */ rule) => change("rules", rule === null ? rules.toSpliced(index, 1) : rules.with(index, rule));
+  const move = (/** @type {number} */ index, /** @type {number} */ by) => change("rules", rules.toSpliced(index, 1).toSpliced(index + by, 0, rules[index]));
+  const of = (/** @type {string} */ name) => marks.filter((mark) => mark.path[0] === name && name !== "rules");
+  return html`<div class="policy-form">
+    <div class="card fields-row">
+      <label class="grow">Name<input value=${policy.name ?? ""} onInput=${(/** @type {any} */ event) => change("name", event.target.value)} /><${Marks} marks=${of("name")} /></label>
+      <label>Kind<select value=${policy.kind ?? "grant"} onChange=${(/** @type {any} */ event) => change("kind", event.target.value === "grant" ? undefined : event.target.value)}><option value="grant">grant: decides</option><option value="guardrail">guardrail: never allows</option></select><${Marks} marks=${of("kind")} /></label>
+      ${policy.kind !== "guardrail" && html`<label class="narrow-field">Priority<input type="number" min="0" max="1000" value=${policy.priority ?? 0} onInput=${(/** @type {any} */ event) => change("priority", event.target.value === "" ? undefined : Number(event.target.value))} /><${Marks} marks=${of("priority")} /></label>`}
+      <label class="check"><input type="checkbox" checked=${policy.enabled !== false} onChange=${(/** @type {any} */ event) => change("enabled", event.target.checked ? undefined : false)} /> Enabled</label>
+      <label class="whole">Message to the agent (optional)<input value=${policy.agentMessage ?? ""} placeholder="Told to the agent with a decision of this policy" onInput=${(/** @type {any} */ event) => change("agentMessage", event.target.value)} /></label>
+    </div>
+    <h2>Rules</h2>
+    ${rules.map((/** @type {any} */ rule, /** @type {number} */ index) => html`<section class="card rule" key=${index}>
+      <header><span class="rule-number">${index + 1}</span><select aria-label="Type of rule" value=${rule.type} onChange=${(/** @type {any} */ event) => setRule(index, fresh(schema, kinds, event.target.value, rule.tools))}>${[...kinds.keys()].map((type) => html`<option>${type}</option>`)}</select><span class="spring"></span>
+        <button type="button" class="quiet square" aria-label="Move up" disabled=${index === 0} onClick=${() => move(index, -1)}>↑</button><button type="button" class="quiet square" aria-label="Move down" disabled=${index === rules.length - 1} onClick=${() => move(index, 1)}>↓</button>
+        <button type="button" class="quiet square" aria-label="Remove the rule" disabled=${rules.length === 1} onClick=${() => setRule(index, null)}><${Icon} name="close" /></button></header>
+      <p class="muted small"><${Text} value=${words(rule)} /></p>
+      <${SchemaField} root=${schema} schema=${kinds.get(rule.type) ?? {}} value=${rule} set=${(/** @type {any} */ next) => setRule(index, next)} path=${["rules", index]} marks=${marks} leave=${["type"]} />
+    </section>`)}
+    <div class="buttons start"><button type="button" onClick=${() => change("rules", [...rules, fresh(schema, kinds, "tool_allowlist", [])])}><${Icon} name="plus" />Add a rule</button></div></div>`;
+}
+
+/** @param {{marks: Mark[]}} props */
+export const Marks = ({ marks }) => marks.map((mark) => html`<p class=${`small ${mark.warning ? "warned" : "error"}`}><${Text} value=${mark.message} /></p>`);
+
+/** What a rule says; it may be incomplete while it is written. @param {any} rule */
+function words(rule) {
+  try { return inWords(rule); } catch { return ""; }
+}
+
+/** The schemas of rules by type. @param {any} schema @returns {Map<string, any>} */
+function ruleTypes(schema) {
+  const items = schema.$defs.PolicyEntry.properties.rules.items;
+  const found = (items.anyOf ?? items.oneOf ?? [items]).map((/** @type {any} */ each) => (each.$ref ? resolve(schema, each.$ref) : each));
+  return new Map(found.map((/** @type {any} */ each) => [each.properties.type.enum?.[0] ?? each.properties.type.const, each]));
+}
+
+/** A new rule with all that its type requires. @param {any} root @param {Map<string, any>} kinds @param {string} type @param {string[]} tools */
+function fresh(root, kinds, type, tools) {
+  const schema = kinds.get(type);
+  return { ...blank(root, schema), type, tools };
+}
+
+/** The least value that a schema takes, as far as it says. @param {any} root @param {any} given @returns {any} */
+export function blank(root, given) {
+  const schema = given?.$ref ? resolve(root, given.$ref) : given ?? {};
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum) return schema.enum[0];
+  if (schema.properties) return Object.fromEntries((schema.required ?? []).map((/** @type {string} */ name) => [name, blank(root, schema.properties[name])]));
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  if (type === "array") return [];
+  if (type === "integer" || type === "number") return schema.minimum ?? 0;
+  if (type === "boolean") return false;
+  return type === "object" ? {} : "";
+}

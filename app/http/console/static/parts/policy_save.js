@@ -1,0 +1,46 @@
+// Saving a policy: what changes, what is warned about, a reason, and the choice to try it as a shadow first.
+import { ask, Refused } from "../api.js";
+import { written } from "../draft.js";
+import { policies } from "../names.js";
+import { go, to } from "../url.js";
+import { html, useState } from "../vendor/preact.js";
+import { Confirm } from "./confirm.js";
+import { Diff, ThreeWay } from "./diff.js";
+import { Text } from "./text.js";
+
+/** @param {{policy: Policy | null, draft: any, owner: {agentId: string | null, group: string | null}, warnings: {message: string}[], close: () => void, done: () => void}} props */
+export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
+  const guardrail = draft.kind === "guardrail";
+  const [mode, setMode] = useState(guardrail ? "enforce" : policy ? draft.mode ?? "enforce" : "shadow");
+  const [theirs, setTheirs] = useState(/** @type {Policy | null} */ (null));
+  const before = policy ? written(policy) : {};
+  const after = written({ ...draft, mode });
+  const save = async (/** @type {string} */ reason) => {
+    const fields = { ...draft, mode };
+    try {
+      if (!policy) {
+        const { agentMessage, ...rest } = fields;
+        const { data } = await ask("POST", "/v1/policies", { body: { ...rest, ...(agentMessage !== undefined && { agent_message: agentMessage }), ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) }, reason });
+        sessionStorage.removeItem("remit.new-policy");
+        await policies.refresh();
+        go(to(`policies/${data.id}`), { replace: true });
+        return;
+      }
+      const defaults = { kind: "grant", priority: 0, enabled: true, key: null, agentMessage: null };
+      const { agentMessage, ...rest } = /** @type {any} */ ({ ...defaults, ...fields });
+      await ask("PATCH", `/v1/policies/${policy.id}`, { body: { ...rest, agent_message: agentMessage }, reason, ifMatch: (theirs ?? policy).version });
+      await policies.refresh();
+      close();
+      done();
+    } catch (error) {
+      if (policy && error instanceof Refused && error.status === 412) setTheirs((await ask("GET", `/v1/policies/${policy.id}`)).data);
+      throw error;
+    }
+  };
+  return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
+    ${theirs ? html`<p class="note">Somebody else saved version ${theirs.version} meanwhile. Saving now replaces it.</p><${ThreeWay} base=${before} theirs=${written(theirs)} mine=${after} />` : html`<${Diff} before=${before} after=${after} />`}
+    ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
+    ${!guardrail && html`<fieldset><legend>How it begins</legend>
+      <label class="check"><input type="radio" name="mode" checked=${mode === "shadow"} onChange=${() => setMode("shadow")} /><span><b>Shadow</b> <span class="muted">changes no answer; shows what it would change</span></span></label>
+      <label class="check"><input type="radio" name="mode" checked=${mode === "enforce"} onChange=${() => setMode("enforce")} /><span><b>Enforce</b> <span class="muted">binds every later decision on every replica</span></span></label></fieldset>`}<//>`;
+}

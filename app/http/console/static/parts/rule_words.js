@@ -1,0 +1,76 @@
+// Rules in words, for lists; the service's own words about a call are in explanations and tool listings.
+import { write } from "../exact.js";
+import { duration } from "../time.js";
+
+/** @param {{rules: Rule[]}} policy */
+export const rulesInWords = (policy) => policy.rules.map(inWords);
+
+/** One rule in a sentence. @param {any} rule */
+export function inWords(rule) {
+  const some = rule.tools.includes("*") ? "every tool" : rule.tools.join(", ");
+  const else_ = rule.effect === "escalate" ? "; else a person is asked" : "";
+  const when = [rule.when && `if ${circumstances(rule.when)}`, rule.unless && `unless ${circumstances(rule.unless)}`].filter(Boolean).join(", ");
+  const said = {
+    tool_allowlist: () => `Allows ${some}`, tool_denylist: () => `Never ${some}`, approval_required: () => `A person must approve ${some}`,
+    parameter_constraint: () => `${some}: ${constraints({ ...rule.parameters, ...prefixed(rule.context) })}`, parameter_schema: () => `${some}: parameters match a schema`,
+    rate_limit: () => `${some}: at most ${rule.rateLimit.maxCalls} calls in ${duration(Number(rule.rateLimit.windowSeconds))}${per(rule.rateLimit)}`,
+    budget: () => `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} in ${duration(Number(rule.budget.windowSeconds))}${per(rule.budget)}`,
+    sequence: () => `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}`].filter(Boolean).join("; ")}`,
+    time_based: () => `${some}: ${hours(rule.timeWindow)}`,
+    denial_breaker: () => `${some}: ${rule.denialBreaker.maxDenials} denials in ${duration(Number(rule.denialBreaker.windowSeconds))} ${rule.denialBreaker.action === "suspend" ? "suspend the agent" : "escalate its calls"}`,
+  }[/** @type {string} */ (rule.type)];
+  return `${said ? said() : rule.type}${else_}${when ? `; ${when}` : ""}`;
+}
+
+/** @param {{per?: string[]}} limit */
+const per = (limit) => (limit.per?.length ? ` for each ${limit.per.join(" and ")}` : "");
+
+/** @param {Record<string, any> | undefined} context */
+const prefixed = (context) => Object.fromEntries(Object.entries(context ?? {}).map(([name, each]) => [`context ${name}`, each]));
+
+/** @param {any} given */
+const circumstances = (given) => constraints({ ...given.parameters, ...prefixed(given.context) });
+
+/** @param {Record<string, any>} named */
+function constraints(named) {
+  return Object.entries(named).map(([name, each]) => `${name} ${constraint(each)}`).join(", ");
+}
+
+/** @type {Record<string, (value: any) => string>} */
+const TESTS = {
+  min: (value) => `≥ ${value}`, max: (value) => `≤ ${value}`, above: (value) => `> ${value}`, below: (value) => `< ${value}`,
+  enum: (value) => `is ${value.length === 1 ? write(value[0], 0) : `one of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`}`, notEnum: (value) => `is none of ${value.map((/** @type {unknown} */ each) => write(each, 0)).join(", ")}`,
+  regex: (value) => `matches ${value}`, notRegex: (value) => `does not match ${value}`, absent: () => "is absent",
+  path: (value) => `is under ${value.under.join(", ")}`, host: (value) => `is at ${value.in.join(", ")}`, emailDomain: (value) => `is mail at ${value.in.join(", ")}`, cidr: (value) => `is in ${value.in.join(", ")}`,
+  type: (value) => `is a ${[value].flat().join(" or ")}`, minLength: (value) => `has ≥ ${value} characters`, maxLength: (value) => `has ≤ ${value} characters`, minItems: (value) => `has ≥ ${value} items`, maxItems: (value) => `has ≤ ${value} items`,
+  equals: (value) => `equals ${operand(value)}`, atMost: (value) => `≤ ${operand(value)}`, atLeast: (value) => `≥ ${operand(value)}`,
+};
+
+/** @param {{parameter?: string, context?: string}} value */
+const operand = (value) => value.parameter ?? `context ${value.context}`;
+
+/** @param {Record<string, unknown>} tests */
+function constraint(tests) {
+  const said = Object.entries(tests).filter(([name]) => name in TESTS).map(([name, value]) => TESTS[name](value));
+  return said.join(" and ") || (tests.required === false ? "may be missing" : "is given");
+}
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** @param {{allowedHours?: number[], allowedDays?: number[], timezone?: string}} window */
+function hours(window) {
+  const days = window.allowedDays ? window.allowedDays.map((day) => DAYS[Number(day)]).join(" ") : "every day";
+  return `${days}${window.allowedHours ? `, ${spans(window.allowedHours.map(Number))}` : ""} (${window.timezone ?? "UTC"})`;
+}
+
+/** "9–17 h" for hours that follow each other. @param {number[]} given */
+function spans(given) {
+  const sorted = [...given].sort((a, b) => a - b);
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const hour of sorted) {
+    const last = found[found.length - 1];
+    if (last && last[1] === hour) last[1] = hour + 1; else found.push([hour, hour + 1]);
+  }
+  return found.map(([from, to]) => `${from}–${to} h`).join(", ");
+}
