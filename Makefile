@@ -67,6 +67,12 @@ docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## build the documentation, which the
 deploy-files: $(VENV)/dev.stamp ## write what is derived in deploy/: alert rules, dashboard, schema and table of the chart's values
 	$(BIN)/python deploy/generate.py
 
+check-console: $(VENV)/run.stamp requirements/console/node_modules/.package-lock.json ## the console's types, and that its libraries are those of the locked versions; needs npm
+	$(BIN)/python -c 'import sys; from app.http.routes import encoded_document as made; sys.stdout.buffer.write(made())' > requirements/console/openapi.json
+	cd requirements/console && node_modules/.bin/openapi-typescript openapi.json --output openapi.d.ts && node_modules/.bin/tsc --project .
+	made=$$(mktemp -d) && (cd requirements/console && node vendor.mjs $$made/console $$made/tests) && \
+	  diff --recursive --exclude '*.d.ts' $$made/console app/http/console/static/vendor && diff --recursive $$made/tests tests/console/vendor && rm -r $$made
+
 audit: $(VENV)/audit.stamp ## look for known vulnerabilities in every locked package; asks PyPI, so it needs the network
 	$(VENV)/audit/bin/pip-audit --disable-pip --require-hashes $(LOCKED:%=--requirement %) $(ARGS)
 

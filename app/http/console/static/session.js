@@ -9,7 +9,7 @@ import { signal } from "./vendor/preact.js";
 export const session = signal(/** @type {Session | null} */ (null));
 export const asked = signal(false);
 const tabs = new BroadcastChannel("remit.session");
-tabs.onmessage = ({ data }) => {
+tabs.onmessage = (/** @type {MessageEvent} */ { data }) => {
   if (data === "out") location.reload();
   else if (signedOut.value || !session.value) whoAmI();
 };

@@ -4,7 +4,6 @@ import { approvals, pendingCount } from "../approvals_feed.js";
 import { agents, policies, tools } from "../names.js";
 import { Later } from "../parts/later.js";
 import { useRead } from "../parts/read.js";
-import { Stops } from "../parts/stops.js";
 import { Text, Time } from "../parts/text.js";
 import { can } from "../session.js";
 import { duration, now } from "../time.js";
@@ -16,7 +15,7 @@ export function Screen() {
   const first = useRead("first entry", async (signal) => (can("read", "audit") ? (await get("/v1/audit-logs", { limit: 1 }, signal)).data.length : 1));
   const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
   return html`<div class="page"><div class="head"><h1>Overview</h1></div>
-    <${Stops} /><${Health} />
+    <${Later} load=${() => import("../parts/stops.js")} name="Stops" /><${Health} />
     ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${first.data !== 0} />`}
     ${can("read", "audit") && !isNew && html`<${Later} load=${() => import("../parts/traffic.js")} name="Traffic" />`}
     <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>

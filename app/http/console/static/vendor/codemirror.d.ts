@@ -1,0 +1,26 @@
+// Names of codemirror.js, for tsc; not served.
+export declare const autocompletion: any;
+export declare const closeBrackets: any;
+export declare const closeBracketsKeymap: any;
+export declare const completionKeymap: any;
+export declare const defaultKeymap: any;
+export declare const history: any;
+export declare const historyKeymap: any;
+export declare const json: any;
+export declare const jsonParseLinter: any;
+export declare const bracketMatching: any;
+export declare const HighlightStyle: any;
+export declare const indentOnInput: any;
+export declare const syntaxHighlighting: any;
+export declare const syntaxTree: any;
+export declare const lintGutter: any;
+export declare const lintKeymap: any;
+export declare const setDiagnostics: any;
+export declare const Compartment: any;
+export declare const EditorState: any;
+export declare const drawSelection: any;
+export declare const EditorView: any;
+export declare const highlightActiveLine: any;
+export declare const keymap: any;
+export declare const lineNumbers: any;
+export declare const tags: any;

@@ -1,0 +1,29 @@
+// The names by which the console's modules call what the API answers. `openapi.d.ts` is made from the document.
+import type { components } from "../openapi";
+
+type Schemas = components["schemas"];
+/** Numbers may be `Exact`, which counts as one; parameters are any JSON. */
+type Loose<T, K extends keyof T> = Omit<T, K> & { [name in K]: any };
+
+declare global {
+  type Entry = Loose<Schemas["AuditEntry"], "parameters"> & { context?: any };
+  type Approval = Loose<Schemas["Approval"], "parameters" | "context">;
+  type Agent = Schemas["AgentView"];
+  type Policy = Loose<Schemas["PolicyView"], "rules">;
+  type Rule = any;
+  type RuleRef = Schemas["RuleRef"];
+  type ApiKey = Schemas["ApiKeyView"];
+  type Tool = Loose<Schemas["CatalogToolView"], "inputSchema">;
+  type Access = Schemas["ToolAccess"];
+  type Condition = Schemas["ToolCondition"];
+  type Change = Loose<Schemas["Change"], "before" | "after">;
+  type Webhook = Schemas["WebhookView"];
+  type Unsent = Schemas["UnsentView"];
+  type Version = Loose<Schemas["PolicyVersionView"], "policy">;
+  type Divergence = Schemas["DivergenceView"];
+  type Explanation = Schemas["Explanation"];
+  type PastExplanation = Schemas["PastExplanation"];
+  type PolicyPart = Schemas["PolicyPart"];
+  type RulePart = Schemas["RulePart"];
+  type QuotaLevel = Schemas["QuotaLevel"];
+}

@@ -1,0 +1,64 @@
+from types import SimpleNamespace
+
+import pytest
+from servers import Replica
+from tenants import Tenant
+
+from tests.console.scene import build
+
+SECRET = "console " * 5
+
+
+@pytest.fixture(scope="module")
+def browsing(program):
+    """The browser of a file's tests. It ends with the file, because its loop would be in the way of asyncio's."""
+    program("chromium", "the console in a browser")
+    from tests.console.browsing import Browsing  # noqa: PLC0415 - without a browser there is nothing to import
+
+    started = Browsing()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def console_replica(store):
+    """A replica that can ask people."""
+    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def scene(store, console_replica):
+    """A filled workspace: its tenant, its ids, and a key for each set of scopes."""
+    tenant = Tenant(store.url, console_replica)
+    runtime = console_replica.client(tenant.new_key(["authorize"])["key"])
+    ids = build(tenant.admin, runtime)
+    keys = {}
+
+    def key(*scopes):
+        scopes = tuple("read" if each == "view" else each for each in scopes)
+        if scopes not in keys:
+            keys[scopes] = tenant.new_key(list(scopes))["key"]
+        return keys[scopes]
+
+    yield SimpleNamespace(tenant=tenant, ids=ids, key=key, runtime=runtime, url=console_replica.base_url)
+    runtime.close()
+    tenant.close()
+
+
+@pytest.fixture
+def visit(browsing, scene):
+    """Opens a visitor of the filled workspace with these scopes, who must have done nothing forbidden at the end."""
+    opened = []
+
+    def visit(*scopes, key=None, **options):
+        visitor = browsing.visit(scene.url, key or (scene.key(*scopes) if scopes else None), **options)
+        opened.append(visitor)
+        return visitor
+
+    yield visit
+    faults = [fault for visitor in opened for fault in visitor.faults]
+    for visitor in opened:
+        visitor.close()
+    assert faults == []
