@@ -37,7 +37,6 @@ def scene(store, console_replica):
     keys = {}
 
     def key(*scopes):
-        scopes = tuple("read" if each == "view" else each for each in scopes)
         if scopes not in keys:
             keys[scopes] = tenant.new_key(list(scopes))["key"]
         return keys[scopes]
