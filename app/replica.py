@@ -24,6 +24,7 @@ from app.audit.log import AuditLog
 from app.authorize.agent_cache import AgentCache
 from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
+from app.authorize.batch import BatchAuthorizer
 from app.authorize.commit import CommitDecision
 from app.authorize.escalated_calls import Bounds, EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
@@ -120,6 +121,7 @@ class Decisions(Struct, frozen=True, kw_only=True):
     redactor: Redactor
     signer: Signer
     authorizer: Authorizer
+    batches: BatchAuthorizer
     outcomes: Outcomes
     note_decision: DecisionNoter | None
     """Logs a decision and how many us its caller waited; None if that is switched off."""
@@ -243,6 +245,7 @@ def _services(
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
     named = NamedApprovals(prompt, ids, settings.audit_backlog_max)
+    authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget)
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
@@ -276,7 +279,8 @@ def _services(
             call_pool=call_pool,
             redactor=redactor,
             signer=signer,
-            authorizer=Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget),
+            authorizer=authorizer,
+            batches=BatchAuthorizer(authorizer),
             outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
             note_decision=decision_noter(settings.log_decisions, cache.agent),
         ),

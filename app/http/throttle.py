@@ -7,6 +7,7 @@ from app.errors import TooManyRequests
 from app.fairness.request_rates import Allowance
 from app.http.answers import Header
 from app.http.authentication import known_caller, require_not_locked_out
+from app.model.api_keys import Caller
 from app.replica import Decisions
 
 
@@ -32,6 +33,15 @@ def check_rate(
     if allowance.wait_s:
         raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
     return _headers(allowance)
+
+
+def charge(decisions: Decisions, caller: Caller, requests: int) -> None:
+    """Count this many further requests of the key, at most a second's worth. Raises TooManyRequests."""
+    rates = decisions.request_rates
+    if rates.on and requests > 0:
+        allowance = rates.take(caller.root, min(requests, decisions.settings.requests_per_second))
+        if allowance.wait_s:
+            raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
 
 
 def _headers(allowance: Allowance) -> list[Header]:

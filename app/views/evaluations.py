@@ -93,6 +93,12 @@ class EvaluationView(Struct, frozen=True, kw_only=True):
 UNKNOWN_SUBJECT = EvaluationView(decision=False, context=EvaluationContext(reason="unknown_subject"))
 """No agent is meant: the answer is a denial, and no agent's log can have its entry."""
 
+
+def evaluation_error(status: int, message: str) -> EvaluationView:
+    """The denial of an evaluation that could not be decided."""
+    return EvaluationView(decision=False, context=EvaluationContext(error=EvaluationError(status, message)))
+
+
 _BEGIN = b'{"decision":true,"context":{"evaluation_id":"'
 _AT = b'"evaluated_at":"2026-11-20T12:00:00.000Z"'
 

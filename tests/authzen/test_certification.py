@@ -1,5 +1,7 @@
 """AuthZEN's certification scenario, step by step; each test names the section that it is."""
 
+import json
+
 import pytest
 
 EVALUATION = "/access/v1/evaluation"
@@ -145,3 +147,171 @@ def test_a_caller_without_a_valid_key_is_401(pdp, key):
     answer = pdp.send(request)
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert isinstance(answer.json(), str)
+
+
+EVALUATIONS = "/access/v1/evaluations"
+EXECUTE_ALL = {"evaluations_semantic": "execute_all"}
+ANY = object()
+BATCHES = [
+    ("3.2.1", {"subject": ALICE, "action": READ, "evaluations": [{"resource": ONE}, {"resource": TWO}]}, [ANY, ANY]),
+    ("3.2.2", {"subject": BOB, "resource": ONE, "evaluations": [{"action": READ}, {"action": WRITE}]}, [True, False]),
+    (
+        "3.2.3",
+        {
+            "subject": ALICE,
+            "action": WRITE,
+            "evaluations": [{"resource": ONE | {"properties": {"status": "active"}}}, {"resource": ARCHIVED}],
+        },
+        [True, False],
+    ),
+    (
+        "3.2.4",
+        {"action": WRITE, "resource": ARCHIVED, "evaluations": [{"subject": ALICE}, {"subject": ADMIN_BOB}]},
+        [False, True],
+    ),
+    ("3.2.5", {"evaluations": [asked(ALICE, READ, ONE), asked(BOB, WRITE, ONE)]}, [True, False]),
+    (
+        "3.2.6",
+        {
+            "subject": ALICE,
+            "action": READ,
+            "context": {"time": "2025-06-27T18:03-07:00"},
+            "evaluations": [
+                {"resource": ONE},
+                {"resource": TWO, "context": {"time": "2025-06-27T19:00-07:00", "source": "batch-override"}},
+            ],
+        },
+        [ANY, ANY],
+    ),
+    (
+        "3.2.7",
+        asked(ALICE, WRITE, ONE | {"properties": {"status": "active"}}, evaluations=[{}, {"resource": ARCHIVED}]),
+        [True, False],
+    ),
+    (
+        "3.4.1",
+        {
+            "subject": ALICE,
+            "action": READ,
+            "options": EXECUTE_ALL,
+            "evaluations": [{"resource": ONE}, {}],
+        },
+        [True, False],
+    ),
+    ("further: no object", asked(ALICE, READ, ONE, evaluations=["record-1", {}]), [False, True]),
+    ("further: no text", asked(ALICE, READ, ONE, evaluations=[{"action": {"name": 1}}, {}]), [False, True]),
+    ("further: null", asked(ALICE, READ, ONE, evaluations=[{"resource": None}, {}]), [False, True]),
+    ("further: no merging", asked(ALICE, READ, ONE, evaluations=[{"resource": {"id": "record-2"}}, {}]), [False, True]),
+    (
+        "further: unknown subject",
+        asked(ALICE, READ, ONE, evaluations=[{"subject": ALICE | {"id": "x"}}, {}]),
+        [False, True],
+    ),
+    ("further: unknown options", asked(ALICE, READ, ONE, evaluations=[{}], options={"another": "value"}), [True]),
+    (
+        "semantic: all",
+        {
+            "subject": BOB,
+            "resource": ONE,
+            "options": EXECUTE_ALL,
+            "evaluations": [{"action": WRITE}, {"action": READ}, {"action": WRITE}],
+        },
+        [False, True, False],
+    ),
+    (
+        "semantic: first deny",
+        {
+            "subject": BOB,
+            "resource": ONE,
+            "options": {"evaluations_semantic": "deny_on_first_deny"},
+            "evaluations": [{"action": READ}, {"action": WRITE}, {"action": READ}],
+        },
+        [True, False],
+    ),
+    (
+        "semantic: first error",
+        {
+            "subject": BOB,
+            "resource": ONE,
+            "options": {"evaluations_semantic": "deny_on_first_deny"},
+            "evaluations": [{"action": READ}, {}, {"action": READ}],
+        },
+        [True, False],
+    ),
+    (
+        "semantic: first permit",
+        {
+            "subject": BOB,
+            "resource": ONE,
+            "options": {"evaluations_semantic": "permit_on_first_permit"},
+            "evaluations": [{"action": WRITE}, {"action": READ}, {"action": WRITE}],
+        },
+        [False, True],
+    ),
+]
+
+
+@pytest.mark.parametrize(("section", "body", "wanted"), BATCHES, ids=[section for section, *_ in BATCHES])
+def test_a_batch_is_decided_in_order(pdp, section, body, wanted):
+    """Sections 3.2, 3.3 and 3.4.1, and 7.1.2 of the API: one answer for each evaluation, in their order."""
+    answer = pdp.post(EVALUATIONS, json=body)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json"), answer.text
+    assert list(answer.json()) == ["evaluations"]
+    found = answer.json()["evaluations"]
+    assert all(isinstance(each["decision"], bool) and isinstance(each.get("context", {}), dict) for each in found)
+    assert len(found) == len(wanted)
+    assert [each["decision"] for each, one in zip(found, wanted, strict=True) if one is not ANY] == [
+        one for one in wanted if one is not ANY
+    ]
+
+
+def test_an_evaluation_that_fails_says_why(pdp):
+    """Section 7.2.1 of the API: with the status that it would have by itself."""
+    body = {"subject": ALICE, "action": READ, "evaluations": [{"resource": ONE}, {}]}
+    error = pdp.post(EVALUATIONS, json=body).json()["evaluations"][1]["context"]["error"]
+    assert (error["status"], error["message"].startswith("$.resource")) == (400, True)
+
+
+@pytest.mark.parametrize("more", [{}, {"evaluations": []}], ids=["3.4.2", "3.4.3"])
+def test_without_evaluations_it_is_a_single_one(pdp, more):
+    """Sections 3.4.2 and 3.4.3."""
+    assert decided(pdp.post(EVALUATIONS, json=WHOLE | more)) is True
+
+
+@pytest.mark.parametrize("section", WRONG)
+def test_a_single_one_that_is_malformed_is_400(pdp, section):
+    """As at the other endpoint."""
+    assert pdp.post(EVALUATIONS, json=WRONG[section]).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"evaluations": {}},
+        {"evaluations": "all"},
+        {"evaluations": [{}], "subject": "alice"},
+        {"evaluations": [{}], "options": "all"},
+        {"evaluations": [{}], "options": {"evaluations_semantic": "some"}},
+        {"evaluations": [{}] * 1001},
+    ],
+    ids=str,
+)
+def test_a_payload_that_is_malformed_as_a_whole_is_400(pdp, more):
+    """Section 7.2.1 of the API: the first type of error."""
+    answer = pdp.post(EVALUATIONS, json=WHOLE | more)
+    assert (answer.status_code, isinstance(answer.json(), str)) == (400, True)
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain"])
+def test_a_batch_of_another_content_type_is_400(pdp, kind):
+    """Section 5.1."""
+    headers = {} if kind is None else {"Content-Type": kind}
+    request = pdp.build_request("POST", EVALUATIONS, content=json.dumps(WHOLE), headers=headers)
+    request.headers.pop("Content-Type", None) if kind is None else None
+    assert pdp.send(request).status_code == 400
+
+
+def test_a_batchs_request_id_is_echoed(pdp):
+    """Section 5.4."""
+    answer = pdp.post(EVALUATIONS, json=WHOLE, headers={"X-Request-ID": "of a batch"})
+    assert answer.headers.get_list("X-Request-ID") == ["of a batch"]

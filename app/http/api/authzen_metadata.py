@@ -6,6 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import NotFound
 from app.http.api.authzen_evaluation import PATH as EVALUATION
+from app.http.api.authzen_evaluations import PATH as EVALUATIONS
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.authzen import METADATA
 from app.model.ids import canonical_uuid
@@ -55,4 +56,8 @@ def _base(public_url: str | None) -> str:
 
 
 def _metadata(identifier: str, base: str) -> Metadata:
-    return Metadata(policy_decision_point=identifier, access_evaluation_endpoint=base + EVALUATION)
+    return Metadata(
+        policy_decision_point=identifier,
+        access_evaluation_endpoint=base + EVALUATION,
+        access_evaluations_endpoint=base + EVALUATIONS,
+    )

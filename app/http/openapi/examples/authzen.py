@@ -22,6 +22,27 @@ EVALUATION_ANSWER = {
         "reason_admin": {"403": 'Parameter "amount" is 900, above the maximum 500'},
     },
 }
+EVALUATIONS = {
+    "two records": {
+        "subject": ALICE,
+        "action": {"name": "read"},
+        "evaluations": [
+            {"resource": {"type": "record", "id": "record-1"}},
+            {"resource": {"type": "record", "id": "record-2"}, "context": {"session": "s-17"}},
+        ],
+        "options": {"evaluations_semantic": "deny_on_first_deny"},
+    },
+    "a single one": EVALUATION["a tool"],
+}
+EVALUATIONS_ANSWER = {
+    "evaluations": [
+        EVALUATION_ANSWER,
+        {
+            "decision": False,
+            "context": {"error": {"status": 400, "message": "$.resource: is missing; it must be an object"}},
+        },
+    ]
+}
 METADATA = {
     "policy_decision_point": "https://pdp.example.com",
     "access_evaluation_endpoint": "https://pdp.example.com/access/v1/evaluation",

@@ -19,6 +19,19 @@ AUTHORIZE_BODY = {
         "approval_id": ENTRY,
     },
 }
+AUTHORIZE_BATCH = {
+    "a plan of two steps": {
+        "calls": [AUTHORIZE_BODY["the least there can be"], AUTHORIZE_BODY["by the agent's alias"]],
+        "semantics": "deny_on_first_deny",
+    },
+    "several calls": {"calls": [AUTHORIZE_BODY["a refund"], AUTHORIZE_BODY["the least there can be"]]},
+}
+BATCH_ANSWER = {
+    "results": [
+        {"decision": DECISION},
+        {"error": {"code": "AGENT_NOT_FOUND", "message": "No agent has this id or alias", "details": []}},
+    ]
+}
 EXPLAIN_BODY = {
     "a refund, next Monday at noon": {
         "agent_id": AGENT,

@@ -1,0 +1,59 @@
+"""Decides the calls of a batch, each as a call by itself: with its own entry, quotas, and approval."""
+
+import asyncio
+from collections.abc import Sequence
+
+from app.authorize.authorizer import Authorizer
+from app.errors import AgentNotFound, AppError, ApprovalMismatch, InsufficientScope, Invalid
+from app.fairness.loop_turns import take_turn
+from app.model.api_keys import Caller
+from app.model.batches import BatchSemantics
+from app.model.decisions import AuthorizeRequest, Decision, Result
+
+Asked = AuthorizeRequest | AppError
+Answered = Decision | AppError
+_OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid)
+"""Errors of a call that say nothing about the others of its batch."""
+
+_AT_ONCE = 32
+
+
+class BatchAuthorizer:
+    """Decides batches. What is an error of one call only is its answer; any other error is the batch's."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def decide(
+        self, caller: Caller, asked: Sequence[Asked], semantics: BatchSemantics, arrived_us: int
+    ) -> list[Answered]:
+        """The answers, in order; fewer than asked if the semantics end the batch early.
+
+        asked: calls, and in the place of one that could not be read, its error.
+        Raises Unauthorized, StoreUnavailable, Overloaded.
+        """
+        at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
+        answers: list[Answered] = []
+        for start in range(0, len(asked), at_once):
+            some = asked[start : start + at_once]
+            answers += await asyncio.gather(*(self._answer(caller, each, arrived_us) for each in some))
+            if _ends(semantics, answers[-1]):
+                break
+            await take_turn()
+        return answers
+
+    async def _answer(self, caller: Caller, asked: Asked, arrived_us: int) -> Answered:
+        if isinstance(asked, AppError):
+            return asked
+        try:
+            return await self._authorizer.authorize(caller, asked, arrived_us)
+        except _OF_ONE_CALL as error:
+            return error
+
+
+def _ends(semantics: BatchSemantics, latest: Answered) -> bool:
+    """True if nothing after this answer is decided."""
+    is_allowed = isinstance(latest, Decision) and latest.outcome.result is Result.ALLOWED
+    if semantics is BatchSemantics.DENY_ON_FIRST_DENY:
+        return not is_allowed
+    return semantics is BatchSemantics.PERMIT_ON_FIRST_PERMIT and is_allowed

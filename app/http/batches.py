@@ -1,0 +1,65 @@
+"""What both ways to ask for a batch have in common: how its body is read, what it counts as, and who decides."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from litestar import Request
+
+from app.authorize.batch import Answered, Asked
+from app.errors import Invalid, Overloaded
+from app.fairness.shares import LARGE_BYTES
+from app.http.bodies import decode_json, read_body
+from app.http.throttle import charge
+from app.http.tool_calls import Reading
+from app.lanes.lane import monotonic_us
+from app.model.api_keys import Caller
+from app.model.batches import BatchSemantics
+from app.model.decisions import Decision
+from app.replica import Services
+
+_Read = TypeVar("_Read")
+_IN_THE_LOOP_BYTES = 4 * 1024
+MAX_NESTED = 20_000
+
+
+async def read_batch(
+    request: Request[Any, Any, Any], caller: Caller, services: Services, read: Callable[[bytes, Reading], _Read]
+) -> _Read:
+    """What `read` makes of the body, in a thread unless it is short. Raises Invalid, PayloadTooLarge, Overloaded."""
+    decisions, headers = services.decisions, request.scope["headers"]
+    if any(name == b"idempotency-key" for name, _ in headers):
+        raise Invalid.at("Idempotency-Key", "is for single calls; a batch has none")
+    raw = await read_body(request.receive, decisions.settings.call_bytes_max)
+    reading = Reading(decisions.redactor, decisions.signer, decisions.settings.call_bytes_max, None, headers)
+    if len(raw) <= _IN_THE_LOOP_BYTES:
+        return read(raw, reading)
+    large = len(raw) if len(raw) > LARGE_BYTES else 0
+    if large and not decisions.large_calls.enter(caller.workspace_id, large):
+        raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
+    try:
+        return await services.pool.run(caller.workspace_id, read, raw, reading)
+    finally:
+        if large:
+            decisions.large_calls.leave(caller.workspace_id, large)
+
+
+def require_distinct_names(raw: bytes, reading: Reading) -> None:
+    """Raise Invalid unless `raw` is JSON in which no name is given twice in an object, or PayloadTooLarge."""
+    decode_json(raw, reading.max_bytes, MAX_NESTED)
+
+
+async def decide_batch(
+    services: Services, caller: Caller, asked: Sequence[Asked], semantics: BatchSemantics
+) -> list[Answered]:
+    """The answers. Each call counts as a request of its key. Raises TooManyRequests and what the decision raises."""
+    arrived_us, decisions = monotonic_us(), services.decisions
+    charge(decisions, caller, len(asked) - 1)
+    answers = await decisions.batches.decide(caller, asked, semantics, arrived_us)
+    for call, answer in zip(asked, answers, strict=False):
+        if not isinstance(answer, Decision):
+            decisions.metrics.refused(answer.code)
+            continue
+        decisions.metrics.decided(answer.outcome.result, answer.latency_us)
+        if decisions.note_decision is not None and not isinstance(call, Exception):
+            decisions.note_decision(caller.workspace_id, call, answer, monotonic_us() - arrived_us)
+    return answers
