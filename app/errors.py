@@ -107,6 +107,12 @@ class OutcomeConflict(AppError):
     code = "OUTCOME_CONFLICT"
 
 
+class ResourceNotFound(NotFound):
+    """No resource of this type and id is in the catalogue of the caller's workspace."""
+
+    code = "RESOURCE_NOT_FOUND"
+
+
 class ToolNotFound(NotFound):
     """No tool with this name is in the catalogue of the caller's workspace."""
 

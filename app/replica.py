@@ -29,6 +29,7 @@ from app.authorize.commit import CommitDecision
 from app.authorize.escalated_calls import Bounds, EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
+from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
 from app.explain.past_decisions import PastDecisions
@@ -68,6 +69,7 @@ from app.store.outcomes import Outcomes
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
+from app.store.resources import Resources
 from app.store.shared_polling import SharedPolling
 from app.store.sign_ins import SignIns
 from app.store.workspaces import Workspaces
@@ -101,6 +103,7 @@ class Records(Struct, frozen=True, kw_only=True):
     policy_versions: PolicyVersions
     divergences: Divergences
     catalog: Catalog
+    resources: Resources
     changes: Changes
     approvals: Approvals
     webhooks: Webhooks
@@ -133,6 +136,7 @@ class Explanations(Struct, frozen=True, kw_only=True):
     explainer: Explainer
     past_decisions: PastDecisions
     tool_listings: ToolListings
+    access_search: AccessSearch
 
 
 class Log(Struct, frozen=True, kw_only=True):
@@ -244,6 +248,7 @@ def _services(
     unwritten = CommitDecision(prompt, clock, settings.audit_backlog_max, patience_us=None)
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
+    resources = Resources(client)
     named = NamedApprovals(prompt, ids, settings.audit_backlog_max)
     authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget)
     records = Records(
@@ -256,6 +261,7 @@ def _services(
         policy_versions=PolicyVersions(client, policies, limits.policy_versions, pool),
         divergences=Divergences(client, pool),
         catalog=catalog,
+        resources=resources,
         changes=changes,
         approvals=Approvals(client, ids, settings.audit_backlog_max),
         webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
@@ -288,6 +294,7 @@ def _services(
             explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),
             past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
             tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
+            access_search=AccessSearch(client, agents, cache, clock, pool),
         ),
         log=Log(
             audit=audit,

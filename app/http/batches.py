@@ -43,9 +43,9 @@ async def read_batch(
             decisions.large_calls.leave(caller.workspace_id, large)
 
 
-def require_distinct_names(raw: bytes, reading: Reading) -> None:
-    """Raise Invalid unless `raw` is JSON in which no name is given twice in an object, or PayloadTooLarge."""
-    decode_json(raw, reading.max_bytes, MAX_NESTED)
+def require_distinct_names(raw: bytes, reading: Reading) -> Any:
+    """The document as plain values. Raises Invalid unless no name is given twice in an object, or PayloadTooLarge."""
+    return decode_json(raw, reading.max_bytes, MAX_NESTED)
 
 
 async def decide_batch(

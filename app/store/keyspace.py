@@ -65,6 +65,8 @@ class Keyspace:
         "marks",
         "notices",
         "policies",
+        "resource_entries",
+        "resources",
         "seen_tools",
         "sign_ins",
         "verification_lease",
@@ -85,6 +87,8 @@ class Keyspace:
         self.catalog = f"{prefix}catalog"
         self.catalog_tools = f"{prefix}catalog:tools"
         self.seen_tools = f"{prefix}catalog:seen"
+        self.resources = f"{prefix}catalog:resources"
+        self.resource_entries = f"{prefix}catalog:resources:entries"
         self.changes = f"{prefix}changes"
         self.changes_chain = f"{prefix}changes:chain"
         self.approvals = f"{prefix}approvals"

@@ -41,4 +41,8 @@ def pdp(tenant):
     }
     tenant.new_policy(alice, alices, active, soft)
     tenant.new_policy(bob, bobs, archived)
+    for name, status in (("record-1", "active"), ("record-2", "archived")):
+        known = {"actions": ["read", "write", "delete"], "properties": {"status": status}}
+        assert tenant.admin.put(f"/v1/catalog/record/{name}", json=known).status_code == 200
+    assert tenant.admin.put("/v1/catalog/user/bob", json={"properties": {"role": "admin"}}).status_code == 200
     return tenant.reader

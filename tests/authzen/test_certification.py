@@ -315,3 +315,166 @@ def test_a_batchs_request_id_is_echoed(pdp):
     """Section 5.4."""
     answer = pdp.post(EVALUATIONS, json=WHOLE, headers={"X-Request-ID": "of a batch"})
     assert answer.headers.get_list("X-Request-ID") == ["of a batch"]
+
+
+SEARCH = "/access/v1/search/{}".format
+USER, RECORD = {"type": "user"}, {"type": "record"}
+ARCHIVED_TWO = TWO | {"properties": {"status": "archived"}}
+SEARCHES = [
+    ("4.2.1", "subject", asked(USER, READ, ONE), {"alice", "bob"}),
+    ("4.2.2", "subject", asked(USER, READ, ONE, context=CONTEXT), {"alice", "bob"}),
+    ("4.2.3", "subject", asked(ALICE, READ, ONE), {"alice", "bob"}),
+    ("4.2.4", "subject", asked(USER, WRITE, ARCHIVED_TWO), {"bob"}),
+    ("4.3.1", "resource", asked(ALICE, READ, RECORD), {"record-1"}),
+    ("4.3.2", "resource", asked(ALICE, READ, RECORD, context=CONTEXT), {"record-1"}),
+    ("4.3.3", "resource", asked(ALICE, READ, ONE), {"record-1"}),
+    ("4.3.4", "resource", asked(ADMIN_BOB, WRITE, RECORD), {"record-2"}),
+    ("4.4.1", "action", {"subject": ALICE, "resource": ONE}, {"read", "write"}),
+    ("4.4.2", "action", {"subject": ALICE, "resource": ONE, "context": CONTEXT}, {"read", "write"}),
+    ("4.4.3", "action", {"subject": ADMIN_BOB, "resource": ARCHIVED_TWO}, {"write"}),
+]
+
+
+def found(pdp, what, body):
+    """What a search finds, in an answer that has the form of one."""
+    answer = pdp.post(SEARCH(what), json=body)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json"), answer.text
+    got = answer.json()
+    assert isinstance(got["page"]["next_token"], str)
+    assert got["page"]["count"] == len(got["results"])
+    if what != "action":
+        assert all(each["type"] == body[what]["type"] for each in got["results"])
+    return [each["name" if what == "action" else "id"] for each in got["results"]], got["page"]["next_token"]
+
+
+@pytest.mark.parametrize(("section", "what", "body", "wanted"), SEARCHES, ids=[section for section, *_ in SEARCHES])
+def test_a_search_finds_what_is_permitted(pdp, section, what, body, wanted):
+    """Sections 4.2 to 4.4."""
+    results, _ = found(pdp, what, body)
+    assert wanted <= set(results)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("4.2.1", "4.2.2"), ("4.2.1", "4.2.3"), ("4.3.1", "4.3.3"), ("4.4.1", "4.4.2")]
+)
+def test_context_and_the_searched_id_change_nothing(pdp, first, second):
+    """Sections 4.2.3, 4.3.3 and 1.6."""
+    bodies = {section: (what, body) for section, what, body, _ in SEARCHES}
+    assert found(pdp, *bodies[first]) == found(pdp, *bodies[second])
+
+
+def evaluated(what, body, name):
+    """The evaluation of a result: with the properties that the catalogue has."""
+    entity = {"action": {"name": name}, "subject": USER | {"id": name}, "resource": RECORD | {"id": name}}[what]
+    if what == "resource":
+        entity |= {"properties": {"status": {"record-1": "active", "record-2": "archived"}[name]}}
+    if what == "subject" and name == "bob":
+        entity |= {"properties": {"role": "admin"}}
+    return body | {what: entity}
+
+
+@pytest.mark.parametrize(("section", "what", "body", "wanted"), SEARCHES, ids=[section for section, *_ in SEARCHES])
+def test_results_are_exactly_those_that_are_then_permitted(pdp, section, what, body, wanted):
+    """Section 8.1 of the API: what is found is permitted, and nothing else is."""
+    all_names = {
+        "subject": ["alice", "bob"],
+        "resource": ["record-1", "record-2"],
+        "action": ["delete", "read", "write"],
+    }
+    permitted = [name for name in all_names[what] if decided(pdp.post(EVALUATION, json=evaluated(what, body, name)))]
+    assert found(pdp, what, body)[0] == permitted
+
+
+def test_pages_lead_through_all_results(pdp):
+    """Sections 4.5.1 to 4.5.3: the token alone leads on."""
+    body = asked(USER, READ, ONE)
+    first, token = found(pdp, "subject", body | {"page": {"limit": 1}})
+    assert token
+    second, end = found(pdp, "subject", body | {"page": {"token": token}})
+    assert (first + second, end) == (["alice", "bob"], "")
+    assert found(pdp, "subject", body | {"page": {"limit": 1, "token": token}}) == (second, end)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"action": WRITE},
+        {"resource": TWO},
+        {"context": CONTEXT},
+        {"subject": {"type": "agent"}},
+        {"page": {"limit": 2}},
+        {"page": {"token": "nonsense"}},
+        {"page": {"token": "W10="}},
+        {"page": {"token": 1}},
+        {"page": {"limit": -1}},
+        {"page": {"limit": "1"}},
+        {"page": "first"},
+    ],
+    ids=str,
+)
+def test_a_token_is_of_its_search_alone(pdp, changed):
+    """Section 8.2 of the API: a search that has changed mid-way is an error."""
+    body = asked(USER, READ, ONE, page={"limit": 1})
+    _, token = found(pdp, "subject", body)
+    page = {"token": token} | (changed["page"] if isinstance(changed.get("page"), dict) else {})
+    if isinstance(changed.get("page"), str):
+        page = changed["page"]
+    assert pdp.post(SEARCH("subject"), json=body | changed | {"page": page}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("action", {"subject": USER | {"id": "nonexistent-user"}, "resource": ONE}),
+        ("action", {"subject": ALICE, "resource": RECORD | {"id": "nonexistent"}}),
+        ("action", {"subject": {"type": "spaceship", "id": "alice"}, "resource": ONE}),
+        ("action", {"subject": ALICE, "resource": {"type": "spaceship", "id": "record-1"}}),
+        ("subject", asked({"type": "spaceship"}, READ, ONE)),
+        ("subject", asked(USER, READ, RECORD | {"id": "nonexistent"})),
+        ("subject", asked(USER, READ, {"type": "spaceship", "id": "record-1"})),
+        ("subject", asked(USER, {"name": "fly"}, ONE)),
+        ("resource", asked(USER | {"id": "nonexistent-user"}, READ, RECORD)),
+        ("resource", asked(ALICE, READ, {"type": "spaceship"})),
+        ("resource", asked({"type": "spaceship", "id": "alice"}, READ, RECORD)),
+        ("resource", asked(ALICE, {"name": "fly"}, RECORD)),
+        ("resource", asked(USER | {"id": "not an agent's name!"}, READ, RECORD)),
+    ],
+    ids=str,
+)
+def test_a_search_for_what_is_unknown_finds_nothing(pdp, what, body):
+    """Sections 4.6.1 and 4.6.2, at all three endpoints."""
+    assert found(pdp, what, body) == ([], "")
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("subject", {"subject": USER, "resource": ONE}),
+        ("resource", {"action": READ, "resource": RECORD}),
+        ("action", {"subject": ALICE}),
+        ("subject", asked(USER, READ, RECORD)),
+        ("resource", asked(USER, READ, RECORD)),
+        ("action", {"subject": USER, "resource": ONE}),
+        ("action", {"subject": ALICE, "resource": RECORD}),
+        ("subject", asked({}, READ, ONE)),
+        ("subject", asked("user", READ, ONE)),
+        ("resource", asked(ALICE, READ, {})),
+        ("subject", []),
+        ("resource", asked(ALICE, {"name": 1}, RECORD)),
+    ],
+    ids=str,
+)
+def test_a_malformed_search_is_400(pdp, what, body):
+    """Sections 4.7.1 and 4.7.2."""
+    answer = pdp.post(SEARCH(what), json=body)
+    assert (answer.status_code, isinstance(answer.json(), str)) == (400, True)
+
+
+@pytest.mark.parametrize("what", ["subject", "resource", "action"])
+def test_a_search_is_json_and_echoes_its_id(pdp, what):
+    """Section 5."""
+    body = next(body for _, each, body, _ in SEARCHES if each == what) | {"unknown": {"is": "ignored"}}
+    answer = pdp.post(SEARCH(what), json=body, headers={"X-Request-ID": "mine"})
+    assert (answer.status_code, answer.headers.get_list("X-Request-ID")) == (200, ["mine"])
+    sent = pdp.post(SEARCH(what), content=json.dumps(body), headers={"Content-Type": "text/plain"})
+    assert sent.status_code == 400

@@ -205,6 +205,8 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             "remit:ready",
             "remit:code:<digest>",
             "remit:{<workspace_id>}:sign-ins",
+            "remit:{<workspace_id>}:catalog:resources",
+            "remit:{<workspace_id>}:catalog:resources:entries",
             "remit:{<workspace_id>}:audit:poison",
             "remit:{<workspace_id>}:audit:lease",
             "remit:{<workspace_id>}:audit:verification-lease",

@@ -46,12 +46,17 @@ def make(client):
         assert client.put(f"/v1/catalog/tool/{name}", json={}).status_code == 200
         return name
 
+    def record():
+        name = uuid.uuid4().hex
+        assert client.put(f"/v1/catalog/record/{name}", json={}).status_code == 200
+        return name
+
     def session():
         body = {"key": client.headers["authorization"].removeprefix("Bearer "), "transport": "bearer"}
         return client.post("/v1/session", json=body, headers={"Authorization": ""}).json()["id"]
 
     made = {"agent_id": agent, "policy_id": policy, "key_id": key, "webhook_id": webhook, "tool": tool}
-    made |= {"session_id": session}
+    made |= {"session_id": session, "resource_type": lambda: "record", "resource_name": record}
     return made | {"group": lambda: uuid.uuid4().hex}
 
 
@@ -75,6 +80,8 @@ CHANGES = {
     ("PUT", "/v1/catalog"): {"tools": [{"name": f"listed {uuid.uuid4().hex}"}]},
     ("PUT", "/v1/catalog/tool/{tool}"): {"title": "new"},
     ("DELETE", "/v1/catalog/tool/{tool}"): None,
+    ("PUT", "/v1/catalog/{resource_type}/{resource_name}"): {"title": "new"},
+    ("DELETE", "/v1/catalog/{resource_type}/{resource_name}"): None,
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
     ("DELETE", "/v1/sessions/{session_id}"): None,

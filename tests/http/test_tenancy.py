@@ -30,6 +30,11 @@ ROWS = {
     },
     ("POST", "/v1/hooks/claude-code"): {},
     ("POST", "/access/v1/evaluation"): {},
+    ("POST", "/access/v1/evaluations"): {},
+    ("POST", "/access/v1/search/subject"): {},
+    ("POST", "/access/v1/search/resource"): {},
+    ("POST", "/access/v1/search/action"): {},
+    ("POST", "/v1/authorize/batch"): {},
     ("POST", "/v1/explain"): {"body agent_id": AGENT},
     ("POST", "/v1/agents"): {},
     ("GET", "/v1/agents"): {},
@@ -57,6 +62,9 @@ ROWS = {
     ("GET", "/v1/catalog/tool/{tool}"): {},
     ("PUT", "/v1/catalog/tool/{tool}"): {},
     ("DELETE", "/v1/catalog/tool/{tool}"): {},
+    ("GET", "/v1/catalog/{resource_type}/{resource_name}"): {},
+    ("PUT", "/v1/catalog/{resource_type}/{resource_name}"): {},
+    ("DELETE", "/v1/catalog/{resource_type}/{resource_name}"): {},
     ("GET", "/v1/audit-logs"): FILTERS,
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/{entry_id}/explanation"): {"path entry_id": ENTRY},
@@ -114,13 +122,14 @@ BODIES = {
     ("POST", "/v1/policies/{policy_id}/rollback"): {"version": 1},
 }
 ENDLESS = {("GET", "/v1/audit-logs/stream"), ("GET", "/v1/approvals/stream")}
+NAMES = {"group", "tool", "resource_type", "resource_name"}
 PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
 
 
 def places(operation):
     """Where the table of operations says that an id can stand."""
     # Groups and tools are names, and each workspace has its own of every name.
-    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name not in {"group", "tool"}}
+    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name not in NAMES}
     found |= {
         f"query {each.name}"
         for each in parameters_of(operation.query)

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from app.errors import NotFound
 from app.http.api.authzen_evaluation import PATH as EVALUATION
 from app.http.api.authzen_evaluations import PATH as EVALUATIONS
+from app.http.api.authzen_search import PATHS as SEARCH
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.authzen import METADATA
 from app.model.ids import canonical_uuid
@@ -19,11 +20,17 @@ class Metadata(Struct, frozen=True, kw_only=True):
     policy_decision_point: Its identifier: the URL into which the well-known path was inserted.
     access_evaluation_endpoint: Where a single question is asked.
     access_evaluations_endpoint: Where several are asked at once.
+    search_subject_endpoint: Where subjects are searched.
+    search_resource_endpoint: Where resources are searched.
+    search_action_endpoint: Where actions are searched.
     """
 
     policy_decision_point: str
     access_evaluation_endpoint: str
     access_evaluations_endpoint: str | UnsetType = UNSET
+    search_subject_endpoint: str | UnsetType = UNSET
+    search_resource_endpoint: str | UnsetType = UNSET
+    search_action_endpoint: str | UnsetType = UNSET
 
 
 @endpoint("GET", "/.well-known/authzen-configuration", tag="AuthZEN", scopes=(), example=METADATA, errors=(NotFound,))
@@ -60,4 +67,7 @@ def _metadata(identifier: str, base: str) -> Metadata:
         policy_decision_point=identifier,
         access_evaluation_endpoint=base + EVALUATION,
         access_evaluations_endpoint=base + EVALUATIONS,
+        search_subject_endpoint=base + SEARCH["subject"],
+        search_resource_endpoint=base + SEARCH["resource"],
+        search_action_endpoint=base + SEARCH["action"],
     )

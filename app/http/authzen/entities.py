@@ -160,6 +160,12 @@ def call_of(asked: EvaluationBody, reading: Reading) -> tuple[AuthorizeRequest, 
     return call, keys
 
 
+def named_agent(context: Raw | UnsetType) -> str | None:
+    """The agent that the context names in place of the subject, if it names one. Raises Invalid."""
+    named = _object(context, "context").get("agent")
+    return named if isinstance(named, str) else None
+
+
 def _object(raw: Raw | UnsetType, name: str) -> dict[str, Any]:
     """The object in `raw`; `_NONE` if it is left out."""
     if raw is UNSET:

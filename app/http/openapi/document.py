@@ -29,9 +29,11 @@ _IN_PATHS: dict[str, dict[str, Any]] = {
     "policy_id": {"type": "string", **CALLED_POLICY},
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
     "tool": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9_-]+$"},
+    "resource_type": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_-]+$"},
+    "resource_name": {"type": "string", "minLength": 1, "maxLength": 1024, "pattern": "^[A-Za-z0-9_-]+$"},
 }
-"""The pattern of a path parameter that need not be an id: an agent's alias, a policy's key, or the name of a group or a
-tool. These characters need no escapes.
+"""The pattern of a path parameter that need not be an id: an agent's alias, a policy's key, or the name of a group, a
+tool or a resource. These characters need no escapes.
 """
 _KEY_SCHEME = "apiKey"
 

@@ -22,6 +22,10 @@ NOT_ASKED_BY_CLIENTS = {
     ("GET", "/"),
     # Clients of the standard ask these.
     ("POST", "/access/v1/evaluation"),
+    ("POST", "/access/v1/evaluations"),
+    ("POST", "/access/v1/search/subject"),
+    ("POST", "/access/v1/search/resource"),
+    ("POST", "/access/v1/search/action"),
     ("GET", "/.well-known/authzen-configuration"),
     ("GET", "/.well-known/authzen-configuration/x"),
 }

@@ -43,6 +43,23 @@ EVALUATIONS_ANSWER = {
         },
     ]
 }
+SEARCHES = {
+    "subject": {
+        "who may read": {
+            "subject": {"type": "user"},
+            "action": {"name": "read"},
+            "resource": {"type": "record", "id": "record-1"},
+            "page": {"limit": 100},
+        }
+    },
+    "resource": {
+        "what may be read": {"subject": ALICE, "action": {"name": "read"}, "resource": {"type": "record"}},
+    },
+    "action": {"what may be done": {"subject": ALICE, "resource": {"type": "record", "id": "record-1"}}},
+}
+_PAGE = {"next_token": "", "count": 1}
+FOUND_ENTITIES = {"page": _PAGE, "results": [{"type": "record", "id": "record-1"}]}
+FOUND_ACTIONS = {"page": _PAGE, "results": [{"name": "read"}]}
 METADATA = {
     "policy_decision_point": "https://pdp.example.com",
     "access_evaluation_endpoint": "https://pdp.example.com/access/v1/evaluation",

@@ -15,6 +15,22 @@ PUT_CATALOG = {
     "the result of tools/list": {"tools": [{"name": "payment.refund", **_TOOL}]},
     "the whole message": {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "payment.refund", **_TOOL}]}},
 }
+_RECORD = {
+    "title": "Record 1",
+    "description": None,
+    "actions": ["read", "write"],
+    "properties": {"status": "active"},
+    "inputSchema": None,
+}
+PUT_RESOURCE = {"a record": _RECORD, "a subject": {"properties": {"role": "admin"}}}
+RESOURCE_VIEW = {
+    "type": "record",
+    "id": "record-1",
+    **_RECORD,
+    "createdAt": CREATED,
+    "updatedAt": CHANGED,
+    "version": 2,
+}
 PUT_TOOL = {"a tool with its schema": _TOOL}
 CATALOG_TOOL_VIEW = {
     "type": "tool",
