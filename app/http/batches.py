@@ -26,7 +26,7 @@ async def read_batch(
     request: Request[Any, Any, Any], caller: Caller, services: Services, read: Callable[[bytes, Reading], _Read]
 ) -> _Read:
     """What `read` makes of the body, in a thread unless it is short. Raises Invalid, PayloadTooLarge, Overloaded."""
-    decisions, headers = services.decisions, request.scope["headers"]
+    decisions, headers = services.decisions, list(request.scope["headers"])
     if any(name == b"idempotency-key" for name, _ in headers):
         raise Invalid.at("Idempotency-Key", "is for single calls; a batch has none")
     raw = await read_body(request.receive, decisions.settings.call_bytes_max)

@@ -3,6 +3,7 @@
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -132,7 +133,11 @@ def _became(current: CatalogResource | None, entry: ResourceEntry, now_ms: int) 
     """The resource that the entry describes; the existing one if the two are equal."""
     if current is None:
         return CatalogResource(**asdict(entry), created_ms=now_ms, updated_ms=now_ms, version=1)
-    times = {"created_ms": current.created_ms, "updated_ms": current.updated_ms, "version": current.version}
+    times: dict[str, Any] = {
+        "created_ms": current.created_ms,
+        "updated_ms": current.updated_ms,
+        "version": current.version,
+    }
     # Not compared with ==: in Python, 1 == True.
     if _encode(CatalogResource(**asdict(entry), **times)) == _encode(current):
         return current
