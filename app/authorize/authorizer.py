@@ -1,5 +1,6 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
+from copy import copy
 from functools import partial
 
 import msgspec
@@ -7,6 +8,7 @@ from msgspec.structs import replace
 
 from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, Stale, require_stale
+from app.authorize.commit.batch import batched
 from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
@@ -48,6 +50,12 @@ class Authorizer:
         self._metrics = metrics
         self._pool = pool
         self._budget = budget
+
+    def for_batch(self) -> "Authorizer":
+        """The same, with commits that go to the store together."""
+        other = copy(self)
+        other._commit = batched(self._commit)  # noqa: SLF001 - its own
+        return other
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """Decide one tool call; its entry is in the audit log when this returns.

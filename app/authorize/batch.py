@@ -15,7 +15,7 @@ Answered = Decision | AppError
 _OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid)
 """Errors of a call that say nothing about the others of its batch."""
 
-_AT_ONCE = 32
+_AT_ONCE = 128
 
 
 class BatchAuthorizer:
@@ -33,22 +33,24 @@ class BatchAuthorizer:
         Raises Unauthorized, StoreUnavailable, Overloaded.
         """
         at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
+        authorizer = self._authorizer if at_once == 1 else self._authorizer.for_batch()
         answers: list[Answered] = []
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
-            answers += await asyncio.gather(*(self._answer(caller, each, arrived_us) for each in some))
+            answers += await asyncio.gather(*(_answer(authorizer, caller, each, arrived_us) for each in some))
             if _ends(semantics, answers[-1]):
                 break
             await take_turn()
         return answers
 
-    async def _answer(self, caller: Caller, asked: Asked, arrived_us: int) -> Answered:
-        if isinstance(asked, AppError):
-            return asked
-        try:
-            return await self._authorizer.authorize(caller, asked, arrived_us)
-        except _OF_ONE_CALL as error:
-            return error
+
+async def _answer(authorizer: Authorizer, caller: Caller, asked: Asked, arrived_us: int) -> Answered:
+    if isinstance(asked, AppError):
+        return asked
+    try:
+        return await authorizer.authorize(caller, asked, arrived_us)
+    except _OF_ONE_CALL as error:
+        return error
 
 
 def _ends(semantics: BatchSemantics, latest: Answered) -> bool:

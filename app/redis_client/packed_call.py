@@ -1,6 +1,7 @@
 """Script calls whose fixed arguments are packed only once, and the protocol of their runners."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 import hiredis
@@ -8,9 +9,11 @@ import hiredis
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
 from app.redis_client.replies import ForeignData
-from app.redis_client.scripts import Script
+from app.redis_client.scripts import COMMIT_BATCH, COMMIT_DECISION, Script
 
 Send = Callable[[bytes], Awaitable[Any]]
+_CALLS_AT_ONCE, _KEYS_AT_ONCE = 128, 768
+"""The most calls in one script, and keys: about two milliseconds of the store."""
 
 
 class NoScript(StoreUnavailable):
@@ -30,11 +33,22 @@ class PackedCall:
     def __init__(self, send: Send, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> None:
         self._send = send
         self._script = script
+        self.key_count, self.argument_count = len(keys), per_call + len(fixed)
         self._begin = b"*%d\r\n" % (3 + len(keys) + per_call + len(fixed))
         self._by_name = self._begin + encode_arguments("EVALSHA", script.sha)
         self._keys = encode_arguments(len(keys), *keys)
         self._fixed = encode_arguments(*fixed)
         self._per_call_at = len(b"*%d\r\n" % per_call)
+
+    @property
+    def is_plain(self) -> bool:
+        """True if it is a commit without parts."""
+        return self._script is COMMIT_DECISION
+
+    def wired(self, per_call: Sequence[Value]) -> tuple[bytes, bytes]:
+        """Its keys and its arguments in the wire format."""
+        keys = self._keys.split(b"\r\n", 2)[2]  # without their number
+        return keys, pack(per_call)[self._per_call_at :] + self._fixed
 
     async def __call__(self, *per_call: Value) -> Any:
         """The reply; if the store has lost the script (restart, failover), the script is sent in full once."""
@@ -43,6 +57,84 @@ class PackedCall:
             return await self._send(b"".join((self._by_name, *arguments)))
         except NoScript:
             return await self._send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *arguments)))
+
+
+class BatchedCalls:
+    """Commits that are sent together, as many in one script as take the store about two milliseconds."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._waiting: list[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]] = []
+
+    def call(self, packed: PackedCall, per_call: Sequence[Value]) -> asyncio.Future[Any]:
+        """The reply of this call, which is sent with all others of this pass of the loop, in their order."""
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._flush)
+        future = loop.create_future()
+        self._waiting.append((packed, per_call, future))
+        return future
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        some: list[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]] = []
+        keys = 0
+        for each in waiting:
+            if some and (len(some) == _CALLS_AT_ONCE or keys + each[0].key_count > _KEYS_AT_ONCE):
+                _run(self._send_together(some))
+                some, keys = [], 0
+            some.append(each)
+            keys += each[0].key_count
+        _run(self._send_together(some))
+
+    async def _send_together(self, some: Sequence[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]]) -> None:
+        try:
+            status, *replies = await self._reply(some)
+            if status != "done" or len(replies) != len(some):
+                raise StoreUnavailable("The store answered another batch than the one that was sent")  # noqa: TRY301
+            for (_, _, future), reply in zip(some, replies, strict=True):
+                if future.done():
+                    continue
+                if reply[0] == "failed":
+                    future.set_exception(StoreUnavailable(f"The store could not decide a call: {reply[2]}"))
+                else:
+                    future.set_result(reply)
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            for _, _, future in some:
+                if not future.done():
+                    future.set_exception(error)
+
+    async def _reply(self, some: Sequence[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]]) -> Any:
+        counts = "".join(
+            f"{'plain' if packed.is_plain else 'parts'} {packed.key_count} {packed.argument_count} "
+            for packed, _, _ in some
+        )
+        wired = [packed.wired(per_call) for packed, per_call, _ in some]
+        key_count = sum(packed.key_count for packed, _, _ in some)
+        total = 4 + key_count + sum(packed.argument_count for packed, _, _ in some)
+        rest = b"".join(
+            (
+                encode_arguments(key_count),
+                *(keys for keys, _ in wired),
+                encode_arguments(counts),
+                *(arguments for _, arguments in wired),
+            )
+        )
+        begin = b"*%d\r\n" % total
+        try:
+            return await self._send(begin + encode_arguments("EVALSHA", COMMIT_BATCH.sha) + rest)
+        except NoScript:
+            return await self._send(begin + encode_arguments("EVAL", COMMIT_BATCH.text) + rest)
+
+
+_background: set[asyncio.Task[None]] = set()
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run it as a task that is kept until it ends."""
+    task = asyncio.get_running_loop().create_task(work)
+    _background.add(task)
+    task.add_done_callback(_background.discard)
 
 
 def pack(command: Sequence[Value]) -> bytes:

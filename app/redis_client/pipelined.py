@@ -18,7 +18,7 @@ from redis.asyncio.connection import parse_url
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
 from app.redis_client.connection import AWAY, Connection
-from app.redis_client.packed_call import PackedCall, pack
+from app.redis_client.packed_call import BatchedCalls, PackedCall, pack
 from app.redis_client.scripts import Script
 
 log = logging.getLogger(__name__)
@@ -101,6 +101,10 @@ class PipelinedClient:
     def prepare(self, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> PackedCall:
         """A reusable call of a script; its last arguments are fixed."""
         return PackedCall(self._send, script, keys, per_call, fixed)
+
+    def batched(self) -> BatchedCalls:
+        """Sends calls that it has prepared together."""
+        return BatchedCalls(self._send)
 
     async def reset_connections(self) -> None:
         """Open a new connection: a reply did not match its command, so any reply on this one may be wrong."""

@@ -179,6 +179,17 @@ _COMMITS = {
 for _name, _parts in _COMMITS.items():
     _text = with_parts(_name, _BY_NAME["commit_decision"].text, _parts)
     _BY_NAME[_name] = parse_script(_name, _text, tuple(_parts.values()))
+_WHOLE = re.compile(r"^--@ (\w+)\n", re.MULTILINE)
+
+
+def _body_of(match: re.Match[str]) -> str:
+    """The code of the script that a line of another one names, without its header and comments."""
+    code = re.sub(r"--\[\[\n.*?\n\]\]\n", "", _BY_NAME[match[1]].text.partition("\n]]\n")[2], flags=re.DOTALL)
+    return _PLACE.sub("", code)
+
+
+_text = _WHOLE.sub(_body_of, _BY_NAME["commit_batch"].text)
+_BY_NAME["commit_batch"] = parse_script("commit_batch", _text)
 # Deletions make room, so a store at its maxmemory runs them; it refuses other changes.
 _text = with_parts("delete_policies", _BY_NAME["put_policies"].text, {}).replace(
     "#!lua\n", "#!lua flags=allow-oom\n", 1
@@ -189,9 +200,10 @@ SCRIPTS = tuple(_BY_NAME.values())
 ADVANCE_OUTBOX = _BY_NAME["advance_outbox"]
 CHECK_KEY = _BY_NAME["check_key"]
 COMMIT_ASKING = _BY_NAME["commit_asking"]
+COMMIT_BATCH = _BY_NAME["commit_batch"]
 COMMIT_DECISION = _BY_NAME["commit_decision"]
 COMMIT_WITH_PARTS = _BY_NAME["commit_with_parts"]
-COMMITS = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS)
+COMMITS = (COMMIT_DECISION, COMMIT_ASKING, COMMIT_WITH_PARTS, COMMIT_BATCH)
 DECIDE_APPROVAL = _BY_NAME["decide_approval"]
 DELETE_AGENT = _BY_NAME["delete_agent"]
 DELETE_POLICIES = _BY_NAME["delete_policies"]

@@ -55,6 +55,11 @@ class CommitDecision:
         self._patience_us = patience_us
         self._done = "committed" if patience_us is not None else "explained"
 
+    @property
+    def runner(self) -> ScriptRunner:
+        """What runs the script."""
+        return self._runner
+
     async def __call__(self, question: CommitQuestion) -> CommitAnswer:
         """The decision, already in the audit stream; or why there is none, with nothing written.
 

@@ -34,6 +34,9 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("DELETE", "/v1/session"),
     ("GET", "/v1/sessions"),
     ("DELETE", "/v1/sessions/x"),
+    ("GET", "/v1/catalog/x/x"),
+    ("PUT", "/v1/catalog/x/x"),
+    ("DELETE", "/v1/catalog/x/x"),
 }
 """Endpoints that few scripts need: `calls.any_other` reaches them by method and path, and no function is written."""
 

@@ -1,0 +1,122 @@
+"""POST /v1/authorize/batch: many decisions in one request, each as by itself."""
+
+import pytest
+
+PATH = "/v1/authorize/batch"
+
+
+def limited(tenant, most, **fields):
+    """An agent that may make this many calls."""
+    agent = tenant.new_agent(**fields)["id"]
+    rule = {"type": "rate_limit", "tools": ["file.*"], "rateLimit": {"maxCalls": most, "windowSeconds": 3600}}
+    tenant.new_policy(agent, rule)
+    return agent
+
+
+def call(agent, tool="file.read", **fields):
+    return {"agent_id": agent, "tool_name": tool, **fields}
+
+
+def decided(tenant, calls, **fields):
+    """The answers to a batch."""
+    answer = tenant.reader.post(PATH, json={"calls": calls, **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["results"]
+
+
+def results(tenant, calls, **fields):
+    return [each["decision"]["result"] for each in decided(tenant, calls, **fields)]
+
+
+@pytest.mark.parametrize("number", [1, 100, 300])
+def test_limits_count_across_the_calls_of_a_batch(tenant, number):
+    """The first calls take what there is, in their order, in however many scripts they go to the store."""
+    most = number // 2 + 1
+    agent = limited(tenant, most)
+    assert results(tenant, [call(agent)] * number) == (["allowed"] * most + ["denied"] * number)[:number]
+    log = tenant.log(agent_id=agent, limit=1000)
+    assert [each["result"] for each in reversed(log)] == (["allowed"] * most + ["denied"] * number)[:number]
+
+
+def test_every_answer_is_its_entry(tenant):
+    """In the order of the calls, which is the order of the log."""
+    agent = limited(tenant, 1000)
+    made = decided(tenant, [call(agent, f"file.{number}", parameters={"n": number}) for number in range(50)])
+    log = list(reversed(tenant.log(agent_id=agent, limit=1000)))
+    assert [each["decision"]["id"] for each in made] == [each["id"] for each in log]
+    assert [(each["toolName"], each["parameters"]) for each in log] == [(f"file.{n}", {"n": n}) for n in range(50)]
+
+
+def test_an_error_of_one_call_is_its_answer(tenant):
+    """The others are decided."""
+    agent = limited(tenant, 10)
+    answers = decided(tenant, [call(agent), call("nobody"), call(agent)])
+    assert [each.get("error", {}).get("code") for each in answers] == [None, "AGENT_NOT_FOUND", None]
+
+
+@pytest.mark.parametrize(
+    ("semantics", "wanted"),
+    [
+        ("execute_all", ["allowed", "allowed", "denied", "denied"]),
+        ("deny_on_first_deny", ["allowed", "allowed", "denied"]),
+        ("permit_on_first_permit", ["allowed"]),
+    ],
+)
+def test_semantics_may_end_a_batch_early(tenant, semantics, wanted):
+    """What is not answered is not decided, either."""
+    agent = limited(tenant, 2)
+    assert results(tenant, [call(agent)] * 4, semantics=semantics) == wanted
+    assert len(tenant.log(agent_id=agent)) == len(wanted)
+
+
+def test_a_breaker_that_trips_ends_the_batch_for_its_agent(tenant):
+    """The calls after it see the suspended agent, although they were planned before."""
+    agent = tenant.new_agent()["id"]
+    breaker = {
+        "type": "denial_breaker",
+        "tools": ["*"],
+        "denialBreaker": {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"},
+    }
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["file.read"]})
+    tenant.new_policy(agent, breaker, kind="guardrail")
+    codes = [
+        each["decision"]["code"]
+        for each in decided(tenant, [call(agent, "rm"), call(agent, "rm"), call(agent), call(agent)])
+    ]
+    assert codes == ["not_allowlisted", "not_allowlisted", "agent_suspended", "agent_suspended"]
+
+
+def test_parts_of_a_commit_are_the_same_in_a_batch(tenant):
+    """Budgets, limits per value, sequences and shadow policies beside plain calls."""
+    agent = tenant.new_agent()["id"]
+    budget = {"type": "budget", "tools": ["pay"], "budget": {"parameter": "amount", "max": 10, "windowSeconds": 60}}
+    after = {"type": "sequence", "tools": ["send"], "sequence": {"forbiddenAfter": ["read"], "withinSeconds": 60}}
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["*"]}, budget, after)
+    said = {"context": {"session": "s"}}
+    calls = [call(agent, "send", **said), *(call(agent, "pay", parameters={"amount": 4}) for _ in range(3))]
+    calls += [call(agent, "read", **said), call(agent, "send", **said), call(agent, "other")]
+    assert results(tenant, calls) == ["allowed", "allowed", "allowed", "denied", "allowed", "denied", "allowed"]
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"calls": []}, "$.calls"),
+        ({"calls": [{"agent_id": "a"}]}, "$.calls[0].tool_name"),
+        ({"calls": [call("a"), call("a", parameters=1)]}, "$.calls[1].parameters"),
+        ({"calls": [call("a")], "semantics": "some"}, "$.semantics"),
+        ({"calls": [call("a")] * 1001}, "$.calls"),
+        ({}, "$.calls"),
+    ],
+    ids=str,
+)
+def test_a_malformed_batch_is_refused_as_a_whole(tenant, body, path):
+    """Nothing is decided; the path leads to the call."""
+    answer = tenant.reader.post(PATH, json=body)
+    assert (answer.status_code, answer.json()["error"]["details"][0]["path"]) == (400, path)
+
+
+def test_a_batch_has_no_idempotency_key(tenant):
+    """A client that sent one would believe that it may repeat the batch."""
+    answer = tenant.reader.post(PATH, json={"calls": [call("a")]}, headers={"Idempotency-Key": "k"})
+    assert answer.status_code == 400
