@@ -16,7 +16,7 @@ RETURNS       {status, replies}
   done        then the reply of each call, in order; `failed` and why, if its script failed. Nothing was written for that
               call and those after it
 WRITES        as these scripts
-TIME          of these scripts, less their first reads; a caller sends as many calls as take two milliseconds
+TIME          O(C), C calls of these scripts; a caller sends as many as take the store about two milliseconds
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call that is not allowed costs nothing,
               I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]

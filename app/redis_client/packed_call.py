@@ -122,9 +122,13 @@ class BatchedCalls:
         )
         begin = b"*%d\r\n" % total
         try:
-            return await self._send(begin + encode_arguments("EVALSHA", COMMIT_BATCH.sha) + rest)
+            return await self._send(begin + encode_arguments("EVALSHA", _script_of_batches().sha) + rest)
         except NoScript:
-            return await self._send(begin + encode_arguments("EVAL", COMMIT_BATCH.text) + rest)
+            return await self._send(begin + encode_arguments("EVAL", _script_of_batches().text) + rest)
+
+
+def _script_of_batches() -> Script:
+    return COMMIT_BATCH
 
 
 _background: set[asyncio.Task[None]] = set()

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _PART_FILE = re.compile(r"--\[\[\n(?P<header>(?P<name>\w+): .*?)\n\]\]\n(?P<sections>--@ .*)", re.DOTALL)
 _ORDER = re.compile(r"^PARTS +(\w[\w ]*)$", re.MULTILINE)
@@ -189,7 +190,8 @@ def _body_of(match: re.Match[str]) -> str:
 
 
 _text = _WHOLE.sub(_body_of, _BY_NAME["commit_batch"].text)
-_BY_NAME["commit_batch"] = parse_script("commit_batch", _text)
+_batch = parse_script("commit_batch", _text)
+_BY_NAME["commit_batch"] = replace(_batch, replies=(*_batch.replies, *_BY_NAME["commit_with_parts"].replies))
 # Deletions make room, so a store at its maxmemory runs them; it refuses other changes.
 _text = with_parts("delete_policies", _BY_NAME["put_policies"].text, {}).replace(
     "#!lua\n", "#!lua flags=allow-oom\n", 1

@@ -1,6 +1,5 @@
 """The stored catalogue: tools as their servers describe them, and tool names seen in the log."""
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -22,9 +21,8 @@ from app.model.catalog import (
 from app.model.text import FieldError, require_tool_name
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, decoding_record
-from app.redis_client.scripts import PUT_CATALOG
-from app.store.changes import change_keys, require_actor
+from app.redis_client.replies import as_record, decoding_record
+from app.store.catalog_writes import CatalogWrite, write_catalog
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
 
@@ -156,24 +154,15 @@ class Catalog:
                 raise LimitReached(f"{error.message}; delete tools to make room") from None
             if not change.names:
                 return current, change
-            version = secrets.token_hex(16)
             before, after = (shown_in_trail(tools, change.names) for tools in (current.tools, change.tools))
-            args: list[Value] = [
-                by.actor.id,
-                change.kind,
-                workspace_id,
-                before,
-                after,
-                current.version,
-                version,
-                by.reason,
-            ]
+            records: list[Value] = []
             for name in change.names:
-                args += (name, _encode(change.tools[name]) if name in change.tools else "")
-            keys = [*change_keys(keyspace, by.actor), keyspace.catalog, keyspace.catalog_tools]
-            status = check_reply(PUT_CATALOG, await self._client.run(PUT_CATALOG, keys, args))[0]
-            require_actor(status)
-            if status == "done":
+                records += (name, _encode(change.tools[name]) if name in change.tools else "")
+            write = CatalogWrite(change.kind, before, after, current.version, records)
+            version = await write_catalog(
+                self._client, workspace_id, keyspace.catalog, keyspace.catalog_tools, write, by
+            )
+            if version is not None:
                 return CatalogState(version if change.tools else "", change.tools), change
         return contended()
 

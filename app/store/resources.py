@@ -1,6 +1,5 @@
 """The stored catalogue of resources of any type but tools, which `store.catalog` has."""
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +14,8 @@ from app.model.actors import ChangedBy
 from app.model.resources import MAX_RESOURCES, CatalogResource, ResourceEntry, name_of, shown_in_trail
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, decoding_record
-from app.redis_client.scripts import PUT_CATALOG
-from app.store.changes import change_keys, require_actor
+from app.redis_client.replies import as_record, decoding_record
+from app.store.catalog_writes import CatalogWrite, write_catalog
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
 
@@ -118,13 +116,11 @@ class Resources:
             if current is None and number >= MAX_RESOURCES:
                 raise LimitReached(f"The catalogue has {number} resources; it may have {MAX_RESOURCES}")
             change = "created" if current is None else "deleted" if made is None else "updated"
-            args: list[Value] = [by.actor.id, change, workspace_id, shown_in_trail(current, name)]
-            args += [shown_in_trail(made, name), version or "", secrets.token_hex(16), by.reason]
-            args += [name, b"" if made is None else _encode(made)]
-            keys = [*change_keys(keyspace, by.actor), keyspace.resources, keyspace.resource_entries]
-            status = check_reply(PUT_CATALOG, await self._client.run(PUT_CATALOG, keys, args))[0]
-            require_actor(status)
-            if status == "done":
+            shown = (shown_in_trail(each, name) for each in (current, made))
+            record: Value = "" if made is None else _encode(made)
+            write = CatalogWrite(change, *shown, version or "", (name, record))
+            keys = keyspace.resources, keyspace.resource_entries
+            if await write_catalog(self._client, workspace_id, *keys, write, by) is not None:
                 return made
         return contended()
 

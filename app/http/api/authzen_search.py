@@ -43,7 +43,7 @@ PATHS = {name: f"/access/v1/search/{name}" for name in ("subject", "resource", "
 _CALL = "call"
 """The action of a tool: whatever its name, its calls are judged alike."""
 
-_ENDPOINT: dict[str, Any] = {"tag": "AuthZEN", "scopes": (Scope.VIEW, Scope.READ, Scope.AUTHORIZE)}
+_ENDPOINT: dict[str, Any] = {"tag": "AuthZEN", "scopes": (Scope.READ, Scope.VIEW, Scope.AUTHORIZE), "reads_only": True}
 _SEARCHED = {SubjectSearch: "subject", ResourceSearch: "resource", ActionSearch: "action"}
 _Decoded = tuple[Any, Page, Reading]
 

@@ -31,7 +31,7 @@ from app.views.resources import ResourceView
 
 _PATH = "/v1/catalog/{resource_type}/{resource_name}"
 _WRITE: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.ADMIN, Scope.POLICIES)}
-_READ: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.VIEW, Scope.READ, Scope.POLICIES)}
+_READ: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
 class PutResource(Body, frozen=True):
