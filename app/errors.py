@@ -304,6 +304,13 @@ class TooManyMismatches(AppError):
     headers: Mapping[str, str] = {"Retry-After": "60"}
 
 
+class BatchTooLarge(AppError):
+    """The batch has more calls than can be allowed all at once or not at all."""
+
+    status = 400
+    code = "BATCH_TOO_LARGE"
+
+
 class Overloaded(AppError):
     """The request takes this replica too long, or too many of the workspace's wait. Nothing was decided."""
 

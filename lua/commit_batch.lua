@@ -8,19 +8,22 @@ calls, and `commits` is written once at the end.
 
 KEYS[i]       key             of each call, one call after the other, as its script declares them
 
-ARGV[1]       calls           for each call, each followed by a space: its script, `plain` or `parts`, and how many keys
+ARGV[1]       mode            each = every call is decided; all = all are allowed, or nothing is written: their plans allow
+                              them, and none asks a person or has an Idempotency-Key
+ARGV[2]       calls           for each call, each followed by a space: its script, `plain` or `parts`, and how many keys
                               and arguments it has
-ARGV[1+i]     argument        of each call, likewise
+ARGV[2+i]     argument        of each call, likewise
 
 RETURNS       {status, replies}
   done        then the reply of each call, in order; `failed` and why, if its script failed. Nothing was written for that
               call and those after it
+  refused     mode all: then the place of the first call that is not allowed, and its reply; nothing was written
 WRITES        as these scripts
 TIME          O(C), C calls of these scripts; a caller sends as many as take the store about two milliseconds
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call that is not allowed costs nothing,
               I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]
-local calls = ARGV[1]
+local mode, calls = ARGV[1], ARGV[2]
 local ask = redis.call
 local caller_key, commits = KEYS[1], KEYS[3]
 assert(commits and calls and string.find(calls, '^%l+ %d+ %d+ '), 'ARITY')
@@ -72,6 +75,53 @@ local function call(name, ...)
   return ask(name, ...)
 end
 
+-- In mode all, what is taken is taken at once, since the next call must see it, and can be given back. Entries, which
+-- cannot, are held until every call is allowed; nothing in a commit reads them.
+local held, undo = {}, {}
+if mode == 'all' then
+  function reads.XADD(...) held[#held + 1] = {...} end
+  function reads.LPUSH(key, ...)
+    undo[#undo + 1] = {'LPOP', key}
+    return ask('LPUSH', key, ...)
+  end
+  function reads.SET(key, ...)
+    undo[#undo + 1] = {'DEL', key}
+    return ask('SET', key, ...)
+  end
+  function reads.ZADD(key, score, name)
+    local before = ask('ZSCORE', key, name)
+    undo[#undo + 1] = before and {'ZADD', key, before, name} or {'ZREM', key, name}
+    return ask('ZADD', key, score, name)
+  end
+  function reads.HINCRBY(key, field, by)
+    local before = ask('HGET', key, field)
+    undo[#undo + 1] = before and {'HSET', key, field, before} or {'HDEL', key, field}
+    return ask('HINCRBY', key, field, by)
+  end
+  local set = reads.HSET
+  function reads.HSET(key, ...)
+    if key ~= commits and key ~= caller_key then
+      local given = {...}
+      for i = 1, #given, 2 do
+        local before = ask('HGET', key, given[i])
+        undo[#undo + 1] = before and {'HSET', key, given[i], before} or {'HDEL', key, given[i]}
+      end
+    end
+    return set(key, ...)
+  end
+end
+local function give_back()
+  for i = #undo, 1, -1 do ask(unpack(undo[i])) end
+end
+-- A call whose plan allows it is allowed if no quota is full and nothing is crowded.
+local function is_allowed(reply)
+  if reply[1] ~= 'committed' or reply[5] > 0 then return false end
+  for i = 7, #reply, 2 do
+    if reply[i] == 'crowded' then return false end
+  end
+  return true
+end
+
 local redis = {call = call}
 local function plain(KEYS, ARGV)
 --@ commit_decision
@@ -80,7 +130,7 @@ local function parts(KEYS, ARGV)
 --@ commit_with_parts
 end
 
-local replies, key_at, arg_at, failed = {'done'}, 0, 1, nil
+local replies, key_at, arg_at, failed = {'done'}, 0, 2, nil
 for kind, key_count, arg_count in string.gmatch(calls, '(%l+) (%d+) (%d+) ') do
   local keys, args = {unpack(KEYS, key_at + 1, key_at + key_count)}, {unpack(ARGV, arg_at + 1, arg_at + arg_count)}
   key_at, arg_at = key_at + key_count, arg_at + arg_count
@@ -90,7 +140,20 @@ for kind, key_count, arg_count in string.gmatch(calls, '(%l+) (%d+) (%d+) ') do
     failed = type(reply) == 'table' and (reply.err or 'no reply') or reply
     reply = {'failed', args[3], tostring(failed)}
   end
+  if mode == 'all' and not (is_done and is_allowed(reply)) then
+    give_back()
+    return {'refused', #replies, reply}
+  end
   replies[#replies + 1] = reply
+end
+for i, entry in ipairs(held) do
+  local is_done, why = true, nil
+  -- Only the first can fail, for want of memory; then nothing has been written yet.
+  if i == 1 then is_done, why = pcall(ask, 'XADD', unpack(entry)) else ask('XADD', unpack(entry)) end
+  if not is_done then
+    give_back()
+    return {'refused', 1, {'failed', '', type(why) == 'table' and why.err or tostring(why)}}
+  end
 end
 if next(written) then
   local all = {}

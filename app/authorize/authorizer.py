@@ -2,6 +2,7 @@
 
 from copy import copy
 from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -51,11 +52,26 @@ class Authorizer:
         self._pool = pool
         self._budget = budget
 
+    @property
+    def commit(self) -> CommitDecision:
+        """What turns its plans into decisions."""
+        return self._commit
+
     def for_batch(self) -> "Authorizer":
         """The same, with commits that go to the store together."""
+        return self.committing(batched(self._commit))
+
+    def committing(self, commit: Any) -> "Authorizer":
+        """The same, with another commit."""
         other = copy(self)
-        other._commit = batched(self._commit)  # noqa: SLF001 - its own
+        other._commit = commit  # noqa: SLF001 - its own
         return other
+
+    def forget(self, caller: Caller, question: CommitQuestion, stale: Stale) -> None:
+        """Drop the agent of a plan that was out of date."""
+        self._metrics.went_stale(version_moved=stale.version_moved)
+        if stale.version_moved and question.cached is not None:
+            self._agents.drop(caller.workspace_id, question.request.agent_id, question.cached)
 
     async def authorize(self, caller: Caller, request: AuthorizeRequest, arrived_us: int) -> Decision:
         """Decide one tool call; its entry is in the audit log when this returns.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.authorize.authorizer import Authorizer
+from app.authorize.whole_batch import decide_whole
 from app.errors import AgentNotFound, AppError, ApprovalMismatch, InsufficientScope, Invalid
 from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
@@ -32,6 +33,8 @@ class BatchAuthorizer:
         asked: calls, and in the place of one that could not be read, its error.
         Raises Unauthorized, StoreUnavailable, Overloaded.
         """
+        if semantics is BatchSemantics.ALL_OR_NOTHING:
+            return await self._whole(caller, asked, arrived_us)
         at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
         authorizer = self._authorizer if at_once == 1 else self._authorizer.for_batch()
         answers: list[Answered] = []
@@ -42,6 +45,13 @@ class BatchAuthorizer:
                 break
             await take_turn()
         return answers
+
+    async def _whole(self, caller: Caller, asked: Sequence[Asked], arrived_us: int) -> list[Answered]:
+        error = next((each for each in asked if isinstance(each, AppError)), None)
+        if error is not None:  # what could not be read cannot be denied, so there is nothing to decide
+            raise error
+        calls = [each for each in asked if not isinstance(each, AppError)]
+        return list(await decide_whole(self._authorizer, caller, calls, arrived_us))
 
 
 async def _answer(authorizer: Authorizer, caller: Caller, asked: Asked, arrived_us: int) -> Answered:

@@ -19,6 +19,7 @@ class DecisionCode(StrEnum):
     SEQUENCE_FORBIDDEN = "sequence_forbidden"
     RULE_FAILED = "rule_failed"
     APPROVALS_FULL = "approvals_full"
+    BATCH_REFUSED = "batch_refused"
     AGENT_SUSPENDED = "agent_suspended"
     AGENT_REVOKED = "agent_revoked"
 

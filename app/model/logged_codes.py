@@ -11,6 +11,7 @@ from app.model.rules import TYPES
 _OF_RULE: dict[str, DecisionCode] = {rule.tag(): rule.code for rule in TYPES}
 _APPROVALS_FULL = "Too many approvals wait for people already"
 _WITHOUT_RULE = (
+    ("All or nothing: ", DecisionCode.BATCH_REFUSED),
     ("Agent is suspended", DecisionCode.AGENT_SUSPENDED),
     ("Agent is revoked", DecisionCode.AGENT_REVOKED),
     ("Sequence rules look back on ", DecisionCode.SEQUENCE_FORBIDDEN),

@@ -59,25 +59,39 @@ class PackedCall:
             return await self._send(b"".join((self._begin, encode_arguments("EVAL", self._script.text), *arguments)))
 
 
-class BatchedCalls:
-    """Commits that are sent together, as many in one script as take the store about two milliseconds."""
+class NotTaken(StoreUnavailable):
+    """Another call of a batch that is allowed as a whole or not at all was not allowed, so nothing was written."""
 
-    def __init__(self, send: Send) -> None:
+
+_Waiting = tuple[PackedCall, Sequence[Value], "asyncio.Future[Any]"]
+
+
+class BatchedCalls:
+    """Commits that are sent together, as many in one script as take the store about two milliseconds.
+
+    whole: if not 0, this many are sent in one script, which commits all of them or, if one is not allowed, none: that
+    one gets its reply, the others NotTaken.
+    """
+
+    def __init__(self, send: Send, whole: int = 0) -> None:
         self._send = send
-        self._waiting: list[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]] = []
+        self._whole = whole
+        self._waiting: list[_Waiting] = []
 
     def call(self, packed: PackedCall, per_call: Sequence[Value]) -> asyncio.Future[Any]:
         """The reply of this call, which is sent with all others of this pass of the loop, in their order."""
         loop = asyncio.get_running_loop()
-        if not self._waiting:
+        if not self._whole and not self._waiting:
             loop.call_soon(self._flush)
         future = loop.create_future()
         self._waiting.append((packed, per_call, future))
+        if len(self._waiting) == self._whole:
+            _run(self._send_together(self._waiting))
         return future
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        some: list[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]] = []
+        some: list[_Waiting] = []
         keys = 0
         for each in waiting:
             if some and (len(some) == _CALLS_AT_ONCE or keys + each[0].key_count > _KEYS_AT_ONCE):
@@ -87,36 +101,34 @@ class BatchedCalls:
             keys += each[0].key_count
         _run(self._send_together(some))
 
-    async def _send_together(self, some: Sequence[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]]) -> None:
+    async def _send_together(self, some: Sequence[_Waiting]) -> None:
         try:
             status, *replies = await self._reply(some)
-            if status != "done" or len(replies) != len(some):
+            if status == "refused":
+                place, reply = replies
+                replies = [reply if number == place else None for number in range(1, len(some) + 1)]
+            elif status != "done":
                 raise StoreUnavailable("The store answered another batch than the one that was sent")  # noqa: TRY301
             for (_, _, future), reply in zip(some, replies, strict=True):
-                if future.done():
-                    continue
-                if reply[0] == "failed":
-                    future.set_exception(StoreUnavailable(f"The store could not decide a call: {reply[2]}"))
-                else:
-                    future.set_result(reply)
+                _settle(future, reply)
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
             for _, _, future in some:
                 if not future.done():
                     future.set_exception(error)
 
-    async def _reply(self, some: Sequence[tuple[PackedCall, Sequence[Value], asyncio.Future[Any]]]) -> Any:
+    async def _reply(self, some: Sequence[_Waiting]) -> Any:
         counts = "".join(
             f"{'plain' if packed.is_plain else 'parts'} {packed.key_count} {packed.argument_count} "
             for packed, _, _ in some
         )
         wired = [packed.wired(per_call) for packed, per_call, _ in some]
         key_count = sum(packed.key_count for packed, _, _ in some)
-        total = 4 + key_count + sum(packed.argument_count for packed, _, _ in some)
+        total = 5 + key_count + sum(packed.argument_count for packed, _, _ in some)
         rest = b"".join(
             (
                 encode_arguments(key_count),
                 *(keys for keys, _ in wired),
-                encode_arguments(counts),
+                encode_arguments("all" if self._whole else "each", counts),
                 *(arguments for _, arguments in wired),
             )
         )
@@ -129,6 +141,17 @@ class BatchedCalls:
 
 def _script_of_batches() -> Script:
     return COMMIT_BATCH
+
+
+def _settle(future: asyncio.Future[Any], reply: Any) -> None:
+    if future.done():
+        return
+    if reply is None:
+        future.set_exception(NotTaken("Another call of the batch is not allowed; nothing was decided"))
+    elif reply[0] == "failed":
+        future.set_exception(StoreUnavailable(f"The store could not decide a call: {reply[2]}"))
+    else:
+        future.set_result(reply)
 
 
 _background: set[asyncio.Task[None]] = set()

@@ -1,6 +1,7 @@
 """POST /v1/authorize/batch: many decisions in one request, each as by itself."""
 
 import pytest
+from commit_scene import everything
 
 PATH = "/v1/authorize/batch"
 
@@ -120,3 +121,74 @@ def test_a_batch_has_no_idempotency_key(tenant):
     """A client that sent one would believe that it may repeat the batch."""
     answer = tenant.reader.post(PATH, json={"calls": [call("a")]}, headers={"Idempotency-Key": "k"})
     assert answer.status_code == 400
+
+
+WHOLE = {"semantics": "all_or_nothing"}
+
+
+def test_a_plan_is_allowed_as_a_whole(tenant):
+    """Every call has its entry, and has taken from its limit."""
+    agent = limited(tenant, 5)
+    assert results(tenant, [call(agent)] * 3, **WHOLE) == ["allowed"] * 3
+    assert [each["result"] for each in tenant.log(agent_id=agent)] == ["allowed"] * 3
+    assert results(tenant, [call(agent)] * 3) == ["allowed", "allowed", "denied"]
+
+
+def test_a_plan_that_is_not_allowed_takes_nothing(tenant):
+    """Not even what the calls before the obstacle would have taken; every call is denied, and says why."""
+    agent = limited(tenant, 3)
+    answers = [each["decision"] for each in decided(tenant, [call(agent)] * 4, **WHOLE)]
+    assert [each["code"] for each in answers] == ["batch_refused"] * 3 + ["quota_full"]
+    assert answers[0]["reason"].startswith("All or nothing: call 3 of the batch, counted from 0, cannot be allowed")
+    log = tenant.log(agent_id=agent)
+    assert [(each["result"], each["code"]) for each in reversed(log)] == [("denied", each["code"]) for each in answers]
+    assert results(tenant, [call(agent)] * 4) == ["allowed"] * 3 + ["denied"]
+
+
+@pytest.mark.parametrize("obstacle", ["denied", "escalated", "unknown"])
+def test_whatever_stands_in_the_way_of_one_call_stops_all(tenant, obstacle):
+    """A rule, a person who would have to be asked, or an agent that does not exist."""
+    agent = limited(tenant, 3)
+    tenant.new_policy(agent, {"type": "approval_required", "tools": ["file.ask"]}, priority=9)
+    last = {"denied": call(agent, "rm"), "escalated": call(agent, "file.ask"), "unknown": call("nobody")}[obstacle]
+    first, second, third = decided(tenant, [call(agent), call(agent), last], **WHOLE)
+    assert [each["decision"]["code"] for each in (first, second)] == ["batch_refused"] * 2
+    assert "decision" not in third if obstacle == "unknown" else third["decision"]["result"] == "denied"
+    assert results(tenant, [call(agent)] * 4) == ["allowed"] * 3 + ["denied"]
+    assert tenant.admin.get("/v1/approvals").json() == []
+
+
+def test_a_plan_gives_back_what_every_kind_of_rule_has_taken(tenant):
+    """Budgets, limits per value, marks of sessions and counts of shadow policies are as before."""
+    agent = tenant.new_agent()["id"]
+    budget = {"type": "budget", "tools": ["pay"], "budget": {"parameter": "amount", "max": 10, "windowSeconds": 60}}
+    per = {"maxCalls": 2, "windowSeconds": 60, "per": ["parameters.to"], "refundable": True}
+    after = {"type": "sequence", "tools": ["send"], "sequence": {"forbiddenAfter": ["read"], "withinSeconds": 60}}
+    limit = {"type": "rate_limit", "tools": ["pay"], "rateLimit": per}
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["*"]}, budget, limit, after)
+    tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["read"]}, mode="shadow")
+    said = {"context": {"session": "s"}}
+    pay = call(agent, "pay", parameters={"amount": 4, "to": "ann"})
+    tenant.authorize(agent, "pay", parameters={"amount": 1, "to": "ann"})
+    before = state(tenant)
+    answers = decided(tenant, [pay, call(agent, "read", **said), call(agent, "send", **said)], **WHOLE)
+    assert [each["decision"]["result"] for each in answers] == ["denied"] * 3
+    assert state(tenant) == before
+    assert results(tenant, [pay, call(agent, "send", **said), call(agent, "read", **said)], **WHOLE) == ["allowed"] * 3
+
+
+def state(tenant):
+    """Everything that is stored of the workspace besides its log, by key."""
+
+    async def read(client):
+        found = await everything(client, f"remit:{{{tenant.id}}}:*")
+        kept = {name: value for name, value in found.items() if ":audit:" not in name and not name.endswith(":commits")}
+        return {name: value for name, value in kept.items() if ":key:" not in name}
+
+    return tenant.in_store(read)
+
+
+def test_a_plan_too_long_for_one_script_is_refused(tenant):
+    """It would keep the store for longer than two milliseconds."""
+    answer = tenant.reader.post(PATH, json={"calls": [call("a")] * 129, **WHOLE})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BATCH_TOO_LARGE")

@@ -1,13 +1,17 @@
 """Commits of one batch, sent to the store together."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from app.authorize.commit.decision import CommitDecision
 from app.authorize.commit.question import CommitQuestion
+from app.authorize.commit.reply import Stale
+from app.errors import StoreUnavailable
+from app.model.decisions import Decision
 from app.redis_client.client import Value
-from app.redis_client.packed_call import BatchedCalls, PackedCall, ScriptCall
+from app.redis_client.packed_call import BatchedCalls, NotTaken, PackedCall, ScriptCall
 from app.redis_client.pipelined import PipelinedClient
 
 
@@ -24,6 +28,29 @@ class BatchedCommit(CommitDecision):
 
     def _together(self, packed: PackedCall, *per_call: Value) -> asyncio.Future[Any]:
         return self._calls.call(packed, per_call)
+
+
+async def commit_whole(
+    commit: CommitDecision, questions: Sequence[CommitQuestion]
+) -> "list[Decision] | tuple[int, Decision | Stale]":
+    """The decisions on plans that all allow their calls; or, with nothing written, the place of the first that is not
+    allowed, and its answer.
+
+    Raises what a commit raises; StoreUnavailable over a cluster, whose client picks a node for each call.
+    """
+    runner = commit.runner
+    if not isinstance(runner, PipelinedClient):
+        raise StoreUnavailable("All or nothing is not possible over this store: its commits are not sent together")
+    whole = BatchedCommit(commit, runner.batched(len(questions)))
+    answers = await asyncio.gather(*map(whole, questions), return_exceptions=True)
+    for place, answer in enumerate(answers):
+        if isinstance(answer, NotTaken):
+            continue
+        if isinstance(answer, BaseException):
+            raise answer
+        if any(isinstance(each, NotTaken) for each in answers) or isinstance(answer, Stale):
+            return place, cast("Decision | Stale", answer)
+    return cast("list[Decision]", answers)
 
 
 def batched(commit: CommitDecision) -> CommitDecision:

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.authorize.batch import Answered
-from app.errors import AppError, Invalid
+from app.errors import AppError, BatchTooLarge, Invalid
 from app.http.api.authorize import read_call
 from app.http.batches import MAX_NESTED, decide_batch, read_batch
 from app.http.bodies import require_readable
@@ -72,6 +72,7 @@ _decode = msgspec.json.Decoder(AuthorizeBatch).decode
     examples=AUTHORIZE_BATCH,
     answer=BatchResults,
     example=BATCH_ANSWER,
+    errors=(BatchTooLarge,),
 )
 async def authorize_batch(
     request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
