@@ -46,6 +46,7 @@ SAMPLES = {
     "scopes": [],
     "events": [],
     "tools": [],
+    "asked": [],
     "version": 1,
     "method": "GET",
     "path": "/x",

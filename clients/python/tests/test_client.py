@@ -45,6 +45,17 @@ async def test_both_clients_ask_the_same(async_remit, remit, agent):
     assert one.id != other.id
 
 
+async def test_a_plan_is_allowed_as_a_whole_or_not_at_all(async_remit, remit, agent):
+    """By both clients, in the order of its calls; a call that cannot be decided is denied."""
+    good, bad = (calls.authorize(agent, "refund.create", {"amount": amount}) for amount in (120, 900))
+    assert [each.allowed for each in remit.authorize_many([good, bad, good])] == [True, False, True]
+    refused = await async_remit.authorize_many([good, bad], "all_or_nothing")
+    assert [each.code for each in refused] == ["batch_refused", "parameter_invalid"]
+    assert [each.allowed for each in remit.authorize_many([good, good], "all_or_nothing")] == [True, True]
+    unknown = remit.authorize_many([calls.authorize("nobody", "t"), good])
+    assert [(each.allowed, each.code) for each in unknown] == [(False, "AGENT_NOT_FOUND"), (True, "allowed")]
+
+
 def test_a_decorated_tool_runs_when_it_is_allowed(remit, agent, admin):
     @remit.guard(agent, "refund.create")
     def create_refund(order: str, amount: float = 100, **more: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from remit_client.catalog_calls import (
     delete_catalog_tool as delete_catalog_tool,
@@ -92,6 +92,9 @@ from remit_client.wire import SILENCE_S, Call, Stream, as_it_is, given, listed, 
 POLL_S = 30
 
 
+Semantics = Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit", "all_or_nothing"]
+
+
 def authorize(
     agent: str,
     tool: str,
@@ -117,6 +120,20 @@ def authorize(
         repeatable=idempotency_key is not None,
         idempotency_key=idempotency_key,
     )
+
+
+def authorize_many(asked: Sequence[Call[Decision]], semantics: Semantics = "execute_all") -> Call[list[Decision]]:
+    """May these calls be made? Each as `authorize` makes it; at most 1,000, or 128 for `all_or_nothing`."""
+
+    def read(answer: Any) -> list[Decision]:
+        decisions = Decision.read_many(answer)
+        complete = semantics in ("execute_all", "all_or_nothing")
+        if len(decisions) > len(asked) or (complete and len(decisions) < len(asked)):
+            raise NotAnAnswer(f"{len(decisions)} decisions on {len(asked)} calls")
+        return decisions
+
+    body = {"calls": [each.body for each in asked], "semantics": semantics}
+    return Call("POST", "/v1/authorize/batch", read, body=body)
 
 
 def explain(

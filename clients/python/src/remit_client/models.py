@@ -67,6 +67,23 @@ class Decision:
     raw: Json = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
+    def read_many(cls, answer: Any) -> list[Decision]:
+        """The decisions in the answer to a batch; a call that was not decided is denied. Raises NotAnAnswer."""
+        results = _object(answer).get("results")
+        if not isinstance(results, list):
+            raise NotAnAnswer("results is missing")
+        return [cls._read_result(_object(each)) for each in results]
+
+    @classmethod
+    def _read_result(cls, got: Json) -> Decision:
+        if "decision" in got:
+            return cls.read(got["decision"])
+        error = _object(got.get("error"))
+        return cls(
+            id="", allowed=False, result="denied", reason=_text(error, "message"), code=_text(error, "code"), raw=got
+        )
+
+    @classmethod
     def read(cls, answer: Any) -> Decision:
         """The decision in `answer`. Raises NotAnAnswer unless it is unambiguous."""
         got = _object(answer)

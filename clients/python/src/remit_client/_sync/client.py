@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from remit_client import calls
@@ -87,6 +87,18 @@ class Remit:
         """
         key = new_idempotency_key() if self.settings.retries else None
         return self.send(calls.authorize(agent, tool, parameters, context, action, key, approval_id))
+
+    def authorize_many(
+        self, asked: Sequence[Call[Decision]], semantics: calls.Semantics = "execute_all"
+    ) -> list[Decision]:
+        """Ask for the decisions on several calls in one request: run each tool only if its decision is `.allowed`.
+
+        asked: made by `calls.authorize`. semantics: `execute_all`; `deny_on_first_deny` or `permit_on_first_permit`,
+        after which the rest is not decided; or `all_or_nothing`, for a plan that must not be stopped half way: all
+        calls are allowed, or none is, and then nothing is taken from limits.
+        Raises as `authorize` does. It is never repeated, because a batch has no Idempotency-Key.
+        """
+        return self.send(calls.authorize_many(asked, semantics))
 
     def guard(
         self,
