@@ -116,9 +116,9 @@ class Resources:
             if current is None and number >= MAX_RESOURCES:
                 raise LimitReached(f"The catalogue has {number} resources; it may have {MAX_RESOURCES}")
             change = "created" if current is None else "deleted" if made is None else "updated"
-            shown = (shown_in_trail(each, name) for each in (current, made))
-            record: Value = "" if made is None else _encode(made)
-            write = CatalogWrite(change, *shown, version or "", (name, record))
+            before, after = shown_in_trail(current, name), shown_in_trail(made, name)
+            written: Value = "" if made is None else _encode(made)
+            write = CatalogWrite(change, before, after, version or "", (name, written))
             keys = keyspace.resources, keyspace.resource_entries
             if await write_catalog(self._client, workspace_id, *keys, write, by) is not None:
                 return made
