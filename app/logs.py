@@ -21,6 +21,8 @@ from app.model.times import rfc3339
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the request that this task answers; every line written meanwhile carries it."""
+DECISION_ID: ContextVar[str | None] = ContextVar("decision_id", default=None)
+"""With tracing, the id of the decision that this task has made."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LIBRARIES = ("uvicorn", "uvicorn.error", "asyncio", "litestar", "redis")
 _decisions = logging.getLogger("app.decisions")
@@ -43,15 +45,23 @@ DecisionNoter = Callable[[str, AuthorizeRequest, Decision, int], None]
 """Called with the workspace, the call, the decision and how many us its caller waited."""
 
 
-def decision_noter(when: str, find_agent: Callable[[str, str], Agent | None]) -> DecisionNoter | None:
+def decision_noter(
+    when: str, find_agent: Callable[[str, str], Agent | None], *, tracing: bool = False
+) -> DecisionNoter | None:
     """A function that logs each decision, or None if this is switched off. when: `terminal`, `always` or `never`.
 
     find_agent: looks up the agent with an id or alias in a workspace, if this replica has it cached.
+    tracing: whether it also notes the decision's id for the span of the request.
     """
-    if when == "never" or (when == "terminal" and not sys.stderr.isatty()) or not _decisions.isEnabledFor(logging.INFO):
+    logs = when != "never" and (when == "always" or sys.stderr.isatty()) and _decisions.isEnabledFor(logging.INFO)
+    if not logs and not tracing:
         return None
 
     def note(workspace_id: str, request: AuthorizeRequest, decision: Decision, waited_us: int) -> None:
+        if tracing:
+            DECISION_ID.set(decision.id)
+        if not logs:
+            return
         agent = find_agent(workspace_id, request.agent_id)
         called = {"agent_id": request.agent_id}
         if agent is not None:

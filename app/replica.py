@@ -288,7 +288,7 @@ def _services(
             authorizer=authorizer,
             batches=BatchAuthorizer(authorizer),
             outcomes=Outcomes(client, ids, settings.audit_backlog_max, metrics.reported),
-            note_decision=decision_noter(settings.log_decisions, cache.agent),
+            note_decision=decision_noter(settings.log_decisions, cache.agent, tracing=settings.tracing),
         ),
         explanations=Explanations(
             explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),

@@ -2,7 +2,7 @@
 
 OpenTelemetry's own middleware is not used. It writes the query into the span, and any header that a variable names,
 even `Authorization`; it fails at a query that is not UTF-8; and it takes twice as long as a decision. Here, the only
-thing in a span that a caller chooses is the trace it belongs to.
+thing in a span that a caller chooses is the trace it belongs to. The id of a decision leads to its entry in the log.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from app.http.routes import ENDPOINTS
+from app.logs import DECISION_ID
 
 _UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
 """Routes that machines poll all the time."""
@@ -62,6 +63,7 @@ class Traced:
 
     async def _trace(self, scope: Any, receive: Any, send: Any) -> None:
         span = self._span_of(scope)
+        DECISION_ID.set(None)
 
         async def seen(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -75,6 +77,8 @@ class Traced:
             _note_failure(span, type(error).__name__)
             raise
         finally:
+            if (decision_id := DECISION_ID.get()) is not None:
+                span.set_attribute("remit.decision.id", decision_id)
             span.end()
 
     def _span_of(self, scope: Any) -> Span:

@@ -60,7 +60,7 @@ def asking(store, provider):
 
 @asynccontextmanager
 async def client_of(store_url, provider):
-    app = create_app(Settings(redis_url=store_url))
+    app = create_app(Settings(redis_url=store_url, tracing=True))
     async with app.lifespan():
         transport = httpx.ASGITransport(Traced(app, provider))
         async with httpx.AsyncClient(transport=transport, base_url="http://remit") as client:
@@ -111,6 +111,8 @@ async def test_a_span_belongs_to_the_callers_trace(asking, tenant, memory):
         assert f"{span.parent.span_id:016x}" == PARENT_ID
         assert span.attributes["http.response.status_code"] == status
         assert span.status.status_code is StatusCode.UNSET
+    ids = [span.attributes.get("remit.decision.id") for span in spans]
+    assert ids == [answer.json()["id"], None, None]
 
 
 async def test_without_a_callers_trace_a_span_begins_a_new_one(asking, memory):
