@@ -46,10 +46,10 @@ fmt: $(VENV)/dev.stamp ## format and fix what can be fixed
 
 lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with hashes
 	$(PIP) uv
-	$(LOCK) pyproject.toml --extra embedded --extra otel --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --extra embedded --extra oidc --extra otel --group dev --output-file requirements/dev.txt
 	$(LOCK) pyproject.toml $(AS_DEV) --extra embedded --group build --output-file requirements/run.txt
-	$(LOCK) pyproject.toml $(AS_DEV) --group build --output-file requirements/image.txt
-	$(LOCK) pyproject.toml $(AS_DEV) --extra otel --group build --output-file requirements/image-otel.txt
+	$(LOCK) pyproject.toml $(AS_DEV) --extra oidc --group build --output-file requirements/image.txt
+	$(LOCK) pyproject.toml $(AS_DEV) --extra oidc --extra otel --group build --output-file requirements/image-otel.txt
 	$(LOCK) $(AS_DEV) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) --group audit --output-file requirements/audit.txt
 	$(LOCK) pyproject.toml $(AS_DEV) --extra embedded --group build --group docs --output-file requirements/docs.txt

@@ -67,6 +67,13 @@ class InsufficientScope(AppError):
     code = "INSUFFICIENT_SCOPE"
 
 
+class NoAccess(AppError):
+    """The identity provider knows the person, but none of their groups has access."""
+
+    status = 403
+    code = "NO_ACCESS"
+
+
 class CrossSite(AppError):
     """A browser sent the session's cookie with a request that no page of this service made."""
 
@@ -364,6 +371,14 @@ class StoreUnavailable(AppError):
 
     status = 503
     code = "STORE_UNAVAILABLE"
+
+
+class ProviderUnavailable(AppError):
+    """The identity provider gave no usable answer, so nobody can sign in with it now."""
+
+    status = 503
+    code = "PROVIDER_UNAVAILABLE"
+    headers: Mapping[str, str] = {"Retry-After": "5"}
 
 
 class AuditLogDamaged(AppError):

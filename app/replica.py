@@ -46,6 +46,7 @@ from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
 from app.model.api_keys import Caller
+from app.model.identity_provider import IdentityProvider
 from app.model.ids import Ids
 from app.model.policies import Policy
 from app.pdp import CompiledAgent, compile_agent
@@ -162,9 +163,13 @@ class Streams(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The parts of one replica, connected to its store, in groups by use; a handler names the group it uses."""
+    """The parts of one replica, connected to its store, in groups by use; a handler names the group it uses.
+
+    provider: with which people sign in; None if none is set.
+    """
 
     settings: Settings
+    provider: IdentityProvider | None
     client: Client
     readiness: Readiness
     metrics: Metrics
@@ -268,6 +273,7 @@ def _services(
     )
     return Services(
         settings=settings,
+        provider=_provider(settings),
         client=client,
         readiness=Readiness(lane, client, (runner, prompt)),
         metrics=metrics,
@@ -310,6 +316,17 @@ def _services(
             stopping=stopping,
         ),
     )
+
+
+def _provider(settings: Settings) -> IdentityProvider | None:
+    """The identity provider. Its libraries take a while to load, so they are imported only if there is one."""
+    if settings.oidc_issuer is None:
+        return None
+    try:
+        from app.oidc.provider import Provider  # noqa: PLC0415 - its libraries take 20 MiB
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"REMIT_OIDC_ISSUER needs the extra `oidc` ({error})") from None
+    return Provider(settings)
 
 
 def _admin(records: Records, reaper: ApprovalReaper, settings: Settings, signer: Signer, pool: FairThreadPool) -> Admin:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 PREFIX = "REMIT_"
-SECRETS = frozenset({"bootstrap_key", "redis_url", "secret"})
+SECRETS = frozenset({"bootstrap_key", "oidc_client_secret", "redis_url", "secret"})
 """Settings whose values are never shown: a URL may contain a password."""
 MIN_SECRET_BYTES = 32
 OF_CLIENTS = frozenset({"REMIT_URL", "REMIT_API_KEY"})
@@ -120,6 +120,30 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     console: bool = True
     """Whether `/console` serves the web console. If not, it is 404."""
+
+    oidc_issuer: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
+    """The OpenID Connect provider with which people sign in, exactly as its tokens name it. Needs the extra `oidc`."""
+
+    oidc_client_id: Annotated[str, Meta(pattern="^[!-~ ]+$", description="printable ASCII")] | None = None
+    """Remit's client at the provider; its redirect URI is `REMIT_PUBLIC_URL` with `/console/callback`."""
+
+    oidc_client_secret: Annotated[str, Meta(pattern="^[!-~ ]+$", description="printable ASCII")] | None = None
+    """The secret of that client."""
+
+    oidc_cli_client_id: Annotated[str, Meta(pattern="^[!-~ ]+$", description="printable ASCII")] | None = None
+    """A public client at the provider for `remit login`, with the device flow. If unset, only browsers sign in."""
+
+    oidc_groups_claim: Annotated[str, Meta(pattern="^[!-~]+$", description="the name of a claim")] = "groups"
+    """The claim with a person's groups; dots lead into objects, as in `realm_access.roles`."""
+
+    oidc_scopes: (
+        Annotated[str, Meta(pattern=r"^\s*\S+=[a-z,]+(\s+\S+=[a-z,]+)*\s*$", description="GROUP=SCOPE,SCOPE …")] | None
+    ) = None
+    """What groups may do, separated by spaces: `GROUP=SCOPE,SCOPE` in the workspace `default`, `WORKSPACE/GROUP=…` in
+    others."""
+
+    oidc_name: Annotated[str, Meta(min_length=1, max_length=40)] = "single sign-on"
+    """What people call the provider; the button that signs in says so."""
 
     idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
     """Idempotency-Keys that one API key may use in a day. Each takes 530 bytes of the store; one more is 409."""
@@ -273,6 +297,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 f"{PREFIX}WEBHOOK_NETWORKS must be comma-separated addresses or networks, such as 10.1.0.0/16, "
                 f"and not {settings.webhook_networks!r}"
             ) from None
+        if settings.oidc_issuer is not None:
+            for name in ("oidc_client_id", "oidc_scopes", "public_url"):
+                if not getattr(settings, name):
+                    raise SettingsError(f"{PREFIX}OIDC_ISSUER needs {PREFIX}{name.upper()}, which is not set")
         return settings
 
 

@@ -73,7 +73,7 @@ def test_a_wrong_value_is_named_with_what_it_must_be(name, value, sentence):
 @pytest.mark.parametrize("name", names())
 def test_every_setting_that_can_be_wrong_says_its_own_name(name):
     """No setting produces a library's own message."""
-    free_text = {"REMIT_HOST", "REMIT_DATA_DIR", "REMIT_REDACT"}
+    free_text = {"REMIT_HOST", "REMIT_DATA_DIR", "REMIT_REDACT", "REMIT_OIDC_NAME"}
     wrong = "" if name in free_text else "\N{SNOWMAN}"
     if name == "REMIT_REDACT":
         assert Settings.from_env({name: wrong}).redact == ""
@@ -147,3 +147,18 @@ def test_a_secret_is_long_and_never_shown():
 def test_the_variables_of_clients_are_not_wrong_settings():
     """So a terminal with a key for `remit authorize` can still start the service."""
     assert Settings.from_env({"REMIT_URL": "http://127.0.0.1:8080", "REMIT_API_KEY": "svc_x"}) == Settings()
+
+
+@pytest.mark.parametrize("missing", ["REMIT_OIDC_CLIENT_ID", "REMIT_OIDC_SCOPES", "REMIT_PUBLIC_URL"])
+def test_an_identity_provider_needs_the_settings_around_it(missing):
+    """Otherwise the first person who signs in would find out."""
+    given = {
+        "REMIT_OIDC_ISSUER": "https://sso.example.com",
+        "REMIT_OIDC_CLIENT_ID": "remit",
+        "REMIT_OIDC_SCOPES": "admins=admin",
+        "REMIT_PUBLIC_URL": "https://remit.example.com",
+    }
+    assert Settings.from_env(given).oidc_issuer
+    assert fault(**{name: value for name, value in given.items() if name != missing}).endswith(
+        f"needs {missing}, which is not set"
+    )

@@ -11,6 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from app.errors import LockedOut, TooManyRequests
 from app.http.answers import options_handler, send_answer, with_headers
+from app.http.api.sign_in_flow import is_sign_in
 from app.http.authentication import peer_of, provide_caller, provide_changed_by, provide_params
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.body_decoding import BodyRequest
@@ -56,7 +57,7 @@ class Application(Litestar):
         scope["path"] = path = path.rstrip("/") or "/"
         if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
             return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))
-        if self.has_console and is_console(path) and not (path in _OPEN and scope["query_string"]):
+        if self.has_console and is_console(path) and not is_sign_in(path, scope["method"], scope["query_string"]):
             return await send_answer(send, console_answer(path, scope["method"], scope["headers"], self.public_url))
         if is_docs(path):
             return await send_answer(send, docs_answer(path, scope["method"], scope["headers"]))

@@ -9,7 +9,11 @@ from app.model.api_keys import SESSION_TYPE, is_raw_key
 COOKIE_NAME = "__Host-remit"
 """A browser takes it only over a secure connection and sends it to no other host."""
 
+FLOW_COOKIE = "__Host-remit-flow"
+"""What a browser was sent to the identity provider with. `Lax`, because it comes back from another site."""
+
 _COOKIE = b"cookie"
+_FLOW_SECONDS = 600
 _ATTRIBUTES = "HttpOnly; Secure; SameSite=Strict; Path=/"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -19,15 +23,19 @@ def session_cookie(headers: Iterable[Header]) -> str | None:
 
     Raises Unauthorized if it does not have the form of one, Invalid if it is there twice.
     """
-    pairs = [pair.strip() for name, value in headers if name == _COOKIE for pair in value.decode("latin-1").split(";")]
-    found = [pair.partition("=")[2] for pair in pairs if pair.partition("=")[0] == COOKIE_NAME]
-    if not found:
-        return None
-    if len(found) > 1:
-        raise Invalid.at("Cookie", f"has {COOKIE_NAME} more than once")
-    if not (found[0].startswith(SESSION_TYPE) and is_raw_key(found[0])):
+    token = cookie_in(headers, COOKIE_NAME)
+    if token is not None and not (token.startswith(SESSION_TYPE) and is_raw_key(token)):
         raise Unauthorized(f"The cookie {COOKIE_NAME} is not the token of a session")
-    return found[0]
+    return token
+
+
+def cookie_in(headers: Iterable[Header], cookie: str) -> str | None:
+    """The value of the cookie with this name; None if there is none. Raises Invalid if it is there twice."""
+    pairs = [pair.strip() for name, value in headers if name == _COOKIE for pair in value.decode("latin-1").split(";")]
+    found = [pair.partition("=")[2] for pair in pairs if pair.partition("=")[0] == cookie]
+    if len(found) > 1:
+        raise Invalid.at("Cookie", f"has {cookie} more than once")
+    return found[0] if found else None
 
 
 def require_same_origin(method: str, headers: Iterable[Header], public_url: str | None) -> None:
@@ -64,3 +72,9 @@ def origin_of(url: str) -> str:
 def set_cookie(token: str, max_age_s: int) -> str:
     """The value of Set-Cookie that gives a browser the session's token; with 0 seconds, one that takes it away."""
     return f"{COOKIE_NAME}={token}; Max-Age={max_age_s}; {_ATTRIBUTES}"
+
+
+def flow_cookie(value: str) -> str:
+    """The value of Set-Cookie that gives a browser what it goes to the identity provider with; "" takes it away."""
+    age_s = _FLOW_SECONDS if value else 0
+    return f"{FLOW_COOKIE}={value}; Max-Age={age_s}; HttpOnly; Secure; SameSite=Lax; Path=/"

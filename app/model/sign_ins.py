@@ -31,6 +31,8 @@ class SignIn(Struct, frozen=True, kw_only=True):
 
     id: also the id of the key. key_id: the API key that it was made from; "" = none.
     expires_ms: when it ends if it is not used again. ends_ms: when it ends in any case.
+    person, groups: who signed in with the identity provider, and with which groups. sid: the provider's own session.
+    authenticated_s: when the provider last saw the person's credentials, s since the epoch.
     """
 
     id: str
@@ -42,20 +44,32 @@ class SignIn(Struct, frozen=True, kw_only=True):
     via: Via
     key_id: str = ""
     last_used_ms: int | None = None
+    person: str = ""
+    groups: tuple[str, ...] = ()
+    sid: str = ""
+    authenticated_s: int | None = None
 
     @property
     def snapshot(self) -> dict[str, Any]:
         """What the trail of changes shows of it."""
-        made_from = {"keyId": self.key_id} if self.key_id else {}
+        made_from: dict[str, Any] = {"keyId": self.key_id} if self.key_id else {}
+        made_from |= {"person": self.person, "groups": self.groups} if self.person else {}
         return {"name": self.name, "scopes": self.scopes, "via": self.via, "endsAt": rfc3339(self.ends_ms)} | made_from
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Who signs in, and what they may do. key_id: the API key that vouches for them; "" = none."""
+    """Who signs in, and what they may do.
+
+    key_id: the API key that vouches for them; "" = none. person and what follows: as in `SignIn`.
+    """
 
     name: str
     scopes: tuple[Scope, ...]
     key_id: str = ""
+    person: str = ""
+    groups: tuple[str, ...] = ()
+    sid: str = ""
+    authenticated_s: int | None = None
 
 
 def new_session_token() -> str:

@@ -34,6 +34,11 @@ def code_pointer(digest: str) -> str:
     return f"remit:code:{digest}"
 
 
+def logout_token(digest: str) -> str:
+    """String: the identity provider's logout token with this SHA-256 has been used."""
+    return f"remit:logout:{digest}"
+
+
 @lru_cache(maxsize=4096)
 def keyspace_of(workspace_id: str) -> "Keyspace":
     """The workspace's key names, built once because every decision needs them."""

@@ -1,11 +1,12 @@
 """Sessions: made by signing in, listed, ended."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
-import msgspec
+from msgspec import json
 
-from app.errors import SessionNotFound
-from app.model.actors import COMMAND_LINE, ChangedBy
+from app.errors import SessionNotFound, Unauthorized
+from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
 from app.model.sign_ins import CODE_SECONDS, IDLE_MS, LONGEST_MS, Identity, SignIn, Via, new_code, new_session_token
@@ -14,7 +15,7 @@ from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
 from app.redis_client.scripts import PUT_SIGN_IN
 from app.store.changes import require_actor
-from app.store.keyspace import Keyspace, code_pointer, key_pointer
+from app.store.keyspace import Keyspace, code_pointer, key_pointer, logout_token
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_records
 from app.store.revocations import Revoked, revoke_record
@@ -52,12 +53,18 @@ class SignIns:
                 ends_ms=ends_ms,
                 via=via,
                 key_id=identity.key_id,
+                person=identity.person,
+                groups=identity.groups,
+                sid=identity.sid,
+                authenticated_s=identity.authenticated_s,
             )
             known, token = maker.get("sign_ins", ""), new_session_token()
             in_use = await self._in_use(keyspace, known.split(), now_ms)
             require_room("full" if len(in_use) >= SESSIONS_PER_KEY else "", "API key", "sessions", SESSIONS_PER_KEY)
-            actor = (COMMAND_LINE.id, COMMAND_LINE.name) if not identity.key_id else (identity.key_id, "")
-            args: list[Value] = [actor[0], msgspec.json.encode(session.snapshot), session.id, now_ms, ends_ms]
+            actor = (identity.key_id, "")
+            if not identity.key_id:
+                actor = (identity.person, identity.name) if identity.person else (COMMAND_LINE.id, COMMAND_LINE.name)
+            args: list[Value] = [actor[0], json.encode(session.snapshot), session.id, now_ms, ends_ms]
             args += (SESSIONS_MAX, known, " ".join([*in_use, session.id]), actor[1])
             args += _record(session, digest_of(token), maker)
             # The pointer comes first: without its record, it grants nothing.
@@ -93,11 +100,30 @@ class SignIns:
             record = as_record(await self._client.call("HGETALL", keyspace.key(session_id)))
             if "ends_ms" not in record:
                 raise SessionNotFound("No session has this id, or it has ended")
-            before = msgspec.json.encode(session_of(record).snapshot)
+            before = json.encode(session_of(record).snapshot)
             revoked = Revoked("session", keyspace.sign_ins, before)
             if await revoke_record(self._client, keyspace, record, revoked, by):
                 return
         contended()
+
+    async def end_of_person(self, workspace_id: str, person: str | None, sid: str | None) -> int:
+        """End the sessions of the person, or those made in the provider's session `sid`; return how many.
+
+        Both given: those that are of both. The trail says that each was ended by itself.
+        """
+        ended = 0
+        async for session in self.each(workspace_id):
+            if session.person and person in (None, session.person) and sid in (None, session.sid):
+                actor = Actor(session.id, session.name, ActorKind.KEY)
+                with suppress(SessionNotFound, Unauthorized):  # it has ended meanwhile
+                    await self.end(workspace_id, session.id, by=ChangedBy(actor, "signed out at the identity provider"))
+                    ended += 1
+        return ended
+
+    async def first_seen(self, issuer: str, jti: str, seconds: int) -> bool:
+        """True if this logout token has not been seen before; it is then remembered for its life."""
+        name = logout_token(digest_of(f"{issuer} {jti}"))
+        return await self._client.change("SET", name, "1", "NX", "EX", max(1, seconds)) is not None
 
     async def new_code(self, workspace_id: str, name: str, scopes: tuple[Scope, ...]) -> str:
         """A one-time code with which one session of this name and with these scopes can be made, within a minute."""
@@ -133,6 +159,10 @@ def session_of(record: dict[str, str]) -> SignIn:
             ends_ms=number_of(record["ends_ms"]),
             via=Via(record["via"]),
             key_id=record.get("key_id", ""),
+            person=record.get("person", ""),
+            groups=tuple(json.decode(record.get("groups", "[]"), type=list[str])),
+            sid=record.get("sid", ""),
+            authenticated_s=number_or_none(record.get("authenticated_s")),
             last_used_ms=number_or_none(record.get("last_used_ms")),
         )
 
@@ -146,4 +176,9 @@ def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
         fields += ("key_id", session.key_id, "root", maker.get("root", session.key_id))
         if "made_by" in maker:
             fields += ("made_by", maker["made_by"])
+    if session.person:
+        fields += ("root", session.person, "person", session.person, "groups", json.encode(session.groups))
+        fields += ("sid", session.sid)
+    if session.authenticated_s is not None:
+        fields += ("authenticated_s", session.authenticated_s)
     return fields

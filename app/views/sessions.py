@@ -34,6 +34,17 @@ class Totals(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: Count | UnsetType = UNSET
 
 
+class SignedInPerson(Struct, frozen=True):
+    """Somebody who signed in with the identity provider.
+
+    id: The same at every sign-in.
+    groups: The groups that they had when they signed in.
+    """
+
+    id: Id
+    groups: list[str]
+
+
 class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
     """A session.
 
@@ -42,6 +53,7 @@ class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
     scopes: What it may do.
     via: `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token.
     key_id: The API key that it was made from and ends with; left out = none.
+    person: Who signed in with the identity provider; left out = somebody with a key or a code.
     created_at: When it was made.
     last_used_at: When a request was last authenticated by it, to the second; null = never.
     idle_until: When it ends if it is not used before.
@@ -53,6 +65,7 @@ class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
     scopes: list[Scope]
     via: Via
     key_id: Id | UnsetType = UNSET
+    person: SignedInPerson | UnsetType = UNSET
     created_at: CreatedAt
     last_used_at: Timestamp | None
     idle_until: Timestamp
@@ -72,6 +85,7 @@ class WhoAmI(Struct, frozen=True, kw_only=True, rename="camel"):
     workspace: The workspace that all requests are about.
     scopes: What the caller may do.
     agents: The only agents for which the caller may ask decisions; left out = all.
+    person: Of a session that was made with the identity provider: who it is.
     via: Of a session, where it is used: `console` or `cli`.
     idle_until: When the session ends if it is not used before.
     until: When the session ends in any case, or the API key expires; null = never.
@@ -84,6 +98,7 @@ class WhoAmI(Struct, frozen=True, kw_only=True, rename="camel"):
     agents: list[Id] | UnsetType = UNSET
     key_id: Id | UnsetType = UNSET
     session_id: Id | UnsetType = UNSET
+    person: SignedInPerson | UnsetType = UNSET
     via: Via | UnsetType = UNSET
     idle_until: Timestamp | UnsetType = UNSET
     until: Timestamp | None
@@ -99,6 +114,7 @@ class WhoAmI(Struct, frozen=True, kw_only=True, rename="camel"):
             scopes=sorted(caller.scopes),
             agents=UNSET if caller.agents is None else sorted(caller.agents),
             key_id=caller.key_id if session is None else session.key_id or UNSET,
+            person=UNSET if session is None else _person(session),
             session_id=UNSET if session is None else session.id,
             via=UNSET if session is None else session.via,
             idle_until=UNSET if session is None else rfc3339(session.expires_ms),
@@ -119,6 +135,8 @@ class NewSession(SessionView, frozen=True, kw_only=True, rename="camel"):
     scopes: What it may do.
     via: `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token.
     key_id: The API key that it was made from and ends with; left out = none.
+    person: Who signed in with the identity provider; left out = somebody with a key or a code.
+    person: Who signed in with the identity provider; left out = somebody with a key or a code.
     created_at: When it was made.
     last_used_at: When a request was last authenticated by it, to the second; null = never.
     idle_until: When it ends if it is not used before.
@@ -133,6 +151,10 @@ class NewSession(SessionView, frozen=True, kw_only=True, rename="camel"):
         return cls(**_fields(session), token=token if session.via is Via.CLI else UNSET)
 
 
+def _person(session: SignIn) -> SignedInPerson | UnsetType:
+    return SignedInPerson(session.person, list(session.groups)) if session.person else UNSET
+
+
 def _or_left_out(total: int | None) -> int | UnsetType:
     return UNSET if total is None else total
 
@@ -144,6 +166,7 @@ def _fields(session: SignIn) -> dict[str, Any]:
         "scopes": list(session.scopes),
         "via": session.via,
         "key_id": session.key_id or UNSET,
+        "person": _person(session),
         "created_at": rfc3339(session.created_ms),
         "last_used_at": None if session.last_used_ms is None else rfc3339(session.last_used_ms),
         "idle_until": rfc3339(session.expires_ms),

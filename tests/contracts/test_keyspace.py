@@ -204,6 +204,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         | {
             "remit:ready",
             "remit:code:<digest>",
+            "remit:logout:<digest>",
             "remit:{<workspace_id>}:sign-ins",
             "remit:{<workspace_id>}:catalog:resources",
             "remit:{<workspace_id>}:catalog:resources:entries",

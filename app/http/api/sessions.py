@@ -16,7 +16,9 @@ from app.errors import (
     Invalid,
     LimitReached,
     LockedOut,
+    NoAccess,
     NotSignedIn,
+    ProviderUnavailable,
     SessionNotFound,
     StoreUnavailable,
     Unauthorized,
@@ -51,21 +53,27 @@ class Transport(StrEnum):
 
 
 class SignInBody(Body, frozen=True):
-    """Proof of who signs in: exactly one of key and code.
+    """Proof of who signs in: exactly one of key, code and id_token.
 
     key: An API key. The session has its scopes and ends with it.
     code: The one-time code that `remit console` prints.
+    id_token: An ID token of the identity provider, ten minutes old at most, for the client of `remit login`.
+    workspace: With id_token, for somebody with access to several: which of them.
     transport: `cookie` = for a browser; `bearer` = the answer has the token.
     """
 
-    max_bytes: ClassVar[int] = 16 * 1024
+    aliases: ClassVar[dict[str, str]] = {"idToken": "id_token"}
+
+    max_bytes: ClassVar[int] = 18 * 1024
     key: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
     code: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+    id_token: Annotated[str, Meta(max_length=16 * 1024)] | UnsetType = UNSET
+    workspace: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
     transport: Transport = Transport.COOKIE
 
     def __post_init__(self) -> None:
-        if (self.key is UNSET) is (self.code is UNSET):
-            raise FieldError("key", "give either `key` or `code`, and not both")
+        if [self.key, self.code, self.id_token].count(UNSET) != 2:  # noqa: PLR2004 - all but one
+            raise FieldError("key", "give exactly one of `key`, `code` and `id_token`")
 
 
 async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
@@ -81,7 +89,17 @@ async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: Base
     examples=SIGN_IN,
     status=201,
     example=NEW_SESSION,
-    errors=(Invalid, Unauthorized, CrossSite, InsufficientScope, LimitReached, LockedOut, StoreUnavailable),
+    errors=(
+        Invalid,
+        Unauthorized,
+        CrossSite,
+        InsufficientScope,
+        NoAccess,
+        LimitReached,
+        LockedOut,
+        StoreUnavailable,
+        ProviderUnavailable,
+    ),
     headers=_COOKIE,
     litestar={"guards": [_without_a_key]},
 )
@@ -114,6 +132,12 @@ async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
         if found is None:
             raise Unauthorized("The code is unknown, was used already, or is older than a minute")
         return found
+    if data.id_token is not UNSET:
+        if services.provider is None:
+            raise Unauthorized("ID tokens are not accepted: REMIT_OIDC_ISSUER is not set")
+        claims = await services.provider.presented(data.id_token)
+        name, identity = services.provider.identity(claims, "" if data.workspace is UNSET else data.workspace)
+        return await services.records.workspaces.find(name), identity
     key = "" if data.key is UNSET else data.key
     if not is_raw_key(key) or key.startswith(SESSION_TYPE):
         raise Unauthorized("`key` must be an API key: svc_ and 32 lower-case hex digits")

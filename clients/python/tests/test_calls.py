@@ -31,6 +31,10 @@ NOT_ASKED_BY_CLIENTS = {
 }
 BY_ANY_OTHER: set[tuple[str, str]] = {
     ("POST", "/v1/session"),
+    ("GET", "/v1/sign-in"),
+    ("GET", "/console/sign-in"),
+    ("GET", "/console/callback"),
+    ("POST", "/console/backchannel-logout"),
     ("DELETE", "/v1/session"),
     ("GET", "/v1/sessions"),
     ("DELETE", "/v1/sessions/x"),

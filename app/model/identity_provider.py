@@ -1,0 +1,31 @@
+"""What signing in needs of an identity provider. Its implementation is loaded only if there is one."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from app.model.group_scopes import GroupScopes
+from app.model.sign_ins import Identity
+
+
+class IdentityProvider(Protocol):
+    """An OpenID Connect provider; `app.oidc.provider` says what each method does."""
+
+    issuer: str
+    name: str
+    cli_client_id: str
+    leeway_s: int
+    table: Sequence[GroupScopes]
+
+    async def authorization_url(self, state: str, nonce: str, verifier: str) -> str: ...
+
+    async def require_issuer(self, iss: str | None) -> None: ...
+
+    async def redeem(self, code: str, verifier: str, nonce: str) -> dict[str, Any]: ...
+
+    async def presented(self, token: str) -> dict[str, Any]: ...
+
+    async def logged_out(self, token: str) -> dict[str, Any]: ...
+
+    def identity(self, claims: dict[str, Any], workspace: str = "") -> tuple[str, Identity]: ...
+
+    def person(self, sub: str) -> str: ...

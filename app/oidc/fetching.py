@@ -1,0 +1,72 @@
+"""Requests to the provider: only to where they should go, bounded in time and size, without redirects."""
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import httpcore
+import msgspec
+
+from app.errors import ProviderUnavailable
+
+ANSWER_BYTES = 256 * 1024
+SECONDS = 5.0
+_FAILURES = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.UnsupportedProtocol,
+    OSError,
+    TimeoutError,
+)
+
+
+def require_fetchable(name: str, url: Any) -> str:
+    """The URL, if it is https, or http on this machine. Raises ProviderUnavailable."""
+    parts = urlsplit(url) if isinstance(url, str) and url.isascii() and url.isprintable() else None
+    if parts is None or not parts.hostname or parts.username is not None or parts.fragment:
+        raise ProviderUnavailable(f"{name} of the identity provider is not a URL")
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname)):
+        raise ProviderUnavailable(f"{name} of the identity provider must be https")
+    return str(url)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def fetch_json(url: str, form: Mapping[str, str] | None = None, basic: str = "") -> dict[str, Any]:
+    """The JSON object at the URL, or the answer to the form posted there. basic: credentials, as base64.
+
+    Raises ProviderUnavailable, which shows neither what was sent nor what was answered.
+    """
+    headers: dict[bytes | str, bytes | str] = {"Accept": "application/json", "User-Agent": "Remit"}
+    headers |= {"Authorization": f"Basic {basic}"} if basic else {}
+    headers |= {} if form is None else {"Content-Type": "application/x-www-form-urlencoded"}
+    content = None if form is None else urlencode(form).encode()
+    taken = bytearray()
+    try:
+        async with (
+            asyncio.timeout(SECONDS),
+            httpcore.AsyncConnectionPool(ssl_context=ssl.create_default_context(), retries=0) as pool,
+            pool.stream("GET" if form is None else "POST", url, headers=headers, content=content) as answer,
+        ):
+            async for piece in answer.aiter_stream():
+                taken += piece
+                if len(taken) > ANSWER_BYTES:
+                    raise ProviderUnavailable(f"The identity provider answered more than {ANSWER_BYTES} bytes")
+            status = answer.status
+    except _FAILURES as error:
+        raise ProviderUnavailable(f"The identity provider gave no answer ({type(error).__name__})") from None
+    if status != 200:  # noqa: PLR2004 - OK
+        raise ProviderUnavailable(f"The identity provider answered {status}")
+    try:
+        return msgspec.json.decode(bytes(taken), type=dict[str, Any])
+    except msgspec.DecodeError:
+        raise ProviderUnavailable("The identity provider answered something other than a JSON object") from None

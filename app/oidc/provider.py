@@ -1,0 +1,210 @@
+"""The identity provider: its endpoints, its keys, and what its tokens say about a person."""
+
+import asyncio
+import base64
+import hashlib
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from app.canonical.visible import is_hidden
+from app.errors import NoAccess, ProviderUnavailable, Unauthorized
+from app.model.group_scopes import GroupScopes, parse_group_scopes, scopes_by_workspace
+from app.model.sign_ins import Identity
+from app.oidc.fetching import fetch_json, require_fetchable
+from app.oidc.tokens import LEEWAY_S, claims_of, header_of, key_for, require_nonce
+from app.settings import PREFIX, Settings, SettingsError
+
+REFRESH_S = 3600.0
+"""Endpoints and keys are read again after this long."""
+UNKNOWN_KEY_S = 60.0
+"""For a key that is not known, they are read again at most this often: nobody can make Remit ask all the time."""
+RETRY_S = 5.0
+"""After a failure, the provider is left alone for this long."""
+STALE_S = 24 * 3600.0
+"""How long keys count while the provider does not answer."""
+FRESH_TOKEN_S = 600
+"""The greatest age of an ID token that a program presents."""
+_GROUPS_MAX = 1_000
+_LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
+
+
+class Provider:
+    """One OpenID Connect provider and Remit's clients there. Nothing is asked of it before somebody signs in."""
+
+    def __init__(self, settings: Settings, now_s: Callable[[], float] = time.monotonic) -> None:
+        self.issuer = settings.oidc_issuer or ""
+        self.leeway_s = LEEWAY_S
+        self.name = settings.oidc_name
+        self.client_id = settings.oidc_client_id or ""
+        self.cli_client_id = settings.oidc_cli_client_id or ""
+        self._secret = settings.oidc_client_secret or ""
+        self._redirect_uri = f"{(settings.public_url or '').rstrip('/')}/console/callback"
+        self._groups_path = settings.oidc_groups_claim.split(".")
+        try:
+            self.table: Sequence[GroupScopes] = parse_group_scopes(settings.oidc_scopes or "")
+        except ValueError as error:
+            raise SettingsError(f"{PREFIX}OIDC_SCOPES: {error}") from None
+        self._now_s = now_s
+        self._metadata: dict[str, Any] = {}
+        self._keys: list[dict[str, Any]] = []
+        self._read_s = self._tried_s = float("-inf")
+        self._reading, self._problem = asyncio.Lock(), ""
+        require_fetchable("The issuer", self.issuer)
+
+    async def authorization_url(self, state: str, nonce: str, verifier: str) -> str:
+        """Where a browser goes to sign in. Raises ProviderUnavailable."""
+        metadata = await self._known()
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+        has_groups = "groups" in metadata.get("scopes_supported", ())
+        query = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": self._redirect_uri,
+            "scope": f"openid profile email{' groups' if has_groups else ''}",
+            "state": state,
+            "nonce": nonce,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        where = require_fetchable("authorization_endpoint", metadata.get("authorization_endpoint"))
+        return f"{where}{'&' if '?' in where else '?'}{urlencode(query)}"
+
+    async def require_issuer(self, iss: str | None) -> None:
+        """Raise Unauthorized if an answer names another provider, or none although this one always does (RFC 9207)."""
+        needed = (await self._known()).get("authorization_response_iss_parameter_supported") is True
+        if iss != self.issuer and (iss is not None or needed):
+            raise Unauthorized(f"The answer's iss is not {self.issuer}")
+
+    async def redeem(self, code: str, verifier: str, nonce: str) -> dict[str, Any]:
+        """The claims of the ID token that the code stands for. Raises Unauthorized, ProviderUnavailable."""
+        metadata = await self._known()
+        where = require_fetchable("token_endpoint", metadata.get("token_endpoint"))
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._redirect_uri,
+            "client_id": self.client_id,
+            "code_verifier": verifier,
+        }
+        basic = ""
+        if self._secret:
+            pair = f"{quote(self.client_id, safe='')}:{quote(self._secret, safe='')}"
+            basic = base64.b64encode(pair.encode()).decode()
+            del form["client_id"]
+        token = (await fetch_json(where, form, basic)).get("id_token")
+        if not isinstance(token, str):
+            raise ProviderUnavailable("The identity provider answered without an id_token")
+        claims = await self._verified(token, self.client_id, ["sub", "nonce"])
+        require_nonce(claims, nonce)
+        return claims
+
+    async def presented(self, token: str) -> dict[str, Any]:
+        """The claims of an ID token that a program got with the device flow. Raises Unauthorized."""
+        if not self.cli_client_id:
+            raise Unauthorized(f"ID tokens are not accepted: {PREFIX}OIDC_CLI_CLIENT_ID is not set")
+        claims = await self._verified(token, self.cli_client_id, ["sub"])
+        if time.time() - int(claims["iat"]) > FRESH_TOKEN_S:
+            raise Unauthorized(f"The token's iat is more than {FRESH_TOKEN_S} seconds ago")
+        return claims
+
+    async def logged_out(self, token: str) -> dict[str, Any]:
+        """The claims of a logout token: `sub`, `sid` or both, and `jti`. Raises Unauthorized."""
+        claims = await self._verified(token, self.client_id, ["jti"])
+        events = claims.get("events")
+        if not isinstance(events, dict) or not isinstance(events.get(_LOGOUT_EVENT), dict):
+            raise Unauthorized("The token's events do not have the logout event")
+        if "nonce" in claims:
+            raise Unauthorized("The token has a nonce, as ID tokens do")
+        if not any(isinstance(claims.get(name), str) for name in ("sub", "sid")):
+            raise Unauthorized("The token has neither sub nor sid")
+        return claims
+
+    def identity(self, claims: dict[str, Any], workspace: str = "") -> tuple[str, Identity]:
+        """The name of a workspace in which the person has access, and who they are there. Raises NoAccess.
+
+        workspace: the one that they chose; if none, the first of the setting.
+        """
+        groups = self._groups_in(claims)
+        access = scopes_by_workspace(self.table, groups)
+        if not access or (workspace and workspace not in access):
+            seen = ", ".join(sorted(groups)[:20]) or "none"
+            raise NoAccess(f"No group of yours has access {'there' if workspace else 'here'}; your groups: {seen}")
+        chosen = workspace or next(iter(access))
+        sid, auth_time = claims.get("sid"), claims.get("auth_time")
+        return chosen, Identity(
+            name=_name_in(claims),
+            scopes=access[chosen],
+            person=self.person(claims["sub"]),
+            groups=tuple(sorted(groups)),
+            sid=sid if isinstance(sid, str) else "",
+            authenticated_s=auth_time if isinstance(auth_time, int) else None,
+        )
+
+    def person(self, sub: str) -> str:
+        """The id of a person: the same at every sign-in, and different at every provider."""
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.issuer} {sub}"))
+
+    def _groups_in(self, claims: dict[str, Any]) -> set[str]:
+        found: Any = claims
+        for name in self._groups_path:
+            found = found.get(name) if isinstance(found, dict) else None
+        listed = found[:_GROUPS_MAX] if isinstance(found, list) else [found]
+        return {each for each in listed if isinstance(each, str)}
+
+    async def _verified(self, token: str, audience: str, require: list[str]) -> dict[str, Any]:
+        header = header_of(token)
+        await self._known()
+        key = key_for(header, self._keys)
+        if key is None:
+            async with self._reading:
+                if self._now_s() - self._tried_s >= UNKNOWN_KEY_S:
+                    await self._read()
+            key = key_for(header, self._keys)
+        if key is None:
+            raise Unauthorized("The token's kid names no key of the provider")
+        return claims_of(token, key, header["alg"], issuer=self.issuer, audience=audience, require=require)
+
+    async def _known(self) -> dict[str, Any]:
+        """The provider's metadata. Raises ProviderUnavailable if they were never read, or too long ago."""
+        if self._now_s() - self._read_s >= REFRESH_S:
+            async with self._reading:  # concurrent sign-ins share one reading
+                if self._now_s() - self._read_s >= REFRESH_S and self._now_s() - self._tried_s >= RETRY_S:
+                    with suppress(ProviderUnavailable):
+                        await self._read()
+        if self._now_s() - self._read_s >= STALE_S:
+            raise ProviderUnavailable(self._problem)
+        return self._metadata
+
+    async def _read(self) -> None:
+        """Read metadata and keys. Raises ProviderUnavailable, and then what was known stays."""
+        self._tried_s = self._now_s()
+        try:
+            self._metadata, self._keys = await _published(self.issuer)
+        except ProviderUnavailable as error:
+            self._problem = error.message
+            raise
+        self._read_s = self._now_s()
+
+
+async def _published(issuer: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The issuer's metadata and keys. Raises ProviderUnavailable."""
+    metadata = await fetch_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    if metadata.get("issuer") != issuer:
+        raise ProviderUnavailable(f"The identity provider calls itself another issuer than {issuer}")
+    keys = (await fetch_json(require_fetchable("jwks_uri", metadata.get("jwks_uri")))).get("keys")
+    if not isinstance(keys, list):
+        raise ProviderUnavailable("The identity provider's keys are not a list")
+    return metadata, [key for key in keys if isinstance(key, dict)]
+
+
+def _name_in(claims: dict[str, Any]) -> str:
+    """What people call the person: only for display, so only what is visible."""
+    for name in ("name", "preferred_username", "email", "sub"):
+        value = claims.get(name)
+        if isinstance(value, str) and 1 <= len(value) <= 255 and not any(map(is_hidden, value)):  # noqa: PLR2004
+            return value
+    return "somebody"
