@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from pytest import MonkeyPatch  # noqa: PT013 - a type
 from service import CutOff, Drips, FaultyServer, answer, certificate, problem, tls_of
 
-from remit_client import ApprovalPending, Denied, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
+from remit_client import (
+    ApprovalPending,
+    Denied,
+    MalformedAnswer,
+    NotAnOutage,
+    Refused,
+    RemitError,
+    Throttled,
+    Unavailable,
+)
 
 HURRY = {"timeout": 0.3, "connect_timeout": 0.3}
 PATIENT = {"timeout": 20, "connect_timeout": 20}
@@ -82,9 +91,14 @@ CASES = [
     Case("413", (problem(413, "PAYLOAD_TOO_LARGE"),), Refused, "PAYLOAD_TOO_LARGE"),
     Case("429", (problem(429, "RATE_LIMITED", "Retry-After: 3"),), Throttled, "Try again in 3 s"),
     Case("429 of a proxy", (answer(429, raw=b"slow down"),), Throttled, "no explanation"),
-    Case("500", (problem(500, "INTERNAL_ERROR"),), Unavailable, "try again later"),
+    Case("500", (problem(500, "INTERNAL_ERROR"),), NotAnOutage, "try again later"),
+    Case("500 of a proxy", (answer(500, raw=b"<html>"),), NotAnOutage, "try again later"),
+    Case("501 of a proxy", (answer(501, raw=b""),), NotAnOutage, "try again later"),
     Case("502 of a proxy", (answer(502, raw=b"<html>"),), Unavailable, "try again later"),
     Case("503", (problem(503, "STORE_UNAVAILABLE"),), Unavailable, "try again later"),
+    Case("503 overloaded", (problem(503, "OVERLOADED", "Retry-After: 1"),), NotAnOutage, "try again later"),
+    Case("503 of a proxy", (answer(503, raw=b"<html>"),), NotAnOutage, "try again later"),
+    Case("504 of a proxy", (answer(504, raw=b"<html>"),), Unavailable, "try again later"),
     Case("redirect", (answer(302, None, "Location: http://127.0.0.1:1/"),), MalformedAnswer, "redirect"),
     Case("204", (answer(204, raw=b""),), MalformedAnswer, "REMIT_URL"),
     Case("html", (answer(200, raw=b"<html>welcome</html>"),), MalformedAnswer, "REMIT_URL"),

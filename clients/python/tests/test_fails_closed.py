@@ -10,7 +10,7 @@ import pytest
 from cases import CASES, NO, PATIENT, YES
 from service import answer, certificate, problem, tls_of
 
-from remit_client import AsyncRemit, Denied, Interrupted, MalformedAnswer, Remit, RemitError, Unavailable
+from remit_client import AsyncRemit, Denied, Interrupted, MalformedAnswer, NotAnOutage, Remit, RemitError, Unavailable
 
 KEY = "svc_" + "0" * 32
 
@@ -58,7 +58,7 @@ async def test_an_async_tool_does_not_run_without_a_yes(case, options, at):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_only_a_missing_decision_is_let_through_on_request(case, at, caplog):
-    """`on_unavailable="allow"` is for outages, not for 4xx, 429 or malformed answers."""
+    """`on_unavailable="allow"` is for outages, not for what the agent can cause, nor for malformed answers."""
     ran = []
     with Remit(at(case), KEY, **case.limits) as remit, caplog.at_level(logging.WARNING, "remit_client"):
         guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda: ran.append(1))
@@ -69,6 +69,40 @@ def test_only_a_missing_decision_is_let_through_on_request(case, at, caplog):
                 guarded()
     assert bool(ran) == (case.raised is Unavailable)
     assert bool(caplog.records) == bool(ran), "who lets calls through is told about each"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.raised is Unavailable], ids=str)
+def test_a_large_call_is_never_let_through(case, at):
+    """It may itself be why there is no answer. In bytes, wherever they are: in names, values or characters."""
+    ran = []
+    with Remit(at(case), KEY, **case.limits) as remit:
+        guarded = remit.guard("bot", "tool", on_unavailable="allow")(lambda **more: ran.append(more))
+        for large in ({"x": "a" * 66_000}, {"x": "\u20ac" * 22_000}, {"a" * 66_000: 1}, {"x": [0] * 33_000}):
+            with pytest.raises(NotAnOutage, match="may itself be the cause"):
+                guarded(**large)
+        assert not ran
+
+
+def test_calls_that_wait_for_a_connection_of_the_client_are_no_outage(faulty):
+    """An agent that makes many calls at once would otherwise make one."""
+    ran, server = [], faulty(None)
+    options = {"limits": httpx.Limits(max_connections=1)}
+
+    async def run():
+        async with AsyncRemit(server.url, KEY, **PATIENT | {"connect_timeout": 0.2}, http_options=options) as remit:
+            holding = asyncio.create_task(remit.authorize("bot", "tool"))
+            await asyncio.to_thread(server.was_asked.wait, 10)
+
+            @remit.guard("bot", "tool", on_unavailable="allow")
+            async def tool():
+                ran.append(1)
+
+            with pytest.raises(NotAnOutage, match="connections"):
+                await tool()
+            holding.cancel()
+
+    asyncio.run(run())
+    assert not ran
 
 
 def test_a_trusted_certificate_is_accepted(faulty, monkeypatch):

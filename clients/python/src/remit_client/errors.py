@@ -89,8 +89,16 @@ class Unavailable(RemitError):
     """There is no decision: Remit could not be reached, was too slow, or answered with 5xx."""
 
 
-class Interrupted(Unavailable):
-    """The event loop or the client was closed during the call. Not an outage: `on_unavailable` does not apply."""
+class NotAnOutage(Unavailable):
+    """There is no decision, and the call itself may be why: `on_unavailable` does not apply.
+
+    Remit is overloaded or failed on this call (500), a proxy answered 503 (some do so to whoever asks too fast), too
+    many calls waited for a connection of this client, or the call has more than 64 KiB.
+    """
+
+
+class Interrupted(NotAnOutage):
+    """The event loop or the client was closed during the call."""
 
 
 class MalformedAnswer(RemitError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +37,13 @@ class RemitMiddleware(Middleware):
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """The tool's answer. Raises ToolError unless Remit has allowed the call."""
-        call = context.message
+        call = copy.deepcopy(context.message)
         try:
             enforcer = async_enforcer(self._remit, self._agent_of(context), **self._options)
             await enforcer.check(call.name, call.arguments or {}, _session(context))
         except RemitError as error:
             raise ToolError(error.for_agent()) from error
-        return await call_next(context)
+        return await call_next(context.copy(message=call))
 
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
         """The listed tools without those that the agent can never call."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.tools.tool_node import ToolCallRequest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command, interrupt
 
 from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
@@ -38,7 +39,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """The tool's answer, or why it was not called."""
-        call = request.tool_call
+        request, call = _copied(request)
         try:
             self._enforcer.check(call["name"], call["args"], _session(request))
         except NotAllowed as refusal:
@@ -49,7 +50,7 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """As `wrap_tool_call`, with `await`."""
-        call = request.tool_call
+        request, call = _copied(request)
         try:
             await self._async_enforcer.check(call["name"], call["args"], _session(request))
         except NotAllowed as refusal:
@@ -61,6 +62,12 @@ class RemitMiddleware(AgentMiddleware[Any, Any]):
             # The first time, this pauses the graph. A resumed call gets here only if Remit still does not allow it.
             interrupt({"approval_id": refusal.approval_id, "tool": refusal.tool, "message": str(refusal)})
         return ToolMessage(refusal.for_agent(), tool_call_id=call["id"], name=call["name"], status="error")
+
+
+def _copied(request: ToolCallRequest) -> tuple[ToolCallRequest, ToolCall]:
+    """The request with arguments of its own, so that what was judged is what runs."""
+    call = copy.deepcopy(request.tool_call)
+    return request.override(tool_call=call), call
 
 
 def _session(request: ToolCallRequest) -> dict[str, str]:

@@ -10,6 +10,7 @@ from agents import FunctionTool, RunContextWrapper, ToolGuardrailFunctionOutput,
 from agents.tool_guardrails import ToolInputGuardrailData
 
 from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
+from remit_client.arguments import strict_json
 from remit_client.enforcement import Options, async_enforcer
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
 
     async def _guard(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         context = data.context
-        parameters = json.loads(context.tool_arguments or "{}")
+        parameters = strict_json(context.tool_arguments or "{}")
         asked = (context.tool_call_id, _canonical(context.tool_name, parameters))
         if asked in self._asked:
             refusal = self._asked.pop(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext
@@ -40,6 +41,7 @@ class RemitToolset(WrapperToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """The tool's answer. Raises ToolFailed, which the model reads, or ApprovalRequired if `defer` is set."""
+        tool_args = copy.deepcopy(tool_args)
         session = getattr(ctx, "conversation_id", None) or ctx.run_id
         try:
             await self._enforcer.check(name, tool_args, {"session": session} if session else {})

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+
+from remit_client.arguments import frozen
 
 
 class Parameters:
-    """Names the arguments of each call of `function`, including defaults but not `self` or `cls`.
+    """Names the arguments of each call of `function`, including defaults but not a method's `self` or `cls`.
 
-    fixed: further parameters, which take precedence.
+    fixed: further parameters, which the function does not take. Raises TypeError if it does.
     """
 
     def __init__(self, function: Callable[..., Any], fixed: Mapping[str, Any] | None) -> None:
         self._signature = inspect.signature(function)
         self._fixed = dict(fixed or {})
         names = list(self._signature.parameters.values())
-        first = names[0].name if names else ""
+        first = names[0].name if names and _is_method(function) else ""
         self._left_out = first if first in ("self", "cls") else None
         self._rest = next((one.name for one in names if one.kind is one.VAR_KEYWORD), None)
+        self._require_apart(self._fixed, {one.name for one in names} - {self._rest})
 
-    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of one call. Raises TypeError if the function itself would."""
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], inspect.BoundArguments]:
+        """The parameters of one call as JSON, and copies of its arguments, which are what must run.
+
+        Raises TypeError if the function itself would, if two arguments have one name, or if one is not JSON.
+        """
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name != self._left_out:
+                bound.arguments[name] = copy.deepcopy(value)
         named = dict(bound.arguments)
         rest = named.pop(self._rest, {}) if self._rest else {}
+        self._require_apart(rest, {*named, *self._fixed})
         if self._left_out:
-            named.pop(self._left_out, None)
-        return {**rest, **named, **self._fixed}
+            del named[self._left_out]
+        return frozen({**rest, **named, **self._fixed}), bound
+
+    def _require_apart(self, given: Iterable[str], others: Collection[str]) -> None:
+        if twice := sorted(set(given) & set(others)):
+            raise TypeError(f'"{twice[0]}" names two values of one call, and only one of them could be judged')
+
+
+def _is_method(function: Callable[..., Any]) -> bool:
+    """Whether it is defined in a class, so that what it is called on is not one of the tool's parameters."""
+    holder = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return bool(holder) and not holder.endswith("<locals>")
 
 
 def require_kind(function: Callable[..., Any], is_coroutine: bool, *, asynchronous: bool) -> None:

@@ -15,7 +15,15 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from remit_client.errors import Interrupted, MalformedAnswer, Refused, RemitError, Throttled, Unavailable
+from remit_client.errors import (
+    Interrupted,
+    MalformedAnswer,
+    NotAnOutage,
+    Refused,
+    RemitError,
+    Throttled,
+    Unavailable,
+)
 from remit_client.models import NotAnAnswer, Page
 from remit_client.streams import Reader
 
@@ -31,6 +39,10 @@ ANSWER_S = 2.0
 SILENCE_S = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 ID_PREFIX = "remit-client-"
+_GATEWAY_FAILED = (502, 504)
+_STORE_AWAY = (503, "STORE_UNAVAILABLE")
+"""The answers that the agent cannot cause, whatever it calls and however often."""
+
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 
@@ -112,6 +124,7 @@ class Settings:
         self._post_headers = {**self._headers, "Content-Type": "application/json"}
         self.has_options = bool(http_options)
         self.options: dict[str, Any] = {"follow_redirects": False, **(http_options or {})}
+        self.options.setdefault("limits", httpx.Limits(max_connections=None, max_keepalive_connections=20))
         if parts.scheme == "http":  # loading the machine's certificates takes longer than a hundred decisions
             self.options.setdefault("verify", False)
 
@@ -128,7 +141,9 @@ class Settings:
 
     def limits(self, call: Call[Any]) -> httpx.Timeout:
         """How long each step of a call may take; `deadline` limits the whole call."""
-        return httpx.Timeout(self.timeout + call.wait_seconds, connect=self.connect_timeout)
+        # A call that waits for a connection of this client must fail as that, before the deadline makes it an outage.
+        pool = min(self.connect_timeout, self.timeout / 2)
+        return httpx.Timeout(self.timeout + call.wait_seconds, connect=self.connect_timeout, pool=pool)
 
     def deadline(self, call: Call[Any]) -> float:
         """Seconds that a call may take, including retries."""
@@ -140,6 +155,11 @@ class Settings:
 
     def unreachable(self, error: Exception) -> RemitError:
         """The error for no answer. Its message may contain addresses from the cause, never headers."""
+        if isinstance(error, httpx.PoolTimeout):
+            return NotAnOutage(
+                f"More calls than this client has connections to {self.base} were waiting for one. Raise `limits` in "
+                "http_options, or make fewer calls at once."
+            )
         if isinstance(error, httpx.TimeoutException | TimeoutError):
             return self.late()
         if wrong := _wrong_certificate(error):
@@ -260,7 +280,9 @@ def _failure(
         wait = "" if seconds is None else f" Try again in {seconds:g} s."
         return Throttled(f"Remit refuses further requests with this key for now: {message}.{wait}", code, seconds)
     if httpx.codes.is_server_error(status):
-        return Unavailable(f"{where} answered {status} {code}: {message}. There is no decision; try again later.")
+        is_outage = status in _GATEWAY_FAILED or (status, code) == _STORE_AWAY
+        kind = Unavailable if is_outage else NotAnOutage
+        return kind(f"{where} answered {status} {code}: {message}. There is no decision; try again later.")
     if status == httpx.codes.UNAUTHORIZED:
         return Refused(
             f"Remit does not accept the API key ({code}): {message}. Set REMIT_API_KEY to a valid key.",

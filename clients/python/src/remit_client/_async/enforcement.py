@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from remit_client.errors import ApprovalPending, Denied, Interrupted, RemitError, Unavailable
+from remit_client.arguments import frozen
+from remit_client.errors import ApprovalPending, Denied, NotAnOutage, RemitError, Unavailable
 from remit_client.models import Decision, Json
+from remit_client.wire import encode
 
 if TYPE_CHECKING:
     from remit_client._async.client import AsyncRemit
 
 Context = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
 OnUnavailable = Literal["deny", "allow"]
+LARGE_BYTES = 64 * 1024
 SETTLED = ("approved", "consumed")
 logger = logging.getLogger("remit_client")
 
@@ -24,8 +27,8 @@ class AsyncEnforcer:
 
     context: what the caller vouches for. If it is a function, it is called for every decision.
     wait: seconds an escalated call waits for a person.
-    on_unavailable: with "allow", calls go through without a decision while Remit cannot be reached, each with a
-    warning.
+    on_unavailable: with "allow", calls of up to 64 KiB go through without a decision during an outage, each with a
+    warning. What the agent itself can cause is no outage (`NotAnOutage`).
     """
 
     def __init__(
@@ -52,13 +55,16 @@ class AsyncEnforcer:
 
         context: for this call only, such as {"session": …}. The enforcer's own context takes precedence.
         """
+        parameters = frozen(parameters)
         given = self._context() if callable(self._context) else self._context
         vouched = {**(context or {}), **(given or {})}
         try:
             decision = await self.remit.authorize(self.agent, tool, parameters, context=vouched or None)
         except Unavailable as error:
-            if self._on_unavailable != "allow" or isinstance(error, Interrupted):
+            if self._on_unavailable != "allow" or isinstance(error, NotAnOutage):
                 raise
+            if len(encode([tool, parameters]) or b"") > LARGE_BYTES:
+                raise NotAnOutage(f"{error} A call this large may itself be the cause.") from error
             logger.warning('%s The tool "%s" runs without a decision: on_unavailable="allow".', error, tool)
             return Decision("", allowed=True, result="unavailable", reason=str(error))
         if decision.result == "escalated":

@@ -25,15 +25,16 @@ class AsyncGuard:
         self._decision: Decision | None = None
 
     def __call__(self, function: F) -> F:
-        """Wrap `function` so that each call asks first. Its arguments are the parameters of the tool."""
+        """Wrap `function` so that each call asks first, and runs on copies of the arguments that were judged."""
         require_kind(function, inspect.iscoroutinefunction(function), asynchronous=True)
         parameters = Parameters(function, self._parameters)
 
         @functools.wraps(function)
         async def guarded(*args: Any, **kwargs: Any) -> Any:
-            decision = await self._enforcer.check(self._tool, parameters.of(args, kwargs))
+            judged, copied = parameters.of(args, kwargs)
+            decision = await self._enforcer.check(self._tool, judged)
             try:
-                answer = await function(*args, **kwargs)
+                answer = await function(*copied.args, **copied.kwargs)
             except Exception:  # a cancelled call is not reported: nobody knows how far it got
                 await self._enforcer.report(decision, "failed")
                 raise

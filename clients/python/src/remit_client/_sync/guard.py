@@ -26,15 +26,16 @@ class Guard:
         self._decision: Decision | None = None
 
     def __call__(self, function: F) -> F:
-        """Wrap `function` so that each call asks first. Its arguments are the parameters of the tool."""
+        """Wrap `function` so that each call asks first, and runs on copies of the arguments that were judged."""
         require_kind(function, inspect.iscoroutinefunction(function), asynchronous=False)
         parameters = Parameters(function, self._parameters)
 
         @functools.wraps(function)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            decision = self._enforcer.check(self._tool, parameters.of(args, kwargs))
+            judged, copied = parameters.of(args, kwargs)
+            decision = self._enforcer.check(self._tool, judged)
             try:
-                answer = function(*args, **kwargs)
+                answer = function(*copied.args, **copied.kwargs)
             except Exception:  # a cancelled call is not reported: nobody knows how far it got
                 self._enforcer.report(decision, "failed")
                 raise

@@ -6,8 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from remit_client.arguments import folded, strict_json
+
 INVALID_REQUEST = -32600
 CONNECTION_CLOSED = -32000
+CALL = "tools/call"
+ENVELOPE = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+PARAMS = frozenset({"name", "arguments", "_meta", "requestId"})
 VERSION = "io.modelcontextprotocol/protocolVersion"
 Message = dict[str, Any]
 
@@ -19,10 +24,22 @@ class Unreadable(ValueError):
 def read(line: bytes) -> Message:
     """The message in a line. Raises Unreadable.
 
-    With a duplicate name in an object, we could judge one call while the server runs another, so duplicates are
-    refused. So are NaN, numbers too large for a double, text that is not UTF-8, and batches.
+    With a duplicate name in an object, or two that differ only in letter case, we could judge one call while the server
+    runs another, so these are refused. So are other spellings of the protocol's own names and of `tools/call`, a method
+    that is not a string, NaN, numbers too large for a double, text that is not UTF-8, and batches.
     """
-    return _read(line, _strict)
+    message = _read(line, strict_json)
+    params = message.get("params")
+    _require_spelled(message, ENVELOPE)
+    _require_spelled(params if isinstance(params, dict) else {}, PARAMS)
+    method = message.get("method")
+    if method is None and "id" in message and ("result" in message or "error" in message):
+        return message
+    if not isinstance(method, str):
+        raise Unreadable("a request or notification needs a string as method")
+    if folded(method.strip()) == CALL != method:
+        raise Unreadable(f"the method {CALL} is in another spelling")
+    return message
 
 
 def read_answer(line: bytes) -> Message:
@@ -64,6 +81,13 @@ def is_request(message: Message) -> bool:
     return "method" in message and "id" in message
 
 
+def _require_spelled(holder: Message, names: frozenset[str]) -> None:
+    spelled = {folded(name): name for name in names}
+    for name in holder:
+        if name not in names and (known := spelled.get(folded(name))):
+            raise Unreadable(f'"{known}" is in another spelling, which some parsers read as that name')
+
+
 def _read(line: bytes, decode: Callable[[str], Any]) -> Message:
     try:
         message = decode(line.decode())
@@ -74,24 +98,9 @@ def _read(line: bytes, decode: Callable[[str], Any]) -> Message:
     return message
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> Message:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object has two members of the same name")
-    return found
-
-
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError("a number is too large")
-    return number
-
-
-_strict = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite).decode
 _lenient = json.JSONDecoder(parse_constant=_refuse).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

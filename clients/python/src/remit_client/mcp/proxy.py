@@ -11,6 +11,7 @@ from typing import Any
 from remit_client.errors import for_agent
 from remit_client.mcp.channels import Channel, Heard
 from remit_client.mcp.messages import (
+    CALL,
     CONNECTION_CLOSED,
     INVALID_REQUEST,
     Message,
@@ -88,7 +89,7 @@ class Proxy:
             self._client.send(write(error(None, INVALID_REQUEST, f"Not passed on: {unreadable}")))
             return
         method = message.get("method")
-        if method == "tools/call":
+        if method == CALL:
             self._begin_to_judge(message)
         elif method != "notifications/cancelled" or not self._cancel(message):
             self._note(message)
