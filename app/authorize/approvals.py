@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection
 from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -62,20 +64,55 @@ class CurrentApproval(Struct, frozen=True):
             return now_ms < number_of(self.record[ends])
 
 
-def may_be_whole(request: AuthorizeRequest) -> bool:
-    """True if the log may have shortened parameters that people can still see whole."""
-    return len(request.body) <= _BODY_BYTES and _shortened(request.recorded_parameters) is not None
+def may_show_more(request: AuthorizeRequest) -> bool:
+    """True if people may be shown parameters whole or exact that the log shortens or rounds."""
+    if len(request.body) > _BODY_BYTES:
+        return False
+    return _shortened(request.recorded_parameters) is not None or _may_round(request.body) is not None
 
 
 def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer) -> bytes:
-    """The parameters, whole up to 16 KiB and as in the log beyond; secrets are redacted."""
+    """The parameters, whole up to 16 KiB and as in the log beyond; secrets are redacted.
+
+    A number that JSON readers round is shown as `{"number": …}`, with its digits as the caller wrote them.
+    """
+    exact = _exact_question(request.body).parameters if _may_round(request.body) else request.parameters
     with suppress(TooMuchWork):
-        shown = recorded(request.parameters, redactor, signer, WHOLE_BYTES)
+        shown = recorded(exact, redactor, signer, WHOLE_BYTES)
         if len(shown) <= WHOLE_BYTES:
             return shown
     return request.recorded_parameters
 
 
-def hides(shown: bytes) -> bool:
-    """True if people see less of the call than its approval binds."""
-    return msgspec.json.encode(REDACTED)[1:-1] in shown or _shortened(shown) is not None
+def hides(request: AuthorizeRequest, shown: bytes) -> bool:
+    """True if people see less of the call than its approval binds, or see it rounded. shown: its parameters."""
+    seen = shown + request.recorded_context
+    if _CUT in seen or _shortened(seen) is not None or _cut_key(seen) is not None:
+        return True
+    if not _may_round(request.body):
+        return False
+    exact, read = _exact_question(request.body), _question(request.body)
+    as_logged = shown is request.recorded_parameters and exact.parameters != read.parameters
+    return as_logged or exact.context != read.context
+
+
+class _Question(Struct):
+    parameters: dict[str, Any] = {}
+    context: dict[str, Any] = {}
+
+
+def _as_shown(text: str) -> float | dict[str, str]:
+    number = float(text)
+    try:
+        return number if Decimal(repr(number)) == Decimal(text) else {"number": text}
+    except InvalidOperation:
+        return {"number": text}
+
+
+_CUT = msgspec.json.encode(REDACTED)[1:-1]
+_cut_key = re.compile(rb"(?:svc|ses)_[0-9a-f]{8}\.\.\.").search
+_may_round = re.compile(rb"[0-9.]{17}|[0-9.][eE][+-]?[0-9]{3}").search
+"""A shorter number is equal to its double in all its digits."""
+
+_question = msgspec.json.Decoder(_Question).decode
+_exact_question = msgspec.json.Decoder(_Question, float_hook=_as_shown).decode

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.authorize.approvals import ApprovalRequest, CurrentApproval, hides, may_be_whole, shown_parameters
+from app.authorize.approvals import ApprovalRequest, CurrentApproval, hides, may_show_more, shown_parameters
 from app.authorize.commit import (
     ApprovalStep,
     CommitAnswer,
@@ -94,7 +94,7 @@ class EscalatedCalls:
             full = answer.full
         parameters = request.recorded_parameters
         # In a thread, because it takes a while to find secrets in long strings.
-        if self._redactor is not None and may_be_whole(request):
+        if self._redactor is not None and may_show_more(request):
             parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
@@ -182,7 +182,7 @@ class EscalatedCalls:
             policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
             asker_id=key_id,
             bound=asked.bound,
-            hides=hides(asked.parameters + asked.question.request.recorded_context),
+            hides=hides(asked.question.request, asked.parameters),
             parameters=asked.parameters,
             agent_max=self._bounds.agent,
             workspace_max=self._bounds.workspace,

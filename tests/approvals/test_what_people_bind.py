@@ -53,6 +53,36 @@ def test_parameters_too_long_to_show_must_be_accepted_and_are_bound(tenant, agen
         assert tenant.authorize(agent_id, "refund.create", parameters={"text": text})["result"] == result
 
 
+@pytest.mark.parametrize(
+    ("parameters", "shown", "hidden"),
+    [
+        ('{"x": 12345678901234567890.55}', {"x": {"number": "12345678901234567890.55"}}, False),
+        ('{"x": [0.10000000000000000555]}', {"x": [{"number": "0.10000000000000000555"}]}, False),
+        ('{"x": 1e-400}', {"x": {"number": "1e-400"}}, False),
+        ('{"x": 1e-99999999999999999999}', {"x": {"number": "1e-99999999999999999999"}}, False),
+        ('{"x": 9007199254740993, "y": 0.1, "z": 1e2}', {"x": 9007199254740993, "y": 0.1, "z": 100.0}, False),
+        ('{"x": "12345678901234567890.55"}', {"x": "12345678901234567890.55"}, False),
+        ('{"x": "svc_0123456789abcdef0123456789abcdef"}', {"x": "svc_01234567..."}, True),
+        ('{"svc_0123456789abcdef0123456789abcdef": 1}', {"svc_01234567...": 1}, True),
+    ],
+)
+def test_a_person_sees_every_digit_that_is_bound_or_is_told(tenant, agent_id, person, parameters, shown, hidden):
+    """Numbers that readers round are shown as text; a raw key is cut, and that is said."""
+    body = f'{{"agent_id": "{agent_id}", "tool_name": "refund.create", "parameters": {parameters}}}'
+    answer = tenant.reader.post("/v1/authorize", content=body)
+    assert answer.status_code == 200
+    seen = person.get(f"/v1/approvals/{answer.json()['approval']['id']}").json()
+    assert (seen["parameters"], seen["hides"]) == (shown, hidden)
+
+
+def test_a_rounded_number_in_the_context_is_hidden(tenant, agent_id, person):
+    """The context is shown as in the log."""
+    context = '{"user": "ann", "limit": 0.10000000000000000555}'
+    body = f'{{"agent_id": "{agent_id}", "tool_name": "refund.create", "context": {context}}}'
+    approval = tenant.reader.post("/v1/authorize", content=body).json()["approval"]
+    assert person.get(f"/v1/approvals/{approval['id']}").json()["hides"] is True
+
+
 def test_context_is_bound_once_a_policy_reads_it(tenant, agent_id, person):
     """An earlier approval is then for a different call, because nobody has seen the context that counts now."""
     of_eu = {"user": "ann", "region": "eu"}
