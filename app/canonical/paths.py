@@ -18,6 +18,7 @@ _LIKE_SLASHES = frozenset("\u2044\u2215\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f
 """Characters drawn like a slash or backslash, and converted to one by encodings with fewer characters."""
 
 _NOT_AFTER_FOLDING = frozenset("/\\.%~ ")
+_climbs_elsewhere = re.compile(r"\.\.+[^\w.-]").match
 _only_dots = re.compile(r"[. ]+").fullmatch
 
 
@@ -25,9 +26,9 @@ def canonical_path(text: str) -> str:
     """The path without `//`, `.`, `..` and a trailing slash. Raises Ambiguous.
 
     Refused: relative paths, `~`, URLs, backslashes, percent signs (a program that decodes them sees another path,
-    however often they were encoded), control and other hidden characters, letters that look like or are folded into a
-    slash or a dot, names of dots and spaces, names that begin or end with a space, `//` at the beginning (POSIX leaves
-    its meaning open), and paths that climb above the root.
+    however often they were encoded), control and other hidden characters, letters that look like or are folded into
+    a slash or a dot, names of dots and spaces, names such as `..;`, names that begin or end with a space, `//` at
+    the beginning (POSIX leaves its meaning open), and paths that climb above the root.
     """
     _require_plain(text)
     names: list[str] = []
@@ -39,6 +40,8 @@ def canonical_path(text: str) -> str:
                 raise Ambiguous("climbs above the root with `..`")
             names.pop()
             continue
+        if _climbs_elsewhere(name):
+            raise Ambiguous("has a name that begins with `..` and a separator, which some programs take for `..`")
         if _only_dots(name) or name[0] == " " or name[-1] == " ":
             raise Ambiguous("has a name made of dots, or with a space at its edge, which some systems drop")
         names.append(name)

@@ -6,6 +6,12 @@ from app.canonical.ambiguous import Ambiguous
 from app.canonical.paths import canonical_path, under
 
 HOSTILE = {
+    "a path parameter of some servers": "/repo/..;/etc",
+    "a path parameter with a value": "/repo/..;x=1/etc",
+    "a separator of another system": "/repo/..:etc",
+    "dots and a list separator": "/repo/..,/etc",
+    "dots and a query": "/repo/..?/etc",
+    "more dots and a separator": "/repo/...;/etc",
     "one step up": "/repo/../etc/passwd",
     "several steps up": "/repo/a/b/../../../etc/passwd",
     "up behind two slashes": "/repo//../etc/passwd",
