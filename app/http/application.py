@@ -53,7 +53,6 @@ class Application(Litestar):
         if path is None:
             refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
             return await send_answer(send, refusal)
-        # As the router does: a path may end with a slash. This is the only place that allows it, for doors as well.
         scope["path"] = path = path.rstrip("/") or "/"
         if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:
             return await send_answer(send, await respond(services.decisions, door, AsgiCall(scope, receive)))

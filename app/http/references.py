@@ -25,14 +25,18 @@ it stays one segment.
 _SLASH = "%2F"
 
 
+_MAY_END_SO = ("/", "/console/")
+"""The page of the console, which people type, may end with a slash; it checks nothing and shows nothing."""
+
+
 def served_path(path: str, raw_path: bytes) -> str | None:
-    """The path for the router, or None if no path may be written this way: an empty or dot segment, a hidden slash.
+    """The path for the router, or None if no path may be written so: an empty or dot segment, a hidden or last slash.
 
     The router would merge slashes and a proxy resolve dots, so a check made before either would see another path. A
     slash in the name of an agent, a group or a tool stays `%2F`, and nothing else decodes to that.
     path: decoded once. raw_path: as it was sent.
     """
-    if not path.startswith("/") or "//" in path or "\\" in path:
+    if not path.startswith("/") or "//" in path or "\\" in path or (path.endswith("/") and path not in _MAY_END_SO):
         return None
     if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
         return None

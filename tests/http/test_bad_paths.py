@@ -132,7 +132,7 @@ def test_another_spelling_of_a_path_is_the_path_or_404(tenant, replica, path):
     assert tenant.reader.post(url, json={"name": "a"}).status_code in {403, 404}
 
 
-@pytest.mark.parametrize("path", ["/v1/authorize/", "/v1/%61uthorize", "/%76%31/authorize/"])
+@pytest.mark.parametrize("path", ["/v1/%61uthorize", "/%76%31/authorize"])
 def test_another_spelling_of_authorize_decides_the_same_way(tenant, path):
     """With and without the router, the result is the same."""
     agent = tenant.new_agent()
