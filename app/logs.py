@@ -24,6 +24,7 @@ REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 DECISION_ID: ContextVar[str | None] = ContextVar("decision_id", default=None)
 """With tracing, the id of the decision that this task has made."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_plain_field = re.compile(r"[^\s=\"\\]+").fullmatch
 _LIBRARIES = ("uvicorn", "uvicorn.error", "asyncio", "litestar", "redis")
 _decisions = logging.getLogger("app.decisions")
 _COLOURS = {"allowed": "\x1b[32m", "denied": "\x1b[31m", "escalated": "\x1b[33m"}
@@ -89,7 +90,7 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, with control characters shown as codes rather than sent to a terminal."""
-        fields = "".join(f" {name}={value}" for name, value in _fields(record).items())
+        fields = "".join(f" {name}={_field(value)}" for name, value in _fields(record).items())
         first = f"{_time(record)} {record.levelname} {record.name}: {record.getMessage()}{fields}"
         lines = [first.replace("\n", "\\n"), *(f"  {line}" for line in self._traceback(record).splitlines())]
         return without_raw_keys(
@@ -138,6 +139,12 @@ class TerminalLines(TextLines):
 
     def _shown(self, text: str) -> str:
         return without_raw_keys(_CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\n", "\\n")))
+
+
+def _field(value: Any) -> str:
+    """A value that ends where the next field begins: a JSON string, if it could be read as more than one field."""
+    text = str(value)
+    return text if _plain_field(text) else msgspec.json.encode(text).decode()
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

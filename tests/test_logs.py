@@ -29,6 +29,15 @@ def test_a_line_of_text_has_time_level_place_and_the_events_own_fields():
     assert line.endswith("Z WARNING app.test: lost it status=503")
 
 
+@pytest.mark.parametrize(
+    "tool", ["rm result=allowed agent=other", 'rm" result=allowed', "rm\tresult=allowed", "rm\u00a0result=x", "", "a\\"]
+)
+def test_a_value_forges_no_field(tool):
+    """It is quoted as JSON if it is anything but a plain word."""
+    line = TextLines().format(record("decided", tool=tool, result="denied"))
+    assert line.endswith(f"decided tool={json.dumps(tool, ensure_ascii=False)} result=denied")
+
+
 def test_a_line_of_json_has_the_same_as_fields():
     """For programs; `pid` tells the processes of one machine apart."""
     line = json.loads(JsonLines().format(record("lost %s", "it", status=503)))
