@@ -1,13 +1,14 @@
 """`*.test.yaml`: calls judged without a store, and the report of unexpected results."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from servers import clean_env
 
 from app.model.decisions import Result
-from app.policy_files.policy_file import FileError
+from app.policy_files.policy_file import FileError, find_files, read_text
 from app.policy_files.test_file import read_test_file
 from app.policy_files.test_run import run_tests
 
@@ -288,3 +289,15 @@ def test_lint_names_probable_mistakes(remit, tmp_path):
     )
     assert "allowlists_disjoint" in remit("lint", ".").stdout
     assert remit("lint", "w.yaml").stdout == "No warnings.\n"
+
+
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path):
+    """Named by itself, by a link, or lying in a folder."""
+    pipe, link = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(FileError, match="is a named pipe"):
+            read_text(path)
+    with pytest.raises(FileError, match="there are no policy files"):
+        find_files([tmp_path])
