@@ -38,6 +38,7 @@ def test_the_workflow_is_one_that_github_reads():
         assert set(job) <= {"if", "runs-on", "permissions", "environment", "env", "steps"}
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step)
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step.get("uses", f"a/b@{'0' * 40}"))
             assert set(step) <= {"name", "uses", "with", "run", "shell", "env"}
             assert set(re.findall(r"\$\{\{ *([^ }]+)", step.get("run", ""))) <= {
                 "github.event.pull_request.number",
@@ -75,7 +76,7 @@ def run(tenant, replica, tmp_path):
     """Runs a job's steps in a checkout, until one fails; gives the exit codes of those that were run."""
     tools = put_remit_in(tmp_path / "tools")
     scripts = {
-        "pip": 'test "$*" = "install remit"',
+        "make": 'test "$*" = "-C .remit .venv/run.stamp"',
         "gh": f'cat "$7" > {tmp_path}/commented; echo "$@" > {tmp_path}/asked; test -n "$GH_TOKEN"',
     }
     for name, script in scripts.items():
@@ -90,7 +91,7 @@ def run(tenant, replica, tmp_path):
         "github.repository": "org/repository",
     }
     home = clean_env() | {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
-    home |= {"GITHUB_REPOSITORY": "org/repository", "GITHUB_SHA": "0badcafe"}
+    home |= {"GITHUB_PATH": str(tmp_path / "path"), "GITHUB_REPOSITORY": "org/repository", "GITHUB_SHA": "0badcafe"}
     home["PATH"] = f"{tools}:{home['PATH']}"
 
     def filled(text):

@@ -85,7 +85,7 @@ def document_of(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     table = "\n".join(f"| {error.status} | `{error.code}` | {sentence_of(error)} |" for error in all_errors())
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Remit", "version": VERSION, "description": _ABOUT + table},
+        "info": {"title": "Remit API", "version": VERSION, "description": _ABOUT + table},
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)],
         "paths": paths,

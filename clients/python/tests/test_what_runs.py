@@ -16,6 +16,7 @@ from service import answer
 
 from remit_client import AsyncRemit, Remit
 from remit_client.arguments import frozen, strict_json
+from remit_client.enforcement import Enforcer
 
 KEY = "svc_" + "0" * 32
 
@@ -215,3 +216,16 @@ def test_another_thread_sees_copies(guarded):
 def test_json_that_two_parsers_read_differently_is_refused(text):
     with pytest.raises(ValueError, match=r"member|NUL|JSON|large"):
         strict_json(text)
+
+
+@pytest.mark.parametrize("mapping", [{"refund_create": "refund.create"}, lambda name: name.replace("_", ".")])
+def test_a_framework_s_name_is_mapped_to_the_policies(faulty, mapping):
+    """Frameworks allow no dots. An approval is asked for under the same name."""
+    server = faulty(answer(200, YES))
+    with Remit(server.url, KEY, **PATIENT) as remit:
+        asked, authorize = [], remit.authorize
+        remit.authorize = lambda agent, tool, *more, **named: (
+            asked.append(tool) or authorize(agent, tool, *more, **named)
+        )
+        Enforcer(remit, "bot", tool_name=mapping).check("refund_create", {})
+    assert asked == ["refund.create"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from remit_client._async.client import AsyncRemit
-from remit_client._async.enforcement import AsyncEnforcer, Context, OnUnavailable
+from remit_client._async.enforcement import AsyncEnforcer, Context, OnUnavailable, ToolName
 from remit_client._sync.client import Remit
 from remit_client._sync.enforcement import Enforcer
 
@@ -16,12 +16,13 @@ __all__ = ["AsyncEnforcer", "Context", "Enforcer", "Options", "async_enforcer", 
 
 
 class Options(TypedDict, total=False):
-    """Options of every adapter, besides the client and the agent; see `Remit.guard`."""
+    """Options of every adapter, besides the client and the agent; see `Enforcer`."""
 
     context: Context
     wait: float
     on_unavailable: OnUnavailable
     report_outcome: bool
+    tool_name: ToolName
 
 
 def async_enforcer(remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> AsyncEnforcer:

@@ -48,8 +48,10 @@ class RemitMiddleware(Middleware):
     async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Sequence[Any]:
         """The listed tools without those that the agent can never call."""
         tools = await call_next(context)
-        hidden = await never_allowed(self._remit, self._agent_of(context)) if self._hides else frozenset()
-        return [tool for tool in tools if tool.name not in hidden]
+        agent = self._agent_of(context)
+        hidden = await never_allowed(self._remit, agent) if self._hides else frozenset()
+        named = async_enforcer(self._remit, agent, **self._options).policy_name
+        return [tool for tool in tools if named(tool.name) not in hidden]
 
     def _agent_of(self, context: MiddlewareContext[Any]) -> str:
         return self._agent(context) if callable(self._agent) else self._agent

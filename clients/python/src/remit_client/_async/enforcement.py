@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remit_client._async.client import AsyncRemit
 
 Context = Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None
+ToolName = Mapping[str, str] | Callable[[str], str] | None
 OnUnavailable = Literal["deny", "allow"]
 LARGE_BYTES = 64 * 1024
 SETTLED = ("approved", "consumed")
@@ -29,6 +30,7 @@ class AsyncEnforcer:
     wait: seconds an escalated call waits for a person.
     on_unavailable: with "allow", calls of up to 64 KiB go through without a decision during an outage, each with a
     warning. What the agent itself can cause is no outage (`NotAnOutage`).
+    tool_name: from the framework's names of tools to those in policies; a mapping leaves others as they are.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class AsyncEnforcer:
         wait: float = 0.0,
         on_unavailable: OnUnavailable = "deny",
         report_outcome: bool = False,
+        tool_name: ToolName = None,
     ) -> None:
         if on_unavailable not in ("deny", "allow"):
             raise ValueError('on_unavailable must be "deny" or "allow"')
@@ -49,13 +52,18 @@ class AsyncEnforcer:
         self._context = context
         self._wait = wait
         self._on_unavailable = on_unavailable
+        self._tool_name = tool_name
+
+    def policy_name(self, tool: str) -> str:
+        """The name that policies have for a tool."""
+        return self._tool_name(tool) if callable(self._tool_name) else (self._tool_name or {}).get(tool, tool)
 
     async def check(self, tool: str, parameters: Json, context: Json | None = None) -> Decision:
         """The decision that allows this call. Raises Denied, ApprovalPending or another RemitError: do not run it.
 
         context: for this call only, such as {"session": …}. The enforcer's own context takes precedence.
         """
-        parameters = frozen(parameters)
+        tool, parameters = self.policy_name(tool), frozen(parameters)
         given = self._context() if callable(self._context) else self._context
         vouched = {**(context or {}), **(given or {})}
         try:

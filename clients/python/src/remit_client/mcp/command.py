@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import ctypes
 import logging
 import os
 import signal
@@ -19,6 +20,7 @@ from remit_client.mcp.own_stdio import open_own_stdio
 from remit_client.mcp.proxy import Proxy
 
 logger = logging.getLogger("remit_client")
+PR_SET_DUMPABLE = 4
 CANNOT_BEGIN, SERVER_ENDED = 2, 1
 EXAMPLE = """\
 In an MCP configuration, put it in front of the server's own command:
@@ -33,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if bool(options.url) == bool(options.command):
         parser.error("name exactly one server: --url URL, or -- COMMAND …")
+    _keep_memory_private()
     logging.basicConfig(stream=sys.stderr, format="remit-mcp: %(message)s", level=logging.WARNING)
     try:
         code = asyncio.run(_run(options))
@@ -42,6 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A thread may be blocked reading from the client, and a normal exit would wait for it.
     sys.stderr.flush()
     os._exit(code)
+
+
+def _keep_memory_private() -> None:
+    """On Linux, no other program of this user can read our environment or memory: the server must not get our key."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 async def _run(options: argparse.Namespace) -> int:
