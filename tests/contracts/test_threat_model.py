@@ -18,7 +18,8 @@ ROWS = [
 ]
 WRITTEN = {
     name
-    for path in (ROOT / "tests").rglob("test_*.py")
+    for folder in ("tests", "clients/python/tests")
+    for path in (ROOT / folder).rglob("test_*.py")
     for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
 }
 
@@ -35,6 +36,16 @@ def test_every_line_is_held_by_tests_that_exist(row):
     named = re.findall(r"`(test_\w+)`", row[2])
     assert named
     assert set(named) <= WRITTEN
+
+
+def test_what_counts_as_an_outage_is_held_by_tests_that_exist():
+    """In the page of the clients, each line of its table."""
+    section = (
+        (ROOT / "docs/clients/README.md").read_text().split("## What counts as an outage\n", 1)[1].split("\n## ", 1)[0]
+    )
+    rows = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| What happens")]
+    assert len(rows) >= len(("no connection", "late", "gateway", "store", "large", "overloaded", "proxy", "500"))
+    assert all(set(named) <= WRITTEN and named for named in (re.findall(r"`(test_\w+)`", row) for row in rows))
 
 
 def test_every_link_leads_somewhere():
