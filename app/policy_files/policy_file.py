@@ -132,8 +132,8 @@ def read_policy_file(path: Path) -> ReadFile:
 
 def read_text(path: Path) -> Document:
     """The file's content as a document. Raises FileError."""
-    # Reading a named pipe waits for a writer, for ever. One that a shell made is in /dev.
-    if path.is_fifo() and not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
+    # Reading a named pipe waits for a writer, for ever. One that a shell has opened has a writer.
+    if path.is_fifo() and not any(map(path.is_relative_to, ("/dev/fd", "/dev/stdin", "/proc"))):
         raise FileError(f"{path}: is a named pipe; name a file")
     try:
         return read_document(path.read_bytes())
