@@ -59,11 +59,12 @@ def _turns() -> _Turns:
 class WorkspaceSlots:
     """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait in line.
 
-    For work that keeps the store busy while it waits: the store has one queue for all workspaces, without fairness.
+    For work that keeps the store busy while it waits: the store has one queue for all workspaces, without fairness. And
+    for work that strangers keep waiting, such as deliveries. what: the work, for the refusal.
     """
 
-    def __init__(self, most: int = 2, waiting_max: int = 64) -> None:
-        self._most, self._waiting_max = most, waiting_max
+    def __init__(self, most: int = 2, waiting_max: int = 64, what: str = "log queries") -> None:
+        self._most, self._waiting_max, self._what = most, waiting_max, what
         self._rooms: dict[str, asyncio.Semaphore] = {}
         self._inside: dict[str, int] = {}
 
@@ -72,7 +73,7 @@ class WorkspaceSlots:
         """Wait until the block may run, and count it until it ends. Raises Overloaded if too many wait."""
         inside = self._inside.get(workspace_id, 0)
         if inside >= self._most + self._waiting_max:
-            raise Overloaded("Too many log queries of this workspace are already running on this replica")
+            raise Overloaded(f"Too many {self._what} of this workspace are already running on this replica")
         room = self._rooms.setdefault(workspace_id, asyncio.Semaphore(self._most))
         self._inside[workspace_id] = inside + 1
         try:

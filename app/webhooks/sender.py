@@ -9,6 +9,7 @@ from functools import partial
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import AppError
+from app.fairness.loop_turns import WorkspaceSlots
 from app.model.ids import Ids
 from app.model.webhooks import Webhook
 from app.redis_client.client import Client
@@ -24,12 +25,14 @@ log = logging.getLogger(__name__)
 _LEASE_MS = 60_000
 """The lease's time: longer than any attempt. It is renewed for each round, and a round ends with the first failure."""
 _RENEWED_S = 20.0
-_AT_ONCE = 32
+_AT_ONCE, _WAITING = 8, 10_000
 _WORKSPACES_AT_ONCE = 256
 
 
 class Sender:
-    """Serves each webhook in a separate task, so none waits for a slow receiver."""
+    """Serves each webhook in a separate task, and up to eight of a workspace at a time: slow receivers of one workspace
+    delay no other's events.
+    """
 
     def __init__(self, client: Client, delivery: Delivery, backlog_max: int) -> None:
         self._client = client
@@ -38,7 +41,7 @@ class Sender:
         self._approvals = Approvals(client, Ids(), backlog_max)
         self._name = secrets.token_hex(8)
         self._served: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._slots = WorkspaceSlots(_AT_ONCE, _WAITING, "deliveries")
 
     async def look(self, stopped: asyncio.Event) -> None:
         """Begin to serve every webhook that is enabled and not being served."""
@@ -70,7 +73,7 @@ class Sender:
         """Serve one round: until nothing is left to send, or an attempt fails."""
         keyspace = Keyspace(workspace_id)
         try:
-            async with self._turns:
+            async with self._slots.slot(workspace_id):
                 record = as_record(await self._client.call("HGETALL", keyspace.webhook(webhook_id)))
                 if not record or record["enabled"] != "1":
                     return

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from approval_steps import SECRET
 from balancer import Balancer
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import ADMIN_KEY, Replica
@@ -17,7 +18,7 @@ from serving import REPLICA, children_of, kill
 @pytest.fixture(scope="module")
 def replicas(store):
     """Two replicas that tests may stop and start."""
-    running = [Replica(store.url, REMIT_COMPACT="false") for _ in range(2)]
+    running = [Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET=SECRET) for _ in range(2)]
     yield running
     for each in running:
         if each.process.poll() is None:
@@ -149,6 +150,21 @@ def test_only_one_spelling_of_a_path_is_served_behind_the_balancer(balancer, tar
     """Nginx passes paths on as written."""
     assert ask(balancer, "/v1/agents").split()[1] == b"200"
     assert ask(balancer, target).split()[1] == b"404"
+
+
+@pytest.mark.slow
+def test_a_wait_and_a_stream_outlast_the_time_that_other_answers_may_take(client):
+    """Nginx gives up on an ordinary answer after 10 s; people take longer."""
+    agent_id = make_agent(client, {"type": "approval_required", "tools": [TOOL]})
+    with client.stream("GET", "/v1/approvals/stream") as stream:
+        asked = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": TOOL}).json()["approval"]["id"]
+        waited = client.get(f"/v1/approvals/{asked}?wait=11")
+        client.post(f"/v1/approvals/{asked}/cancel", json={})
+        lines = stream.iter_lines()
+        assert "event: cancelled" in lines  # reads on until it comes
+        assert asked in next(line for line in lines if line.startswith("data: "))
+
+    assert (waited.status_code, waited.json()["status"]) == (200, "pending")
 
 
 def test_a_replica_that_is_drained_costs_no_call(client, balancer, replicas):
