@@ -67,6 +67,9 @@ docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## build the documentation, which the
 deploy-files: $(VENV)/dev.stamp ## write what is derived in deploy/: alert rules, dashboard, schema and table of the chart's values
 	$(BIN)/python deploy/generate.py
 
+pictures: $(VENV)/dev.stamp ## take the pictures of docs/console.md anew; needs chromium
+	PYTHONPATH=.:tests/support $(BIN)/python tests/console/pictures.py
+
 check-console: $(VENV)/run.stamp requirements/console/node_modules/.package-lock.json ## the console's types, and that its libraries are those of the locked versions; needs npm
 	$(BIN)/python -c 'import sys; from app.http.routes import encoded_document as made; sys.stdout.buffer.write(made())' > requirements/console/openapi.json
 	cd requirements/console && node_modules/.bin/openapi-typescript openapi.json --output openapi.d.ts && node_modules/.bin/tsc --project .
@@ -127,5 +130,5 @@ $(VENV)/venv.stamp:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock vendor deploy-files docs audit
+.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit
 .DEFAULT_GOAL := help

@@ -18,16 +18,16 @@ FLAGS = [
     "--no-first-run",
     "--js-flags=--expose-gc",
 ]
-PATIENCE_MS = 8_000
+PATIENCE_MS = 30_000
 AXE = (Path(__file__).parent / "vendor/axe.min.js").read_text()
 RUN_AXE = """axe.run(document, {resultTypes: ["violations"]}).then((found) => JSON.stringify(
   found.violations.map((each) => [each.id, each.nodes.map((node) => [node.html.slice(0, 200), node.failureSummary])]
 )))"""
 
 
-def until(page, claim):
+def until(page, claim, patience_ms=PATIENCE_MS):
     """Wait until an expression is true. Playwright's own wait evaluates it inside the page, which forbids that."""
-    deadline = time.monotonic() + PATIENCE_MS / 1000
+    deadline = time.monotonic() + patience_ms / 1000
     while not page.evaluate(claim):
         assert time.monotonic() < deadline, f"{claim} is not true, {page.inner_text('body')}"
         page.wait_for_timeout(30)

@@ -8,7 +8,6 @@ async function start() {
   // The code of a link that signs in is in the fragment, which no proxy and no log sees.
   const code = place.value.path === `${HOME}/sign-in` ? location.hash.slice(1) : "";
   if (code) {
-    history.replaceState(null, "", HOME);
     go(HOME, { replace: true });
     await signIn({ code }).catch(() => {});
   }

@@ -1,7 +1,8 @@
 // The sign-in form: alone on the page, or over it when a session has ended.
-import { Refused } from "./api.js";
+import { get, Refused } from "./api.js";
 import { Icon } from "./icons.js";
 import { signIn } from "./session.js";
+import { address } from "./url.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 
 /** @param {{over?: boolean}} props */
@@ -10,6 +11,8 @@ export function SignIn({ over = false }) {
   const [busy, setBusy] = useState(false);
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const [provider, setProvider] = useState(/** @type {{name: string} | null} */ (null));
+  useEffect(() => { get("/v1/sign-in").then(({ data }) => setProvider(data.provider)).catch(() => {}); }, []);
   useEffect(() => { if (over) dialog.current?.showModal(); field.current?.focus(); }, []);
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -32,6 +35,7 @@ export function SignIn({ over = false }) {
     <h1>${over ? "Your session has ended" : "Sign in to Remit"}</h1>
     <p class="muted">${over ? "Sign in to go on where you were. What you were reading is loaded again; nothing is sent twice."
       : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."}</p>
+    ${provider && html`<a class="button wide" href=${address("/console/sign-in", { to: location.pathname + location.search })}>Sign in with ${provider.name}</a><p class="or small muted">or</p>`}
     <label for="key">API key</label>
     <input id="key" ref=${field} type="password" autocomplete="off" spellcheck=${false} placeholder="svc_…" required aria-describedby="key-error" />
     <p id="key-error" class="error" role="alert">${error}</p>

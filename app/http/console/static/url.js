@@ -44,6 +44,7 @@ document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
   if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (link.pathname === `${HOME}/sign-in`) return; // leads to the identity provider
   if (link.pathname !== HOME && !link.pathname.startsWith(`${HOME}/`)) return;
   event.preventDefault();
   go(link.href);

@@ -1,6 +1,6 @@
 // A JSON editor with completion from a schema and marks from the service. It lives in a shadow root, where its styles
 // are constructed sheets, which the page's policy allows.
-import { autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, EditorState, EditorView, HighlightStyle, highlightActiveLine,
+import { autocompletion, bracketMatching, ensureSyntaxTree, closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, EditorState, EditorView, HighlightStyle, highlightActiveLine,
   history, historyKeymap, indentOnInput, json, jsonParseLinter, keymap, lineNumbers, lintGutter, lintKeymap, setDiagnostics, syntaxHighlighting, syntaxTree, tags } from "../vendor/codemirror.js";
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { namesAt, schemasAt, valuesOf } from "./json_schema.js";
@@ -40,7 +40,7 @@ export function pathAt(state, at) {
 
 /** The part of the text that a path such as `$.rules[1].parameters.amount` names. @param {any} state @param {(string | number)[]} path */
 export function rangeOf(state, path) {
-  let node = syntaxTree(state).topNode.firstChild;
+  let node = (ensureSyntaxTree(state, state.doc.length, 500) ?? syntaxTree(state)).topNode.firstChild;
   let shown = node;
   for (const step of path) {
     if (node?.name === "Object" && typeof step === "string") {

@@ -42,6 +42,7 @@ function Fields({ root, schema, value, set, path, marks, leave = [], label }) {
   const required = schema.required ?? [];
   const change = (/** @type {string} */ name, /** @type {any} */ next) => { const made = { ...value, [name]: next }; if (next === undefined) delete made[name]; set(made); };
   return html`<fieldset class="fields">${(label ?? path.length > 2) && html`<legend>${label ?? titled(String(path[path.length - 1]))}</legend>`}
+    <${Marks} marks=${marks.filter((mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]))} />
     ${has.map((name) => html`<div class="field" key=${name}><${SchemaField} root=${root} schema=${schema.properties[name]} value=${value[name]} set=${(/** @type {any} */ next) => change(name, next)} path=${[...path, name]} marks=${marks} />
       ${!required.includes(name) && html`<button type="button" class="quiet square small" aria-label=${`Remove ${name}`} onClick=${() => change(name, undefined)}>×</button>`}</div>`)}
     ${may.length > 0 && html`<select class="add" aria-label="Add a field" value="" onChange=${(/** @type {any} */ event) => { if (event.target.value) change(event.target.value, blank(root, schema.properties[event.target.value])); event.target.value = ""; }}><option value="">+ add…</option>${may.map((name) => html`<option value=${name}>${titled(name)}</option>`)}</select>`}</fieldset>`;

@@ -31,7 +31,9 @@ const Back = () => html`<a class="quiet square" href=${to("policies")} aria-labe
 
 /** @param {{policy: Policy | null, reload: () => void}} props */
 function Page({ policy, reload }) {
-  const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : param("agent") ? `agent ${param("agent")}` : "");
+  const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : "");
+  const named = param("agent") && [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
+  useEffect(() => { if (!policy && named) setOwner(`agent ${named.id}`); }, [named ? named.id : ""]);
   const kept = policy ? null : sessionStorage.getItem("remit.new-policy");
   const first = policy ? write(written(policy)) : kept ?? write(NEW);
   const owns = { agentId: owner.startsWith("agent ") ? owner.slice(6) : null, group: owner.startsWith("group ") ? owner.slice(6) : null, id: policy?.id };

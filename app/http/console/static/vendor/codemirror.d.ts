@@ -9,6 +9,7 @@ export declare const historyKeymap: any;
 export declare const json: any;
 export declare const jsonParseLinter: any;
 export declare const bracketMatching: any;
+export declare const ensureSyntaxTree: any;
 export declare const HighlightStyle: any;
 export declare const indentOnInput: any;
 export declare const syntaxHighlighting: any;

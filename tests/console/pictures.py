@@ -1,0 +1,62 @@
+"""The pictures of docs/console.md: `make pictures` takes them anew."""
+
+import tempfile
+from pathlib import Path
+
+from servers import ADMIN_KEY, Replica, Store, store_binaries
+
+from tests.console.browsing import Browsing, settle
+from tests.console.scene import build
+
+FOLDER = Path(__file__).parents[2] / "docs/console"
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2}
+PICTURES = [
+    ("overview-light", "/console", {}),
+    ("decisions-light", "/console/decisions", {}),
+    ("why-light", "/console/decisions?result=escalated&tool_name=refund.create", {"open": True}),
+    ("approvals-phone", "/console/approvals", {"color_scheme": "light", **PHONE}),
+    ("agent-dark", "/console/agents/refund-bot", {"color_scheme": "dark"}),
+    ("policy-light", "/console/policies/{policy}?as=json", {}),
+]
+"""The name of each, its address, and how it is taken; `open` opens the first row."""
+
+
+def take(store, folder):
+    """Take every picture of a workspace that is filled for it."""
+    replica = Replica(store.url, REMIT_SECRET="pictures " * 4, REMIT_COMPACT="false")
+    browsing = Browsing()
+    try:
+        admin = replica.client()
+        key = admin.post("/v1/api-keys", json={"name": "agents of production", "scopes": ["authorize"]}).json()["key"]
+        ids = build(admin, replica.client(key), calls=400)
+        for name, path, given in PICTURES:
+            options = {name: value for name, value in given.items() if name != "open"}
+            visitor = browsing.visit(replica.base_url, ADMIN_KEY, **options)
+            page = visitor.open(path.format(**ids))
+            page.get_by_role("heading", level=1).first.wait_for()
+            settle(page)
+            if "open" in given:
+                page.get_by_role("row").nth(1).click()
+                page.get_by_text("Rule by rule").wait_for()
+                settle(page)
+            page.wait_for_timeout(1200)  # the editor and the chart come after the page
+            page.screenshot(path=folder / f"{name}.png")
+            visitor.close()
+    finally:
+        browsing.close()
+        replica.stop()
+
+
+def main():
+    """Start a store for a moment, and take the pictures."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(store_binaries()["valkey"], Path(folder))
+        try:
+            take(store, FOLDER)
+        finally:
+            store.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,354 @@
+"""What the console does: approvals on what was seen, no key that decides, exact text, streams, and faults."""
+
+import json
+import re
+import string
+
+import pytest
+from command_line import run_remit
+from servers import clean_env
+
+from tests.console.browsing import PATIENCE_MS, until
+
+pytestmark = pytest.mark.slow
+
+BIG = "9007199254740993"
+HEAP_BYTES = 48 * 1024 * 1024
+
+
+def card(page, tool):
+    return page.get_by_role("article", name=f"{tool}, pending")
+
+
+def forgive(visitor, *words):
+    """Drop what the browser itself says about refusals that a test provokes."""
+    visitor.faults[:] = [fault for fault in visitor.faults if not any(word in fault for word in words)]
+
+
+def test_arguments_are_shown_exactly(visit):
+    """Every digit, hidden characters as codes, and markup as the text that it is."""
+    visitor = visit("approve", "view")
+    page = visitor.open("/console/approvals", "Approvals")
+    card(page, "deploy.start").get_by_text(BIG, exact=True).wait_for()
+    hostile = card(page, "mail.send")
+    hostile.get_by_text("<img src=x onerror=alert(1)>").wait_for()
+    assert hostile.get_by_text("U+202E").count() == 1
+    assert hostile.get_by_text("U+200B").count() == 1
+    assert page.locator("img").count() == 0
+    visitor.open("/console/decisions?tool_name=deploy.start&result=escalated", "Decisions")
+    page.get_by_role("row").nth(1).click()
+    page.get_by_role("region", name="Parameters").get_by_text(BIG).wait_for()
+
+
+def test_numbers_are_exact_in_every_browser(visit):
+    """Also where JSON.parse does not tell how a number was written."""
+    page = visit("view").open("/console/decisions", "Decisions")
+    sent = '{"a":[9007199254740993,1.0,-0,1e400,5],"b":"12345678901234567890.55 \\\\\\" 7","c":-12.50}'
+    read = """(text) => import(document.querySelector('script[type=module]').src.replace('main.js', 'exact.js'))
+      .then(({parse, parseMarked, write}) => [parse, parseMarked].map((each) => write(each(text), 0)))"""
+    assert page.evaluate(read, sent) == [sent, sent]
+
+
+def test_what_is_unusual_is_said(visit):
+    """Compared with the latest allowed calls of this agent and tool, if the session may read them."""
+    page = visit("approve", "view").open("/console/approvals", "Approvals")
+    card(page, "refund.create").get_by_text("the usual").wait_for()
+    card(page, "deploy.start").get_by_text('new; usual: "staging"').wait_for()
+
+
+def test_no_key_decides(visit, scene):
+    """Every letter and sign, some of them after `g`, sends nothing but reads."""
+    visitor = visit("admin")
+    for path in ("/console/approvals", "/console/agents/refund-bot", "/console/keys"):
+        page = visitor.open(path)
+        page.get_by_role("heading", level=1).wait_for()
+        for key in [*string.ascii_lowercase, *"[]/?", "Enter", " "]:
+            page.keyboard.press(key)
+            page.keyboard.press("Escape")
+    assert {method for method, _ in visitor.requests} == {"GET"}
+    assert scene.tenant.admin.get(f"/v1/approvals/{scene.ids['refund']}").json()["status"] == "pending"
+
+
+def test_a_folded_value_is_opened_before_approve_works(visit):
+    """Nothing is approved that was not there to be seen."""
+    page = visit("approve").open("/console/approvals", "Approvals")
+    deploy = card(page, "deploy.start")
+    approve = deploy.get_by_role("button", name="Approve")
+    assert approve.is_disabled()
+    deploy.get_by_role("button", name=re.compile("Show all")).click()
+    assert approve.is_enabled()
+
+
+def ask(scene, amount, order="ABC123"):
+    """The approval that a new refund asks for."""
+    body = {
+        "agent_id": "refund-bot",
+        "tool_name": "refund.create",
+        "parameters": {"order": order, "currency": "EUR", "amount": amount},
+    }
+    return scene.runtime.post("/v1/authorize", json=body).json()["approval"]["id"]
+
+
+def test_an_approval_appears_at_once_and_is_decided_with_a_note(visit, scene):
+    """Without reloading; the badge and the title count it, and the log has the note."""
+    visitor = visit("approve")
+    page = visitor.open("/console/approvals", "Approvals")
+    card(page, "deploy.start").wait_for()
+    before = page.locator(".approval.pending").count()
+    approval = ask(scene, 111)
+    until(page, f"document.querySelectorAll('.approval.pending').length === {before + 1}")
+    assert page.title() == f"({before + 1}) Approvals · Remit"
+    page.goto(f"{scene.url}/console/approvals/{approval}")
+    page.get_by_role("textbox", name="Note").fill("The customer sent a receipt")
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("article", name="refund.create, approved").wait_for()
+    said = scene.tenant.admin.get(f"/v1/approvals/{approval}").json()
+    assert (said["status"], said["approvals"][0]["note"]) == ("approved", "The customer sent a receipt")
+
+
+def test_an_approval_is_decided_on_the_version_that_was_seen(visit, scene):
+    """The request names it; if somebody was faster, the card says who, and nothing is sent again."""
+    approval = ask(scene, 112)
+    visitor = visit("approve")
+    page = visitor.page
+    page.route("**/v1/approvals/stream", lambda route: route.abort())
+    visitor.open(f"/console/approvals/{approval}", "Approval")
+    page.get_by_role("button", name="Deny").wait_for()
+    other = scene.tenant.admin.post(f"/v1/approvals/{approval}/approve", json={"note": "faster"})
+    assert other.status_code == 200
+    with page.expect_request(f"**/v1/approvals/{approval}/deny") as sent:
+        page.get_by_role("button", name="Deny").click()
+    assert sent.value.headers["if-match"] == '"1"'
+    page.get_by_role("article", name="refund.create, approved").get_by_text("faster").wait_for()
+    assert [path for method, path in visitor.requests if method == "POST"] == [f"/v1/approvals/{approval}/deny"]
+    forgive(visitor, "status of 409", "ERR_FAILED")
+
+
+def test_an_agent_is_stopped_with_a_reason_and_nothing_else(visit, scene):
+    """The dialog says what happens; without a reason the button does nothing; the trail has the reason."""
+    page = visit("policies").open("/console/agents/research-bot", "Research bot")
+    page.get_by_role("button", name="Stop…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("denied on every replica").wait_for()
+    assert dialog.get_by_role("button", name="Stop", exact=True).is_disabled()
+    dialog.get_by_label("Reason").fill("reads what it should not, größer")
+    dialog.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Activate…").wait_for()
+    assert scene.tenant.admin.get("/v1/agents/research-bot").json()["status"] == "suspended"
+    assert scene.tenant.admin.get("/v1/changes?limit=1").json()[0]["reason"] == "reads what it should not, größer"
+    page.get_by_role("button", name="Activate…").click()
+    dialog.get_by_label("Reason").fill("mended")
+    dialog.get_by_role("button", name="Activate").click()
+    page.get_by_role("button", name="Stop…").wait_for()
+
+
+def test_a_group_is_stopped_and_resumed(visit, scene):
+    """By a guardrail that every screen of agents and policies shows, and that Resume deletes."""
+    page = visit("policies").open("/console/agents", "Agents")
+    page.get_by_role("button", name="Stop many…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What to stop").select_option("support")
+    dialog.get_by_label("Reason").fill("leaked prompt")
+    dialog.get_by_role("button", name="Stop the group support").click()
+    page.get_by_text("Every call of the group support is denied.").wait_for()
+    denied = {"agent_id": "refund-bot", "tool_name": "order.read", "parameters": {"order": "ABC123"}}
+    assert scene.runtime.post("/v1/authorize", json=denied).json()["result"] == "denied"
+    page.get_by_role("button", name="Resume…").click()
+    dialog.get_by_label("Reason").fill("mended")
+    dialog.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_text("Every call of the group support is denied.").wait_for(state="hidden")
+    assert scene.runtime.post("/v1/authorize", json=denied).json()["result"] == "allowed"
+
+
+def test_a_policy_is_saved_only_as_the_service_accepts_it(visit, scene):
+    """Its verdict stands at the field; a new version has its reason; another's change is not written over."""
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{scene.ids['policy']}", "Small refunds")
+    page.get_by_text("Not JSON").wait_for(state="hidden")
+    save = page.get_by_role("button", name="Save…")
+    top = page.get_by_label("Max", exact=True).first
+    top.fill("-5")
+    page.locator(".rule .error").first.wait_for()
+    assert save.is_disabled()
+    top.fill("400")
+    until(page, "!document.querySelector('main .primary').disabled")
+    theirs = scene.tenant.admin.patch(f"/v1/policies/{scene.ids['policy']}", json={"priority": 11})
+    assert theirs.status_code == 200
+    save.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("500").wait_for()
+    dialog.get_by_label("Reason").fill("less")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_text("Somebody else saved version 2 meanwhile").wait_for()
+    page.keyboard.press("Escape")
+    assert scene.tenant.admin.get(f"/v1/policies/{scene.ids['policy']}").json()["version"] == 2
+    forgive(visitor, "status of 412", "status of 400")
+
+
+def test_a_new_key_is_shown_once(visit):
+    """The dialog stays until the key is stored, and the key is nowhere afterwards."""
+    page = visit("admin").open("/console/keys", "Keys")
+    page.get_by_role("button", name="New key").click()
+    page.get_by_label("Name", exact=True).fill("dashboard")
+    page.get_by_role("button", name="Create").click()
+    shown = page.get_by_role("dialog", name="The key dashboard")
+    raw = re.search(r"svc_[0-9a-f]{32}", shown.inner_text())[0]
+    page.keyboard.press("Escape")
+    assert shown.is_visible()
+    shown.get_by_label("I have stored it").check()
+    shown.get_by_role("button", name="Close").click()
+    assert raw not in page.content()
+
+
+def test_decisions_are_live_and_can_be_paused(visit, scene):
+    """`p` pauses; what comes is counted and shown on demand, each entry once."""
+    page = visit("view").open("/console/decisions?tool_name=live.tool", "Decisions")
+    page.get_by_text("live", exact=True).wait_for()
+    calls = {"agent_id": "refund-bot", "tool_name": "live.tool"}
+    scene.runtime.post("/v1/authorize", json=calls)
+    page.get_by_role("row").nth(1).wait_for()
+    page.keyboard.press("p")
+    for _ in range(3):
+        scene.runtime.post("/v1/authorize", json=calls)
+    page.get_by_role("button", name="Paused · 3 new").click()
+    until(page, "document.querySelector('[role=grid]').ariaRowCount === '5'")
+
+
+def test_the_address_is_the_state(visit, scene):
+    """Filters and the open drawer are in it; back closes the drawer; the keyboard moves between entries."""
+    page = visit("view").open("/console/decisions", "Decisions")
+    page.get_by_role("button", name="denied").click()
+    page.get_by_role("row").nth(1).wait_for()
+    assert "result=denied" in page.url
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
+    first = page.url
+    assert "entry=" in first
+    page.keyboard.press("]")
+    page.wait_for_url(lambda url: "entry=" in url and url != first)
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="hidden")
+    page.goto(first)
+    page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("n")
+    page.get_by_role("heading", name="Agents", level=1).wait_for()
+
+
+def test_two_tabs_share_the_stream_of_approvals(visit, scene):
+    """One of them holds it and tells the other; when it is closed, the other takes over."""
+    visitor = visit("approve")
+    visitor.open("/console/approvals", "Approvals")
+    visitor.page.locator(".approval.pending").first.wait_for()
+    second = visitor.new_page()
+    second.goto(f"{scene.url}/console/approvals")
+    second.locator(".approval.pending").first.wait_for()
+    streams = [path for _, path in visitor.requests if path == "/v1/approvals/stream"]
+    assert len(streams) == 1
+    first_count = second.locator(".approval.pending").count()
+    ask(scene, 113)
+    until(second, f"document.querySelectorAll('.approval.pending').length === {first_count + 1}")
+    assert [path for _, path in visitor.requests if path == "/v1/approvals/stream"] == streams
+    with second.expect_request("**/v1/approvals/stream"):
+        visitor.page.close()
+    visitor.page = second
+
+
+STREAM = """
+const [entry, count] = GIVEN;
+const real = window.fetch;
+window.fetch = (url, options) => {
+  if (String(url).startsWith("/v1/audit-logs?")) return Promise.resolve(Response.json([]));
+  if (!String(url).startsWith("/v1/audit-logs/stream")) return real(url, options);
+  let sent = 0;
+  const pull = (controller) => {
+    let text = "";
+    for (const until = Math.min(count, sent + 500); sent < until; sent++) {
+      const id = `00000000-0000-7000-8000-${String(sent).padStart(12, "0")}`;
+      text += `id: ${sent + 1}\\ndata: ${JSON.stringify({ ...entry, id })}\\n\\n`;
+    }
+    if (text) controller.enqueue(new TextEncoder().encode(text));
+    window.streamed = sent;
+    return new Promise((resolve) => setTimeout(resolve, sent < count ? 0 : 1e6));
+  };
+  return Promise.resolve(new Response(new ReadableStream({ pull })));
+};
+"""
+"""In place of the service, a stream of so many entries."""
+
+
+def test_a_hundred_thousand_entries_leave_memory_as_it_was(visit, scene):
+    """The page keeps the newest five thousand, and draws those that can be seen."""
+    visitor = visit("view")
+    entry = scene.tenant.admin.get("/v1/audit-logs?limit=1&result=allowed").json()[0]
+    visitor.page.add_init_script(STREAM.replace("GIVEN", json.dumps([entry, 100_000])))
+    page = visitor.open("/console/decisions", "Decisions")
+    until(page, "window.streamed === 100000", 10 * PATIENCE_MS)
+    until(page, "document.querySelector('[role=grid]').ariaRowCount === '5001'")
+    session = visitor.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    used = session.send("Runtime.getHeapUsage")["usedSize"]
+    assert used < HEAP_BYTES, f"{used >> 20} MiB"
+    assert page.locator("[role=row]").count() < 60
+
+
+def test_a_session_that_ended_is_asked_for_over_the_page(visit, scene):
+    """What was there stays; the refused read goes on after the sign-in."""
+    key = scene.tenant.new_key(["view"])
+    visitor = visit(key=key["key"])
+    page = visitor.open("/console/agents", "Agents")
+    page.get_by_role("row").nth(1).wait_for()
+    assert scene.tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+    page.get_by_role("link", name="Policies").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Your session has ended").wait_for()
+    dialog.get_by_label("API key").fill(scene.key("view"))
+    dialog.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Small refunds").wait_for()
+    forgive(visitor, "status of 401")
+
+
+def test_without_the_service_the_page_keeps_what_it_has(visit):
+    """It says so, keeps trying, and the bar goes when the service is back."""
+    visitor = visit("policies")
+    page = visitor.open("/console/policies", "Policies")
+    page.get_by_text("Small refunds").first.wait_for()
+    page.route("**/v1/**", lambda route: route.abort())
+    page.get_by_role("link", name="Changes").or_(page.get_by_role("link", name="Agents")).first.click()
+    page.get_by_text("This page cannot reach Remit").first.wait_for()
+    page.unroute("**/v1/**")
+    page.get_by_role("link", name="Policies").click()
+    page.get_by_text("Small refunds").first.wait_for()
+    page.get_by_text("This page cannot reach Remit").wait_for(state="hidden")
+    forgive(visitor, "ERR_FAILED")
+
+
+def test_an_error_is_a_sentence_with_the_id_of_its_request(visit):
+    """So that whoever runs the service finds it."""
+    visitor = visit("audit")
+    body = {"error": {"code": "INTERNAL_ERROR", "message": "Something failed here", "details": []}}
+    visitor.page.route(
+        "**/v1/audit-logs/status", lambda route: route.fulfill(status=500, json=body, headers={"X-Request-ID": "req-7"})
+    )
+    page = visitor.open("/console/log", "Log")
+    page.get_by_text("Something failed here").wait_for()
+    page.get_by_text("req-7").wait_for()
+    forgive(visitor, "status of 500")
+
+
+def test_a_link_signs_in_once(visit, scene, store):
+    """`remit console` prints it; its code is in the fragment, which the address forgets at once."""
+    env = clean_env() | {"REMIT_REDIS_URL": store.url}
+    ran = run_remit(["console", "--workspace", scene.tenant.id, "--scope", "view", "--url", scene.url], env)
+    assert ran.returncode == 0, ran.stderr
+    visitor = visit()
+    page = visitor.page
+    page.goto(ran.stdout.strip())
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    assert "#" not in page.url
+    page.get_by_text("Sign out").evaluate("button => button.click()")
+    page.get_by_role("heading", name="Sign in to Remit").wait_for()
+    forgive(visitor, "status of 401", "status of 404")
