@@ -54,6 +54,8 @@ def test_what_is_unusual_is_said(visit):
     page = visit("approve", "view").open("/console/approvals", "Approvals")
     card(page, "refund.create").get_by_text("the usual").wait_for()
     card(page, "deploy.start").get_by_text('new; usual: "staging"').wait_for()
+    refund = card(page, "refund.create").inner_text().split("context.user")[1]
+    assert "never given before" not in refund
 
 
 def test_no_key_decides(visit, scene):

@@ -26,13 +26,14 @@ export function ApprovalCard({ approval, alone = false, done }) {
   const usual = useRead(`usual ${approval.agentId} ${approval.toolName} ${pending}`, async (signal) => {
     if (!pending || !can("read", "audit")) return null;
     const { data } = await get("/v1/audit-logs", { agent_id: approval.agentId, tool_name: approval.toolName, result: "allowed", limit: COMPARED }, signal);
-    return { usual: usualOf(data.map((/** @type {Entry} */ each) => each.parameters)), of: data.length };
+    const entries = /** @type {Entry[]} */ (data);
+    return { usual: usualOf(entries.map((each) => each.parameters)), context: usualOf(entries.map((each) => each.context ?? {})), of: entries.length };
   });
   const changed = useChanges(approval);
   const unread = rows.filter((row) => isLong(row.value) && !opened.includes(row.path)).length;
-  const show = (/** @type {{path: string, value: unknown}} */ row) => {
-    const note = usual.data ? unusual(row.path, row.value, usual.data.usual, usual.data.of) : "";
-    return html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
+  const show = (/** @type {{path: string, value: unknown}} */ row, inContext = false) => {
+    const note = usual.data ? unusual(row.path, row.value, inContext ? usual.data.context : usual.data.usual, usual.data.of) : "";
+    return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
       ${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
   };
   return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`}>
@@ -40,7 +41,7 @@ export function ApprovalCard({ approval, alone = false, done }) {
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
-    <dl class="arguments">${rows.length ? rows.map(show) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show({ ...row, path: `context.${row.path}` }))}</dl>
+    <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
     <p class="small muted">${usual.data ? usual.data.of ? `Compared with the ${usual.data.of} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : ""}${allows(approval)}</p>
     ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b> <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
