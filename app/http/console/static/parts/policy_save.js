@@ -2,10 +2,12 @@
 import { ask, Refused } from "../api.js";
 import { written } from "../draft.js";
 import { policies } from "../names.js";
+import { can } from "../session.js";
 import { go, to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
 import { Diff, ThreeWay } from "./diff.js";
+import { Later } from "./later.js";
 import { Text } from "./text.js";
 
 /** @param {{policy: Policy | null, draft: any, owner: {agentId: string | null, group: string | null}, warnings: {message: string}[], close: () => void, done: () => void}} props */
@@ -13,6 +15,8 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const guardrail = draft.kind === "guardrail";
   const [mode, setMode] = useState(guardrail ? "enforce" : policy ? draft.mode ?? "enforce" : "shadow");
   const [theirs, setTheirs] = useState(/** @type {Policy | null} */ (null));
+  const [replaying, setReplaying] = useState(false);
+  const own = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === owner.agentId);
   const before = policy ? written(policy) : {};
   const after = written({ ...draft, mode });
   const save = async (/** @type {string} */ reason) => {
@@ -40,6 +44,8 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
     ${theirs ? html`<p class="note">Somebody else saved version ${theirs.version} meanwhile. Saving now replaces it.</p><${ThreeWay} base=${before} theirs=${written(theirs)} mine=${after} />` : html`<${Diff} before=${before} after=${after} />`}
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
+    ${owner.agentId && can("read", "audit") && (replaying ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`
+      : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)}
     ${!guardrail && html`<fieldset><legend>How it begins</legend>
       <label class="check"><input type="radio" name="mode" checked=${mode === "shadow"} onChange=${() => setMode("shadow")} /><span><b>Shadow</b> <span class="muted">changes no answer; shows what it would change</span></span></label>
       <label class="check"><input type="radio" name="mode" checked=${mode === "enforce"} onChange=${() => setMode("enforce")} /><span><b>Enforce</b> <span class="muted">binds every later decision on every replica</span></span></label></fieldset>`}<//>`;
