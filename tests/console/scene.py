@@ -116,7 +116,7 @@ def build(admin, runtime, calls=60):
     asked = {"session": "chat-9", "user": "ann"}
     refund = {"order": "FUGWRD", "currency": "EUR", "amount": 260}
     ids["refund"] = call("refund-bot", "refund.create", refund, context=asked)["approval"]["id"]
-    mail = {"to": ["billing@examp\u200ble.com"], "subject": HOSTILE, "body": "Please pay 1200.00 EUR today."}
+    mail = {"to": ["billing@examp\u200ble.com"], "subject": HOSTILE, "body": "Save it to C:\\new\nat once."}
     ids["hostile"] = call("mail-bot", "mail.send", mail)["approval"]["id"]
     deploy = {"environment": "production", "version": "4.21.0", "build": BIG, "notes": "A new checkout. " * 40}
     ids["exact"] = call("deploy-bot", "deploy.start", deploy)["approval"]["id"]

@@ -33,6 +33,7 @@ def test_arguments_are_shown_exactly(visit):
     hostile = card(page, "mail.send")
     hostile.get_by_text("<img src=x onerror=alert(1)>").wait_for()
     assert hostile.get_by_text("U+202E").count() == 1
+    assert '"Save it to C:\\\\new\nat once."' in hostile.inner_text()
     assert hostile.get_by_text("U+200B").count() == 1
     assert page.locator("img").count() == 0
     visitor.open("/console/decisions?tool_name=deploy.start&result=escalated", "Decisions")
@@ -251,8 +252,9 @@ def test_two_tabs_share_the_stream_of_approvals(visit, scene):
     streams = [path for _, path in visitor.requests if path == "/v1/approvals/stream"]
     assert len(streams) == 1
     first_count = second.locator(".approval.pending").count()
-    ask(scene, 113)
+    ask(scene, 113.0)
     until(second, f"document.querySelectorAll('.approval.pending').length === {first_count + 1}")
+    assert second.get_by_text("113.0", exact=True).count() == 1
     assert [path for _, path in visitor.requests if path == "/v1/approvals/stream"] == streams
     with second.expect_request("**/v1/approvals/stream"):
         visitor.page.close()

@@ -1,5 +1,6 @@
 // Pending approvals, kept up to date: one tab holds the stream and tells the others.
 import { all, events, pause } from "./api.js";
+import { parse, write } from "./exact.js";
 import { computed, signal } from "./vendor/preact.js";
 
 /** Approvals that were pending or have changed while the page was open, by id.
@@ -32,7 +33,7 @@ async function readPending() {
 export function watchApprovals() {
   const stop = new AbortController();
   const tabs = new BroadcastChannel("remit.approvals");
-  tabs.onmessage = ({ data }) => { if (data === "read") readPending().catch(() => {}); else noteApproval(data); };
+  tabs.onmessage = ({ data }) => { if (data === "read") readPending().catch(() => {}); else noteApproval(parse(data)); };
   readPending().catch(() => {});
   whileShown(stop.signal, async (signal, after) => {
     try {
@@ -41,7 +42,7 @@ export function watchApprovals() {
         return events("/v1/approvals/stream", {
           signal, after,
           live: (open) => { if (open) { readPending().catch(() => {}); tabs.postMessage("read"); } },
-          event: (approval) => { noteApproval(approval); tabs.postMessage(approval); },
+          event: (approval) => { noteApproval(approval); tabs.postMessage(write(approval, 0)); },
         });
       });
     } catch {
