@@ -15,6 +15,7 @@ ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       before          for the trail: JSON of the webhook, without its secrets
 ARGV[3]       expected        version that the caller read
 ARGV[4]       id              webhook id
+ARGV[5]       reason          for the trail: why it is deleted; "" = not given
 
 RETURNS       {status}
   done        the webhook and its events are gone
@@ -24,10 +25,10 @@ WRITES        every key named
 TIME          O(N), N undelivered events
 HOLDS         I13 no change without its entry in the trail
 ]]
-assert(#KEYS == 8 and #ARGV == 4, 'ARITY')
+assert(#KEYS == 8 and #ARGV == 5, 'ARITY')
 local caller_key, changes, webhook, webhooks = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local outbox, waiting, parked, unsent = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local actor_id, before, expected, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local actor_id, before, expected, id, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
 if not actor_name then return {'revoked'} end
@@ -36,7 +37,8 @@ if redis.call('HGET', webhook, 'version') ~= expected then return {'stale'} end
 redis.call('ZCARD', webhooks)
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
-  'resourceType', 'webhook', 'resourceId', id, 'before', before, 'after', '')
+  'resourceType', 'webhook', 'resourceId', id, 'before', before, 'after', '',
+  unpack(reason == '' and {} or {'reason', reason}))
 redis.call('ZREM', webhooks, id)
 redis.call('DEL', webhook, outbox, waiting, parked, unsent)
 return {'done'}

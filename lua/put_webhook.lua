@@ -17,8 +17,9 @@ ARGV[4]       expected        version that the caller read; 0 = create
 ARGV[5]       id              webhook id
 ARGV[6]       webhooks_max    webhooks that the workspace may have
 ARGV[7]       from_now        1 = it gets only events from now on; 0 = it continues where its cursors are
-ARGV[6+2i]    field           field i of the record
-ARGV[7+2i]    value           value i; all fields but the times and the version are given
+ARGV[8]       reason          for the trail: why it is changed; "" = not given
+ARGV[7+2i]    field           field i of the record
+ARGV[8+2i]    value           value i; all fields but the times and the version are given
 
 RETURNS       {status, created_ms, updated_ms, version}
   done        the record has exactly the given fields, created_ms, updated_ms and version
@@ -29,11 +30,12 @@ WRITES        changes, webhook, webhooks, outbox if from_now
 TIME          O(log N), N webhooks
 HOLDS         I13 no change without its entry in the trail, I16 no event is lost unseen
 ]]
-assert(#KEYS == 7 and #ARGV >= 7 and (#ARGV - 7) % 2 == 0, 'ARITY')
+assert(#KEYS == 7 and #ARGV >= 8 and (#ARGV - 8) % 2 == 0, 'ARITY')
 local caller_key, changes, webhook, webhooks = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local outbox, commits, notices = KEYS[5], KEYS[6], KEYS[7]
 local actor_id, before, after, expected = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local id, webhooks_max, from_now = ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
+local reason = ARGV[8]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -53,10 +55,10 @@ local updated_ms = stored[3] and math.max(now_ms, tonumber(stored[3]) + 1) or no
 
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'version', expected + 1}
-for i = 8, #ARGV do record[#record + 1] = ARGV[i] end
+for i = 9, #ARGV do record[#record + 1] = ARGV[i] end
 local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'webhook', 'resourceId', id,
-  'before', before, 'after', after)
+  'before', before, 'after', after, unpack(reason == '' and {} or {'reason', reason}))
 redis.call('DEL', webhook)
 redis.call('HSET', webhook, unpack(record))
 redis.call('ZADD', webhooks, string.format('%.0f', created_ms), id)

@@ -5,7 +5,7 @@ from msgspec.structs import asdict
 
 from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
 from app.errors import Invalid
-from app.model.actors import Actor
+from app.model.actors import ChangedBy
 from app.model.webhooks import Webhook
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
@@ -21,7 +21,7 @@ class WebhookAdmin:
         self._webhooks = webhooks
         self._delivery = delivery
 
-    async def create(self, workspace_id: str, new: NewWebhook, by: Actor) -> WebhookView:
+    async def create(self, workspace_id: str, new: NewWebhook, by: ChangedBy) -> WebhookView:
         """Create a webhook and show its secret, once. Raises Invalid, LimitReached."""
         self._require_destination(new.url)
         webhook, secret = await self._webhooks.create(
@@ -46,7 +46,7 @@ class WebhookAdmin:
         return await self._shown(workspace_id, await self._webhooks.get(workspace_id, webhook_id))
 
     async def update(
-        self, workspace_id: str, webhook_id: str, changes: WebhookChanges, by: Actor, if_match: Versions = None
+        self, workspace_id: str, webhook_id: str, changes: WebhookChanges, by: ChangedBy, if_match: Versions = None
     ) -> WebhookView:
         """The webhook with these changes. Raises Invalid, WebhookNotFound, VersionConflict."""
         if changes.url is not UNSET:
@@ -55,7 +55,7 @@ class WebhookAdmin:
         return await self._shown(workspace_id, webhook)
 
     async def rotate(
-        self, workspace_id: str, webhook_id: str, new: NewSecret, by: Actor, if_match: Versions = None
+        self, workspace_id: str, webhook_id: str, new: NewSecret, by: ChangedBy, if_match: Versions = None
     ) -> WebhookView:
         """Replace the secret and show the new one, once. Raises WebhookNotFound, VersionConflict."""
         webhook, secret = await self._webhooks.rotate(

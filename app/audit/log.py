@@ -184,11 +184,13 @@ class AuditLog:
         since: Checkpoint | None = None,
         segments_max: int | None = None,
         progress: Progress | None = None,
+        *,
+        continues: bool = False,
     ) -> Verification:
         """Verify the log as `Verifier.verify` documents; if all of it is intact, that is recorded for monitors."""
         verifier = Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived)
         began_ms = await store_time_ms(self._client)
-        verification = await verifier.verify(since, segments_max, progress)
+        verification = await verifier.verify(since, segments_max, progress, continues=continues)
         if verification.finding is None and verification.complete:
             with suppress(StoreUnavailable):  # a store that refuses writes does not change the finding
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)

@@ -49,20 +49,28 @@ class Verifier:
         self._before_part: Checkpoint | None = None
         self._checkpoints: dict[int, Checkpoint] = {}
         self._first = 0
+        self._continues = False
         self._segments = 0
         self._entries = 0
         self._checkpoint: Checkpoint | None = None
 
     async def verify(
-        self, since: Checkpoint | None = None, segments_max: int | None = None, progress: Progress | None = None
+        self,
+        since: Checkpoint | None = None,
+        segments_max: int | None = None,
+        progress: Progress | None = None,
+        *,
+        continues: bool = False,
     ) -> Verification:
         """The first fault, or none. Raises Invalid if the checkpoint is another workspace's.
 
         since: require the log to match the checkpoint, and read entries only from there on.
+        continues: the checkpoint was made a moment ago by the step before, which has checked everything before it.
         segments_max: stop after this many segments; progress: called with the segments done and their total.
         """
         if since is not None and since.workspace != self._workspace_id:
             raise Invalid("The checkpoint belongs to another workspace")
+        self._continues = continues
         reached = await self._check_entries(since, segments_max, progress)
         if not reached.complete and reached.finding is None:
             return self._report(reached, None, None, since)
@@ -99,9 +107,7 @@ class Verifier:
             return _Reached(finding, complete=False, unsealed=None)
         expected = self._start(head, since)
         try:
-            # A checkpoint line without the rest comes from a verification in steps, which has just verified everything
-            # before.
-            if since is not None and (segments_max is None or since.rest is not None):
+            if since is not None and not self._continues:
                 await self._links.check_stored(head, since)
             while True:
                 expected = await self._check_up_to(head, expected, segments_max, progress)

@@ -1,25 +1,22 @@
 """`remit agents …`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from app.admin.requests import AgentChanges, NewAgent
 from app.cli.agent_tools import list_tools
-from app.cli.find import find_agent
+from app.cli.api import Api, on_api
+from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
-from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, WORKSPACE, AgentAlias, asks_first
+from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
 from app.cli.output import counted, print_record, print_table
-from app.cli.session import checked, in_workspace, print_json
-from app.model.actors import ChangedBy
-from app.model.agents import DEFAULT_TYPE, Agent, AgentStatus
-from app.model.times import rfc3339
-
-if TYPE_CHECKING:
-    from app.replica import Services
+from app.cli.session import checked, print_json
+from app.model.agents import DEFAULT_TYPE, AgentStatus
 
 DESCRIPTION = click.option("--description", type=LONG_TEXT, help="What it is for.")
 GROUPS = click.option("--group", "groups", multiple=True, type=A_GROUP, help="A group it belongs to; may be repeated.")
+_PATH = "/v1/agents"
 
 
 @click.group(cls=CommandGroup)
@@ -28,25 +25,18 @@ def agents() -> None:
 
 
 @agents.command("list")
-@WORKSPACE
+@on_api
 @click.option("--alias", type=AgentAlias(), help="Only the agent with this alias.")
 @click.option("--name", type=NAME, help="Only agents with this name.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Only agents in this state.")
 @JSON
-def list_agents(workspace: str, alias: str | None, name: str | None, status: str | None, as_json: bool) -> None:
+def list_agents(api: Api, alias: str | None, name: str | None, status: str | None, as_json: bool) -> None:
     """Print a workspace's agents, oldest first."""
-
-    async def read(services: "Services", workspace_id: str) -> list[Agent]:
-        wanted = None if status is None else AgentStatus(status)
-        return [
-            each async for each in services.records.agents.each(workspace_id, alias=alias, name=name, status=wanted)
-        ]
-
-    found = in_workspace(workspace, read)
+    found = api.get(_PATH, alias=alias, name=name, status=status)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
-    rows = [(each.id, each.status.value, rfc3339(each.updated_ms), each.alias or "-", each.name) for each in found]
+    rows = [(each["id"], each["status"], each["updatedAt"], each["alias"] or "-", each["name"]) for each in found]
     hint = "There are no agents; `remit agents create NAME` creates one"
     if alias is not None or name is not None or status is not None:
         hint = "No agent matches; `remit agents list` shows all of them"
@@ -54,35 +44,30 @@ def list_agents(workspace: str, alias: str | None, name: str | None, status: str
 
 
 @agents.command("show")
-@WORKSPACE
+@on_api
 @click.argument("agent")
 @JSON
-def show_agent(workspace: str, agent: str, as_json: bool) -> None:
+def show_agent(api: Api, agent: str, as_json: bool) -> None:
     """Print one agent and its policies, in evaluation order."""
-    from app.model.policies import Owner
-
-    async def read(services: "Services", workspace_id: str) -> tuple[Agent, list[str]]:
-        found = await find_agent(services, workspace_id, agent)
-        policies = await services.records.policies.list_page(workspace_id, Owner(found.id))
-        return found, [each.name if each.enabled else f"{each.name} (disabled)" for each in policies]
-
-    found, policies = in_workspace(workspace, read)
+    found = find_agent(api, agent)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
-    fields = [("id", found.id), ("name", found.name), ("status", _status(found))]
-    if found.alias is not None:
-        fields.insert(1, ("alias", found.alias))
-    if found.description is not None:
-        fields.append(("description", found.description))
-    fields += [("type", found.type)] if found.type != DEFAULT_TYPE else []
-    fields.append(("groups", ", ".join(found.groups) or "none"))
-    fields += [("created", rfc3339(found.created_ms)), ("changed", rfc3339(found.updated_ms))]
+    own = api.get("/v1/policies", agent_id=found["id"])
+    policies = [each["name"] if each["enabled"] else f"{each['name']} (disabled)" for each in own]
+    fields = [("id", found["id"]), ("name", found["name"]), ("status", _status(found))]
+    if found["alias"] is not None:
+        fields.insert(1, ("alias", found["alias"]))
+    if found["description"] is not None:
+        fields.append(("description", found["description"]))
+    fields += [("type", found["type"])] if found["type"] != DEFAULT_TYPE else []
+    fields.append(("groups", ", ".join(found["groups"]) or "none"))
+    fields += [("created", found["createdAt"]), ("changed", found["updatedAt"])]
     print_record([*fields, ("policies", ", ".join(policies) or "none: every call is denied")])
 
 
 @agents.command("create")
-@WORKSPACE
+@on_api
 @click.argument("name", type=NAME)
 @click.option("--alias", type=AgentAlias(), help="A name that programs may use instead of its id.")
 @click.option("--type", "kind", default=DEFAULT_TYPE, show_default=True, help="AuthZEN's `subject.type` of it.")
@@ -92,25 +77,21 @@ def show_agent(workspace: str, agent: str, as_json: bool) -> None:
 @JSON
 @REASON
 def create_agent(
-    workspace: str, name: str, alias: str | None, kind: str, description: str | None, groups: tuple[str, ...],
-    quiet: bool, as_json: bool, by: ChangedBy,
+    api: Api, name: str, alias: str | None, kind: str, description: str | None, groups: tuple[str, ...], quiet: bool,
+    as_json: bool, reason: str,
 ) -> None:  # fmt: skip
     """Create an active agent. Until it has a policy, all its calls are denied."""
     given = {"name": name, "description": description or None, "groups": _once(groups), "alias": alias, "type": kind}
-    new = checked(NewAgent, given)
-
-    async def create(services: "Services", workspace_id: str) -> Agent:
-        return await services.admin.agents.create(workspace_id, new, by)
-
-    made = in_workspace(workspace, create)
+    checked(NewAgent, given)
+    made = api.call("POST", _PATH, given, reason=reason)
     if as_json:
-        _print_json(made)
+        print_json(made)
     else:
-        click.echo(made.id if quiet else f"agent {made.id}")
+        click.echo(made["id"] if quiet else f"agent {made['id']}")
 
 
 @agents.command("update")
-@WORKSPACE
+@on_api
 @click.argument("agent")
 @click.option("--name", type=NAME, help="Its new name.")
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
@@ -122,18 +103,9 @@ def create_agent(
 @JSON
 @REASON
 def update_agent(
-    workspace: str,
-    agent: str,
-    name: str | None,
-    alias: str | None,
-    kind: str | None,
-    description: str | None,
-    groups: tuple[str, ...],
-    no_groups: bool,
-    status: str | None,
-    as_json: bool,
-    by: ChangedBy,
-) -> None:
+    api: Api, agent: str, name: str | None, alias: str | None, kind: str | None, description: str | None,
+    groups: tuple[str, ...], no_groups: bool, status: str | None, as_json: bool, reason: str,
+) -> None:  # fmt: skip
     """Change an agent; every later decision applies the change. An empty description removes it.
 
     The groups given replace all of the agent's groups.
@@ -149,69 +121,60 @@ def update_agent(
         raise click.UsageError(
             "Say what to change: --name, --alias, --type, --description, --group, --no-groups or --status"
         )
-    _change(workspace, agent, checked(AgentChanges, changes), by, as_json=as_json)
+    checked(AgentChanges, changes)
+    _change(api, agent, changes, reason, as_json=as_json)
 
 
-def _change(workspace: str, agent: str, changes: "AgentChanges", by: ChangedBy, *, as_json: bool) -> None:
-    async def update(services: "Services", workspace_id: str) -> Agent:
-        found = await find_agent(services, workspace_id, agent)
-        return await services.admin.agents.update(workspace_id, found.id, changes, by)
-
-    changed = in_workspace(workspace, update)
+def _change(api: Api, agent: str, changes: dict[str, Any], reason: str, *, as_json: bool) -> None:
+    changed = api.call("PATCH", agent_path(api, agent), changes, reason=reason)
     if as_json:
-        _print_json(changed)
+        print_json(changed)
     else:
-        click.echo(f"agent {changed.id} is {changed.status}")
+        click.echo(f"agent {changed['id']} is {changed['status']}")
 
 
 @agents.command("suspend")
-@WORKSPACE
+@on_api
 @click.argument("agent")
 @JSON
 @REASON
-def suspend_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
+def suspend_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
     """Deny every call of an agent from now on, until `remit agents activate`."""
-    _change(workspace, agent, AgentChanges(status=AgentStatus.SUSPENDED), by, as_json=as_json)
+    _change(api, agent, {"status": AgentStatus.SUSPENDED}, reason, as_json=as_json)
 
 
 @agents.command("activate")
-@WORKSPACE
+@on_api
 @click.argument("agent")
 @JSON
 @REASON
-def activate_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
+def activate_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
     """Activate a suspended agent: its policies decide again."""
-    _change(workspace, agent, AgentChanges(status=AgentStatus.ACTIVE), by, as_json=as_json)
+    _change(api, agent, {"status": AgentStatus.ACTIVE}, reason, as_json=as_json)
 
 
 @agents.command("revoke")
-@WORKSPACE
+@on_api
 @click.argument("agent")
 @asks_first("A revoked agent stays revoked. Go on?")
 @JSON
 @REASON
-def revoke_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
+def revoke_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
     """Deny every call of an agent for good."""
-    _change(workspace, agent, AgentChanges(status=AgentStatus.REVOKED), by, as_json=as_json)
+    _change(api, agent, {"status": AgentStatus.REVOKED}, reason, as_json=as_json)
 
 
 @agents.command("delete")
-@WORKSPACE
+@on_api
 @click.argument("agent")
 @asks_first("Its policies and quotas are deleted, too. Go on?")
 @JSON
 @REASON
-def delete_agent(workspace: str, agent: str, as_json: bool, by: ChangedBy) -> None:
+def delete_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
     """Delete an agent with its policies and quotas; its audit entries stay."""
-    from app.model.policies import Owner
-
-    async def delete(services: "Services", workspace_id: str) -> tuple[str, int]:
-        found = await find_agent(services, workspace_id, agent)
-        policies = await services.records.policies.list_page(workspace_id, Owner(found.id))
-        await services.admin.agents.delete(workspace_id, found.id, by)
-        return found.id, len(policies)
-
-    agent_id, policies = in_workspace(workspace, delete)
+    agent_id = find_agent(api, agent)["id"]
+    policies = len(api.get("/v1/policies", agent_id=agent_id))
+    api.call("DELETE", f"{_PATH}/{agent_id}", reason=reason)
     if as_json:
         print_json({"deleted": agent_id, "policies": policies})
         return
@@ -222,16 +185,11 @@ def _once(groups: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(groups))
 
 
-def _status(agent: Agent) -> str:
-    if agent.tripped is None:
-        return agent.status.value
-    return f"suspended by the denial breaker of policy {agent.tripped.policy_id} (decision {agent.tripped.decision_id})"
-
-
-def _print_json(found: Agent | list[Agent]) -> None:
-    from app.views.agents import AgentView
-
-    print_json([AgentView.of(each) for each in found] if isinstance(found, list) else AgentView.of(found))
+def _status(agent: dict[str, Any]) -> str:
+    tripped = agent.get("tripped")
+    if tripped is None:
+        return str(agent["status"])
+    return f"suspended by the denial breaker of policy {tripped['policyId']} (decision {tripped['decisionId']})"
 
 
 agents.add_command(list_tools)

@@ -1,23 +1,21 @@
 """`remit keys …`."""
 
 import getpass
-from typing import TYPE_CHECKING
+import time
 
 import click
 
-from app.admin.requests import NewKey
+from app.admin.requests import NewKey, Rotation
+from app.cli.api import Api, on_api
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, NAME, REASON, WORKSPACE, Duration
+from app.cli.options import JSON, NAME, REASON, Duration
 from app.cli.output import print_table
-from app.cli.session import checked, in_workspace, print_json
-from app.model.actors import ChangedBy
-from app.model.api_keys import ApiKey, Scope, SessionFrom, can_be_bound
+from app.cli.session import checked, print_json
+from app.model.api_keys import Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
-from app.views.api_keys import ApiKeyView, CreatedApiKey, RotatedApiKey
 
-if TYPE_CHECKING:
-    from app.replica import Services
+_PATH = "/v1/api-keys"
 
 
 def _made_by() -> str:
@@ -34,7 +32,7 @@ def keys() -> None:
 
 
 @keys.command("create")
-@WORKSPACE
+@on_api
 @click.option("--name", type=NAME, default=_made_by, show_default="who made it", help="What the key is for.")
 @click.option(
     "--scope",
@@ -58,41 +56,30 @@ def keys() -> None:
 @JSON
 @REASON
 def create_key(
-    workspace: str,
-    name: str,
-    scopes: tuple[str, ...],
-    agents: tuple[str, ...],
-    session_from: str | None,
-    expires_at: str | None,
-    raw: bool,
-    as_json: bool,
-    by: ChangedBy,
-) -> None:
+    api: Api, name: str, scopes: tuple[str, ...], agents: tuple[str, ...], session_from: str | None,
+    expires_at: str | None, raw: bool, as_json: bool, reason: str,
+) -> None:  # fmt: skip
     """Create a key and print it, once."""
-    expires_ms = _time_ms(expires_at)
     if agents and not can_be_bound([*map(Scope, scopes)]):
         raise click.UsageError("--agent goes with --scope authorize; keys with read or admin ask for every agent")
     if session_from and not can_be_bound([*map(Scope, scopes)]):
         raise click.UsageError("--session-from goes with --scope authorize; keys with read or admin ask in any session")
-
-    async def create(services: "Services", workspace_id: str) -> tuple[ApiKey, str]:
-        await _require_future(services, expires_ms)
-        bound = [(await find_agent(services, workspace_id, agent)).id for agent in agents]
-        given = {"name": name, "scopes": scopes, "agents": bound or None, "sessionFrom": session_from}
-        new = checked(NewKey, given | {"expiresAt": expires_at})
-        return await services.admin.keys.create(workspace_id, new, by)
-
-    made, raw_key = in_workspace(workspace, create)
+    _require_future(expires_at)
+    bound = [find_agent(api, agent)["id"] for agent in agents]
+    given = {"name": name, "scopes": scopes, "agents": bound or None, "sessionFrom": session_from}
+    given["expiresAt"] = expires_at
+    checked(NewKey, given)
+    made = api.call("POST", _PATH, given, reason=reason)
     if raw:
-        click.echo(raw_key)
+        click.echo(made["key"])
     elif as_json:
-        print_json(CreatedApiKey.of(made, raw_key))
+        print_json(made)
     else:
-        click.echo(f"id  {made.id}\nkey {raw_key} (shown only once)")
+        click.echo(f"id  {made['id']}\nkey {made['key']} (shown only once)")
 
 
 @keys.command("rotate")
-@WORKSPACE
+@on_api
 @click.argument("key")
 @click.option(
     "--overlap",
@@ -108,52 +95,42 @@ def create_key(
 @click.option("--raw", is_flag=True, help="Print the raw key and nothing else.")
 @JSON
 @REASON
-def rotate_key(
-    workspace: str, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool, by: ChangedBy
-) -> None:
+def rotate_key(api: Api, key: str, overlap: int, expires_at: str | None, raw: bool, as_json: bool, reason: str) -> None:
     """Create a key's successor, print it, once, and let the old key expire after an overlap.
 
     The successor has the same name and scopes. Both changes are made in one step, and nothing has to run later.
     """
-    expires_ms = _time_ms(expires_at)
-
-    async def rotate(services: "Services", workspace_id: str) -> tuple[ApiKey, str, ApiKey]:
-        found = await find_key(services, workspace_id, key)
-        await _require_future(services, expires_ms)
-        return await services.admin.keys.rotate(workspace_id, found.id, overlap, expires_ms, by)
-
-    made, raw_key, old = in_workspace(workspace, rotate)
-    until = rfc3339(old.expires_ms or 0)
+    _require_future(expires_at)
+    asked = {"overlapSeconds": overlap // 1000, "expiresAt": expires_at}
+    checked(Rotation, asked)
+    made = api.call("POST", f"{_PATH}/{find_key(api, key)['id']}/rotate", asked, reason=reason)
     if raw:
-        click.echo(raw_key)
+        click.echo(made["key"])
     elif as_json:
-        print_json(RotatedApiKey.succeeding(old, made, raw_key))
+        print_json(made)
     else:
-        ends = "" if made.expires_ms is None else f"new {made.id} is valid until {rfc3339(made.expires_ms)}\n"
-        click.echo(f"id  {made.id}\nkey {raw_key} (shown only once)\n{ends}old {old.id} is valid until {until}")
+        ends = "" if made["expiresAt"] is None else f"new {made['id']} is valid until {made['expiresAt']}\n"
+        old = f"old {made['replaces']} is valid until {made['replacedUntil']}"
+        click.echo(f"id  {made['id']}\nkey {made['key']} (shown only once)\n{ends}{old}")
 
 
 @keys.command("list")
-@WORKSPACE
+@on_api
 @JSON
-def list_keys(workspace: str, as_json: bool) -> None:
+def list_keys(api: Api, as_json: bool) -> None:
     """List a workspace's keys; raw keys are stored nowhere."""
-
-    async def read(services: "Services", workspace_id: str) -> list[ApiKey]:
-        return await services.records.api_keys.list_page(workspace_id)
-
-    found = in_workspace(workspace, read)
+    found = api.get(_PATH)
     if as_json:
-        print_json([ApiKeyView.of(each) for each in found])
+        print_json(found)
         return
     rows = [
         (
-            each.id,
-            f"{each.prefix}…",
-            ",".join(each.scopes),
-            "never" if each.last_used_ms is None else rfc3339(each.last_used_ms),
-            "never" if each.expires_ms is None else rfc3339(each.expires_ms),
-            each.name,
+            each["id"],
+            f"{each['prefix']}…",
+            ",".join(each["scopes"]),
+            each["lastUsedAt"] or "never",
+            each["expiresAt"] or "never",
+            each["name"],
         )
         for each in found
     ]
@@ -162,37 +139,27 @@ def list_keys(workspace: str, as_json: bool) -> None:
 
 
 @keys.command("revoke")
-@WORKSPACE
+@on_api
 @click.argument("key")
 @click.option("--force", is_flag=True, help="Even if it is the workspace's last admin key.")
 @JSON
 @REASON
-def revoke_key(workspace: str, key: str, force: bool, as_json: bool, by: ChangedBy) -> None:
+def revoke_key(api: Api, key: str, force: bool, as_json: bool, reason: str) -> None:
     """Revoke a key; every later request with it is answered 401."""
-
-    async def revoke(services: "Services", workspace_id: str) -> ApiKey:
-        found = await find_key(services, workspace_id, key)
-        await services.admin.keys.revoke(workspace_id, found.id, by, force=force)
-        return found
-
-    revoked = in_workspace(workspace, revoke)
+    revoked = find_key(api, key)
+    api.call("DELETE", f"{_PATH}/{revoked['id']}", reason=reason, force=force)
     if as_json:
-        print_json({"deleted": revoked.id})
+        print_json({"deleted": revoked["id"]})
         return
-    click.echo(f"revoked {revoked.id} ({revoked.prefix}…, {revoked.name})")
+    click.echo(f"revoked {revoked['id']} ({revoked['prefix']}…, {revoked['name']})")
 
 
-async def _require_future(services: "Services", expires_ms: int | None) -> None:
-    """Raise click's error if a key that expires then would never be valid, by the store's clock."""
-    from app.redis_client.clients import store_time_ms
-
-    if expires_ms is not None and expires_ms <= (now_ms := await store_time_ms(services.client)):
-        sentence = f"{rfc3339(expires_ms)} has passed, so the key would never be valid; it is {rfc3339(now_ms)} now"
-        raise click.BadParameter(sentence, param_hint="--expires-at")
-
-
-def _time_ms(expires_at: str | None) -> int | None:
+def _require_future(expires_at: str | None) -> None:
+    """Raise click's error if a key that expires then would never be valid, by this machine's clock."""
     try:
-        return None if expires_at is None else parse_time_ms(expires_at)
+        expires_ms = None if expires_at is None else parse_time_ms(expires_at)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--expires-at") from None
+    if expires_ms is not None and expires_ms <= (now_ms := time.time_ns() // 1_000_000):
+        sentence = f"{rfc3339(expires_ms)} has passed, so the key would never be valid; it is {rfc3339(now_ms)} now"
+        raise click.BadParameter(sentence, param_hint="--expires-at")

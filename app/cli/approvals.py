@@ -3,14 +3,13 @@
 import json
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlencode
 
 import click
 
+from app.cli.api import LISTENING, URL_OPTION, Api, over_http
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, Option, Uuid, filters
 from app.cli.output import WholeNumber, print_record, print_table
-from app.cli.remote import LISTENING, URL, Remote
 from app.cli.session import print_json
 from app.model.approvals import ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
@@ -27,12 +26,12 @@ def approvals() -> None:
 
 
 @approvals.command("list")
-@URL
+@URL_OPTION
 @filters(ApprovalFilters, agent_id=Option("--agent", help="Only those of the agent with this id or alias."))
 @JSON
 def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
     """List approvals, newest first."""
-    found = Remote.from_env(url).call("GET", f"/v1/approvals?{urlencode(query)}".rstrip("?"))
+    found = _api(url).get("/v1/approvals", **query)
     if as_json:
         print_json(found)
         return
@@ -41,12 +40,12 @@ def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
 
 
 @approvals.command("show")
-@URL
+@URL_OPTION
 @click.argument("approval_id", type=Uuid("remit approvals list"))
 @JSON
 def show_approval(url: str, approval_id: str, as_json: bool) -> None:
     """Print one approval with the whole call."""
-    found = Remote.from_env(url).call("GET", f"/v1/approvals/{approval_id}")
+    found = _api(url).get(f"/v1/approvals/{approval_id}")
     if as_json:
         print_json(found)
     else:
@@ -54,7 +53,7 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
 
 
 @approvals.command("approve")
-@URL
+@URL_OPTION
 @click.argument("approval_id", type=Uuid("remit approvals list"))
 @NOTE
 @click.option("--uses", type=WholeNumber(1), help="For how many such calls, at most as many as the rule allows.")
@@ -79,7 +78,7 @@ def approve(
 
 
 @approvals.command("deny")
-@URL
+@URL_OPTION
 @click.argument("approval_id", type=Uuid("remit approvals list"))
 @NOTE
 @JSON
@@ -89,7 +88,7 @@ def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
 
 
 @approvals.command("cancel")
-@URL
+@URL_OPTION
 @click.argument("approval_id", type=Uuid("remit approvals list"))
 @NOTE
 @JSON
@@ -99,58 +98,59 @@ def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:
 
 
 @approvals.command("watch")
-@URL
+@URL_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Ask nothing; print each change as a line of JSON.")
 def watch(url: str, as_json: bool) -> None:
     """Show each new request and ask: y = yes, n = no, note = write a note first, s = decide later."""
-    remote = Remote.from_env(url)
+    api = _api(url)
     with suppress(KeyboardInterrupt, click.Abort):
         if as_json:
-            _print_changes(remote)
+            _print_changes(api)
         else:
-            _ask_about_each(remote)
+            _ask_about_each(api)
         raise click.ClickException("The service has ended the stream; start this again, and it shows what is open")
 
 
-def _print_changes(remote: Remote) -> None:
+def _print_changes(api: Api) -> None:
     """Print every open request, then every change of an approval, as JSON lines."""
-    for name, approval in remote.events("/v1/approvals/stream"):
-        waiting = _pending(remote) if name in _UNKNOWN_BEFORE else [approval]
+    for name, data in api.events("/v1/approvals/stream"):
+        waiting = _pending(api) if name in _UNKNOWN_BEFORE else [json.loads(data)]
         for each in waiting:
             click.echo(json.dumps(each))
 
 
-def _ask_about_each(remote: Remote) -> None:
+def _ask_about_each(api: Api) -> None:
     shown = set[str]()
-    for name, approval in remote.events("/v1/approvals/stream"):
+    for name, data in api.events("/v1/approvals/stream"):
+        approval = json.loads(data or b"{}")
         if name in _UNKNOWN_BEFORE:  # requests made before the stream goes on are listed, so none is missed
-            for waiting in [each for each in _pending(remote) if each["id"] not in shown]:
+            for waiting in [each for each in _pending(api) if each["id"] not in shown]:
                 shown.add(waiting["id"])
-                _ask(remote, waiting)
+                _ask(api, waiting)
             click.echo("listening; Ctrl-C ends it", err=True)
         elif name == ApprovalStatus.PENDING and approval["status"] == ApprovalStatus.PENDING:
             if approval["id"] not in shown:
                 shown.add(approval["id"])
-                _ask(remote, approval)
+                _ask(api, approval)
         elif name != ApprovalStatus.PENDING:
             click.echo(f"{approval['id']} is {approval['status']}")
 
 
-def _pending(remote: Remote) -> list[dict[str, Any]]:
+def _pending(api: Api) -> list[dict[str, Any]]:
     """The approvals that wait, oldest first."""
-    return list(reversed(remote.call("GET", "/v1/approvals?status=pending")))
+    return list(reversed(api.get("/v1/approvals", status="pending")))
 
 
 def _decide(url: str, approval_id: str, verb: str, body: dict[str, Any], *, as_json: bool) -> None:
     """Send the verdict and print the resulting approval."""
-    found = Remote.from_env(url).call("POST", f"/v1/approvals/{approval_id}/{verb}", body)
+    found = _api(url).call("POST", f"/v1/approvals/{approval_id}/{verb}", body)
     if as_json:
         print_json(found)
     else:
         click.echo(f"approval {found['id']} is {found['status']}")
 
 
-def _ask(remote: Remote, approval: dict[str, Any]) -> None:
+def _ask(api: Api, approval: dict[str, Any]) -> None:
     """Show one call and send the person's verdict; if somebody else has decided it meanwhile, say so and go on."""
     click.echo()
     _print_call(approval)
@@ -172,9 +172,7 @@ def _ask(remote: Remote, approval: dict[str, Any]) -> None:
     if verdict == "approve" and approval["hides"]:
         body["acceptHidden"] = click.confirm("Some of the call is redacted or shortened. Approve what you cannot see?")
     try:
-        found = remote.call(
-            "POST", f"/v1/approvals/{approval['id']}/{verdict}", body, if_match=f'"{approval["version"]}"'
-        )
+        found = api.call("POST", f"/v1/approvals/{approval['id']}/{verdict}", body, if_match=f'"{approval["version"]}"')
     except click.ClickException as error:
         click.echo(error.format_message(), err=True)
         return
@@ -204,6 +202,14 @@ def _print_call(approval: dict[str, Any]) -> None:
         for name, value in values.items():
             mark = " (bound)" if name in bound and title == "context" else ""
             click.echo(f"  {_visible(name)}{mark} = {_visible(json.dumps(value, ensure_ascii=False))}")
+
+
+def _api(url: str) -> Api:
+    return over_http(
+        url,
+        "an approver's. Approvals are decided by people, each with a key of their own: "
+        "`remit keys create --name ann --scope approve --scope view` creates one",
+    )
 
 
 def _visible(text: str) -> str:

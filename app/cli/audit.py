@@ -1,12 +1,14 @@
 """`remit audit …`: read, check and export the log."""
 
+import json
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
+from app.cli.api import LISTENING, Api, Refused, on_api
 from app.cli.atomic_output import atomic_output
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
@@ -15,17 +17,18 @@ from app.cli.options import JSON, WORKSPACE, Option, Shadow, Time, Uuid, filters
 from app.cli.output import WholeNumber, counted
 from app.cli.session import in_workspace, print_json, progress_bar
 from app.cli.verify import verify_log
-from app.errors import AgentNotFound
-from app.model.audit import AuditEntry, AuditFilters, AuditPage, AuditQuery, Backlog, Format, decode_entry
+from app.model.audit import AuditFilters, Format
 
 if TYPE_CHECKING:
     from app.replica import Services
 
 
 _HIGHEST = 10**15 - 1
+_END_BYTES = 4_096
+_END_MARKS = {"ndjson": b'{"end":', "csv": b"#end"}
+"""Begin the last record of an export, by its format."""
 FILTERS = filters(
     AuditFilters,
-    AuditQuery,
     agent_id=Option(
         "--agent", click.STRING, "Only entries of this agent: its id, its alias, or a name that only one has."
     ),
@@ -48,7 +51,7 @@ def audit() -> None:
 
 
 @audit.command("query")
-@WORKSPACE
+@on_api
 @FILTERS
 @click.option("--limit", type=WholeNumber(1, 1000), default=100, show_default=True, help="The most entries to print.")
 @click.option("--offset", type=WholeNumber(0, _HIGHEST), default=0, help="How many to skip first.")
@@ -58,68 +61,62 @@ def audit() -> None:
     help="Only entries before this one: the position that the last page ended with.",
 )
 @JSON
-def query_entries(
-    workspace: str, query: AuditQuery, limit: int, offset: int, before: int | None, as_json: bool
-) -> None:
+def query_entries(api: Api, query: dict[str, Any], limit: int, offset: int, before: int | None, as_json: bool) -> None:
     """Print entries, newest first. If there are more than --limit, standard error says how to get them."""
-    wanted = replace(query, limit=limit, offset=offset, before=before)
-
-    async def read(services: "Services", workspace_id: str) -> tuple[AuditPage, dict[str, str]]:
-        page = await services.log.audit.query(workspace_id, await _settled(services, workspace_id, wanted))
-        names: dict[str, str] = {}
-        if not as_json:
-            await _name_agents(services, workspace_id, page.entries, names)
-        return page, names
-
-    page, names = in_workspace(workspace, read)
+    wanted = _settled(api, query) | {"limit": limit, "offset": offset, "cursor": before}
+    lines, older = api.page("/v1/audit-logs", wanted)
     if as_json:
-        from app.views.audit_log import with_code
-
-        click.echo("[" + ",\n ".join(with_code(line).decode() for line in page.lines) + "]")
+        click.echo("[" + ",\n ".join(each.decode() for each in lines) + "]")
     else:
-        width = max((len(entry.tool_name) for entry in page.entries), default=0)
-        for entry in page.entries:
+        entries = [*map(json.loads, lines)]
+        names = _names(api, entries, {})
+        width = max((len(each["toolName"]) for each in entries), default=0)
+        for entry in entries:
             click.echo(sentence(entry, names, width))
-    if page.next_before is not None:
-        shown = counted(len(page.lines), "entry", "entries")
-        more = f"{shown} shown; there are older ones: add --before {page.next_before} for the next page"
+    if older is not None:
+        shown = counted(len(lines), "entry", "entries")
+        more = f"{shown} shown; there are older ones: add --before {older} for the next page"
         click.echo(f"{more}, raise --limit (up to 1000), or take all with `remit audit export`", err=True)
 
 
-def sentence(entry: AuditEntry, names: dict[str, str], width: int = 0) -> str:
-    """The entry on one line, for people; names: agent names by id. The tool name is padded to `width` characters."""
-    result = entry.result or "unreadable"
-    called = names.get(entry.agent_id, "")
-    agent = f"agent {called} {entry.agent_id}" if called else f"agent {entry.agent_id}"
-    return f"{entry.timestamp}  {result:9}  {entry.tool_name:{width}}  {agent}  {entry.reason}"
+def sentence(entry: dict[str, Any], names: dict[str, str], width: int = 0) -> str:
+    """The entry on one line, for people; names: agent names by id. The tool name is padded to `width` characters.
+
+    An entry about an approval or an outcome has its code where a decision has its result.
+    """
+    what = entry["result"] or entry.get("code", "").removeprefix("approval_") or "unreadable"
+    called = names.get(entry["agentId"], "")
+    agent = f"agent {called} {entry['agentId']}" if called else f"agent {entry['agentId']}"
+    return f"{entry['timestamp']}  {what:9}  {entry['toolName']:{width}}  {agent}  {entry['reason']}"
 
 
-async def _settled(services: "Services", workspace_id: str, query: AuditQuery) -> AuditQuery:
+def _settled(api: Api, query: dict[str, Any]) -> dict[str, Any]:
     """The query with the id of the agent it names."""
-    if query.agent_id is None:
-        return query
-    return replace(query, agent_id=await find_agent_id(services, workspace_id, query.agent_id))
+    called = query.get("agent_id")
+    return query if called is None else query | {"agent_id": find_agent_id(api, called)}
 
 
-async def _name_agents(
-    services: "Services", workspace_id: str, entries: list[AuditEntry], names: dict[str, str]
-) -> None:
-    """Add the alias, or else the name, of every agent of these entries that still exists to `names`."""
-    for agent_id in {entry.agent_id for entry in entries} - names.keys():
+def _names(api: Api, entries: Iterable[dict[str, Any]], names: dict[str, str]) -> dict[str, str]:
+    """The alias, or else the name, of each agent of the entries that still exists; `names` has those known before."""
+    for agent_id in {each["agentId"] for each in entries} - names.keys():
         try:
-            agent = await services.records.agents.get(workspace_id, agent_id)
-        except AgentNotFound:
+            agent = api.get(f"/v1/agents/{agent_id}")
+        except Refused as refused:
+            if refused.code not in {"AGENT_NOT_FOUND", "INSUFFICIENT_SCOPE"}:
+                raise
             names[agent_id] = ""
         else:
-            names[agent_id] = agent.alias or agent.name
+            names[agent_id] = agent["alias"] or agent["name"]
+    return names
 
 
 @audit.command("tail")
-@WORKSPACE
+@on_api
 @FILTERS
 @click.option(
     "--lines",
     "-n",
+    "newest_lines",
     type=WholeNumber(0, 1000),
     default=10,
     show_default=True,
@@ -127,58 +124,51 @@ async def _name_agents(
 )
 @click.option("--follow", "-f", "following", is_flag=True, help="Print new entries as they are appended, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, for scripts.")
-def tail_log(workspace: str, query: AuditQuery, lines: int, following: bool, as_json: bool) -> None:
+def tail_log(api: Api, query: dict[str, Any], newest_lines: int, following: bool, as_json: bool) -> None:
     """Print the newest entries, oldest first."""
     names: dict[str, str] = {}
 
-    async def show(services: "Services", workspace_id: str, lines: list[bytes]) -> None:
+    def show(lines: list[bytes]) -> None:
         if as_json:
             for line in lines:
                 click.echo(line)
             return
-        entries = [decode_entry(line) for line in lines]
-        await _name_agents(services, workspace_id, entries, names)
+        entries = [*map(json.loads, lines)]
+        _names(api, entries, names)
         for entry in entries:
             click.echo(sentence(entry, names))
 
-    async def read(services: "Services", workspace_id: str) -> None:
-        wanted = await _settled(services, workspace_id, query)
-        # Entries appended between the two reads are in the second, which begins where the log ended before.
-        newest = (await services.log.audit.backlog(workspace_id)).last_sequence
-        if lines:
-            page = await services.log.audit.query(workspace_id, replace(wanted, limit=lines, before=newest + 1))
-            await show(services, workspace_id, page.lines[::-1])
-        if following:
-            async for stretch in services.log.audit.follow(workspace_id, wanted, newest, services.streams.stopping):
-                if stretch is not None:
-                    await show(services, workspace_id, stretch.body.splitlines())
-
+    wanted = _settled(api, query)
+    # Entries appended between the two reads are in the second, which begins where the log ended before.
+    newest = api.get("/v1/audit-logs/status")["lastSequence"]
     with suppress(KeyboardInterrupt):
-        in_workspace(workspace, read)
+        if newest_lines:
+            show(api.page("/v1/audit-logs", wanted | {"limit": newest_lines, "cursor": newest + 1})[0][::-1])
+        if following:
+            for name, line in api.events("/v1/audit-logs/stream", wanted, after=newest):
+                if name != LISTENING:
+                    show([line])
+            raise click.ClickException("The service has ended the stream; start this again")
 
 
 @audit.command("status")
-@WORKSPACE
+@on_api
 @JSON
-def show_status(workspace: str, as_json: bool) -> None:
+def show_status(api: Api, as_json: bool) -> None:
     """Print the extent of the log, and how far sealing lags."""
-
-    async def read(services: "Services", workspace_id: str) -> Backlog:
-        return await services.log.audit.backlog(workspace_id)
-
-    backlog = in_workspace(workspace, read)
+    log = api.get("/v1/audit-logs/status")
     if as_json:
-        print_json(backlog)
+        print_json(log)
         return
-    click.echo(f"entries   {backlog.first_sequence} to {backlog.last_sequence}, sealed up to {backlog.sealed_sequence}")
-    click.echo(f"unsealed  {backlog.unsealed}, the oldest for {backlog.lag_seconds:.1f} s")
-    click.echo(f"segments  {backlog.segments}")
-    if backlog.poison:
-        click.echo(f"poison    {backlog.poison} entries could not be sealed unchanged; see docs/audit.md", err=True)
+    click.echo(f"entries   {log['firstSequence']} to {log['lastSequence']}, sealed up to {log['sealedSequence']}")
+    click.echo(f"unsealed  {log['unsealed']}, the oldest for {log['lagSeconds']:.1f} s")
+    click.echo(f"segments  {log['segments']}")
+    if log["poison"]:
+        click.echo(f"poison    {log['poison']} entries could not be sealed unchanged; see docs/audit.md", err=True)
 
 
 @audit.command("export")
-@WORKSPACE
+@on_api
 @FILTERS
 @click.option(
     "--format",
@@ -195,16 +185,15 @@ def show_status(workspace: str, as_json: bool) -> None:
     default="-",
     help="The file to write; standard output if left out.",
 )
-def export_log(workspace: str, query: AuditQuery, kind: str, output: str) -> None:
+def export_log(api: Api, query: dict[str, Any], kind: str, output: str) -> None:
     """Export every matching entry, oldest first. The last record marks the end; a file appears only when complete."""
-
-    async def write(services: "Services", workspace_id: str) -> None:
-        wanted = await _settled(services, workspace_id, query)
-        with atomic_output(output) as file, progress_bar("exporting") as progress:
-            async for piece in services.log.audit.export(workspace_id, wanted, Format(kind), progress):
-                file.write(piece)
-
-    in_workspace(workspace, write)
+    wanted, end = _settled(api, query) | {"format": kind}, b""
+    with atomic_output(output) as file:
+        for piece in api.pieces("/v1/audit-logs/export", wanted):
+            file.write(piece)
+            end = (end + piece)[-_END_BYTES:]
+        if _END_MARKS[kind] not in end[end.rstrip(b"\r\n").rfind(b"\n") + 1 :]:
+            raise click.ClickException("The export ended before its end mark, so it is incomplete; start it again")
 
 
 @audit.command("archive")
@@ -215,7 +204,7 @@ def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
     """Add every sealed segment that is not archived yet to FOLDER/<workspace id>/.
 
     Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention only drops archived
-    segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set.
+    segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set. This needs the store; over HTTP there is `remit audit export`.
     """
 
     async def write(services: "Services", workspace_id: str) -> tuple[str, int]:

@@ -6,16 +6,20 @@ from typing import Any
 
 import click
 
-from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, require_sendable
+from app.cli.addresses import KEY
+from app.cli.api import URL_OPTION, Refused, over_http
 from app.cli.session import print_json
 
 _NOT_ALLOWED = 3
 _WIDTH = len("escalated")
-_HINTS = {
-    "AGENT_NOT_FOUND": "a call gives its agent's id or alias, and not its name: `remit agents list` shows all three",
-    "UNAUTHORIZED": f"run: export {KEY}=$(remit keys create --raw)",
-}
-"""Hints on how to resolve an error of the service, by its code."""
+_HINT = "a call gives its agent's id or alias, and not its name: `remit agents list` shows all three"
+CONTEXT = click.option(
+    "--context",
+    "context",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Context that the caller vouches for, such as session=42; may be repeated.",
+)
 COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 
 
@@ -23,11 +27,10 @@ COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 @click.argument("agent")
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
+@CONTEXT
 @click.option("--action", help='The attempted action; "authorize" if left out.')
 @click.option("--approval", help="Only this approval may let the call through; no new one is requested.")
-@click.option(
-    "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
-)
+@URL_OPTION
 @click.option("--key", envvar=KEY, help=f"The API key to ask with; {KEY}.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 unless the call is allowed, for scripts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
@@ -35,6 +38,7 @@ def authorize(
     agent: str,
     tool: str,
     parameters: tuple[str, ...],
+    context: tuple[str, ...],
     action: str | None,
     approval: str | None,
     url: str,
@@ -46,17 +50,16 @@ def authorize(
 
     VALUE is read as JSON where possible (120, true, [1, 2]), otherwise as a string.
 
-    Most commands work on the store, for its operator. This one calls the service over HTTP with an API key, so it shows
-    exactly what an agent's runtime would be told.
+    It always asks a service over HTTP with an API key, so it shows exactly what an agent's runtime would be told.
     """
-    if key is None:
-        raise click.UsageError(f"No API key is given; run: export {KEY}=$(remit keys create --raw)")
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
+    if context:
+        body["context"] = dict(map(named_value, context))
     if action is not None:
         body["action"] = action
     if approval is not None:
         body["approval_id"] = approval
-    answer = post_json(f"{url}/v1/authorize", key, json.dumps(body).encode())
+    answer = asked(url, key, "/v1/authorize", body, "authorize")
     if as_json:
         print_json(answer)
     else:
@@ -77,29 +80,14 @@ def named_value(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def post_json(url: str, key: str, body: bytes) -> dict[str, Any]:
-    """POST the body and return the JSON answer. Raises ClickException with the service's message or the failure."""
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
-
-    require_sendable(key)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+def asked(url: str, key: str | None, path: str, body: dict[str, Any], scope: str) -> dict[str, Any]:
+    """The service's answer to a question about a call, which needs a key with the scope. Raises ClickException."""
     try:
-        with urlopen(Request(url, body, headers), timeout=10) as answer:  # noqa: S310 - http and https alone
-            told: dict[str, Any] = json.load(answer)
-            return told
-    except HTTPError as error:
-        with error:
-            raise click.ClickException(_refusal(error.code, error.read())) from None
-    except (URLError, TimeoutError, ValueError) as error:
-        why = getattr(error, "reason", error)
-        raise click.ClickException(f"{url} does not answer ({why}); `remit serve` starts a service") from None
-
-
-def _refusal(status: int, body: bytes) -> str:
-    try:
-        error = json.loads(body)["error"]
-        message, hint = str(error["message"]), _HINTS.get(error["code"])
-    except (ValueError, KeyError, TypeError):
-        return f"the answer was {status}, and not from Remit"
-    return f"{message}; {hint}" if hint else message
+        told: dict[str, Any] = over_http(
+            url, f"a key that may ask: `remit keys create --scope {scope} --raw` prints one", key
+        ).call("POST", path, body)
+    except Refused as refused:
+        if refused.code == "AGENT_NOT_FOUND":
+            raise click.ClickException(f"{refused.message}; {_HINT}") from None
+        raise
+    return told

@@ -2,9 +2,9 @@
 
 import click
 
+from app.cli.api import URL_OPTION, over_http
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, Uuid
-from app.cli.remote import URL, Remote
 from app.cli.session import print_json
 from app.model.outcomes import CallStatus
 
@@ -15,13 +15,13 @@ def decisions() -> None:
 
 
 @decisions.command("outcome")
-@URL
+@URL_OPTION
 @click.argument("decision_id", type=Uuid("remit audit query --json"))
 @click.argument("status", type=click.Choice([each.value for each in CallStatus]))
 @JSON
 def report_outcome(url: str, decision_id: str, status: str, as_json: bool) -> None:
     """Report the outcome of an allowed call: once, within 24 hours."""
-    found = Remote.from_env(url, "the key that asked for the decision").call(
+    found = over_http(url, "the key that asked for the decision").call(
         "POST", f"/v1/decisions/{decision_id}/outcome", {"status": status}
     )
     if as_json:

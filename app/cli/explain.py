@@ -1,20 +1,17 @@
 """`remit explain`: why the service would give an answer; `remit audit explain`: why it gave one."""
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
-from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl
-from app.cli.authorize import COLOURS, named_value, post_json
-from app.cli.options import JSON, WORKSPACE, Time, Uuid
+from app.cli.addresses import KEY
+from app.cli.api import URL_OPTION, Api, on_api
+from app.cli.authorize import COLOURS, CONTEXT, asked, named_value
+from app.cli.options import JSON, Time, Uuid
 from app.cli.output import print_table
-from app.cli.session import in_workspace, print_json
+from app.cli.session import print_json
 from app.model.times import rfc3339
-
-if TYPE_CHECKING:
-    from app.model.explanations import PastExplanation
-    from app.replica import Services
 
 _SHOWN = 60
 
@@ -23,13 +20,7 @@ _SHOWN = 60
 @click.argument("agent")
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option(
-    "--context",
-    "context",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Context that the caller vouches for; may be repeated.",
-)
+@CONTEXT
 @click.option("--at", type=Time(), help="When the call would be made: ISO 8601 or a date; now if left out.")
 @click.option(
     "--policy",
@@ -38,9 +29,7 @@ _SHOWN = 60
     type=click.File("rb"),
     help="A draft as JSON, or a list; may be repeated.",
 )
-@click.option(
-    "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
-)
+@URL_OPTION
 @click.option("--key", envvar=KEY, help=f"The API key to ask with, with the scope view, read or policies; {KEY}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer unchanged.")
 def explain(
@@ -59,8 +48,6 @@ def explain(
     VALUE is read as JSON where possible (120, true, [1, 2]), otherwise as a string. A draft with the id of a policy
     replaces it; one without an id is added.
     """
-    if key is None:
-        raise click.UsageError(f"No API key is given; run: export {KEY}=$(remit keys create --scope view --raw)")
     body: dict[str, Any] = {"agent_id": agent, "tool_name": tool, "parameters": dict(map(named_value, parameters))}
     if context:
         body["context"] = dict(map(named_value, context))
@@ -68,7 +55,7 @@ def explain(
         body["at"] = rfc3339(at)
     if files:
         body["policies"] = [draft for file in files for draft in _drafts(file)]
-    told = post_json(f"{url}/v1/explain", key, json.dumps(body).encode())
+    told = asked(url, key, "/v1/explain", body, "view")
     if as_json:
         print_json(told)
     else:
@@ -76,24 +63,18 @@ def explain(
 
 
 @click.command("explain")
-@WORKSPACE
+@on_api
 @click.argument("entry", type=Uuid("remit audit query --json"))
 @JSON
-def explain_decision(workspace: str, entry: str, as_json: bool) -> None:
+def explain_decision(api: Api, entry: str, as_json: bool) -> None:
     """Print why a logged decision was made, rule by rule, by the policies of its time. ENTRY is its id.
 
     Values that the log does not contain are reported as unknown, never guessed.
     """
-    import msgspec
-
-    async def read(services: "Services", workspace_id: str) -> "PastExplanation":
-        return await services.explanations.past_decisions.explain(workspace_id, entry)
-
-    found = in_workspace(workspace, read)
+    told = api.get(f"/v1/audit-logs/{entry}/explanation")
     if as_json:
-        print_json(found)
+        print_json(told)
         return
-    told = msgspec.to_builtins(found)
     click.echo(f"{told['at']}  agent {told['agent']['alias'] or told['agent']['name']}  {told['code']}")
     print_explanation(told)
     if told["unknown"]:

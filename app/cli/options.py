@@ -12,13 +12,13 @@ import click
 from msgspec import Struct
 
 from app.cli.output import WholeNumber, shortened
-from app.model.actors import COMMAND_LINE, MAX_REASON, ChangedBy
+from app.model.actors import MAX_REASON
 from app.model.agents import require_alias
 from app.model.audit import ANY_SHADOW
 from app.model.ids import canonical_uuid
 from app.model.query_fields import QueryFields, Spelled
 from app.model.text import FieldError, require_visible
-from app.model.times import parse_moment_ms
+from app.model.times import parse_moment_ms, rfc3339
 from app.struct_schemas.queries import Parameter, parameters_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,14 +56,8 @@ NAME = Text("name", 1, 255)
 A_GROUP = Text("group", 1, 64)
 LONG_TEXT = Text("text", 0, 2000, lines=True)
 REASON = click.option(
-    "--reason",
-    "by",
-    type=Text("text", 0, MAX_REASON),
-    default="",
-    callback=lambda _ctx, _param, reason: ChangedBy(COMMAND_LINE, reason),
-    help="Why, for readers of the trail of changes.",
+    "--reason", type=Text("text", 0, MAX_REASON), default="", help="Why, for readers of the trail of changes."
 )
-"""The command receives the actor and the reason together, as `by`."""
 
 
 def asks_first(question: str) -> Callable[[F], F]:
@@ -200,7 +194,7 @@ def filters(
         def with_query(**values: Any) -> Any:
             typed = [(field, values.pop(field.attribute)) for field in parameters]
             if builds is None:
-                query: Any = {field.name: _text(value) for field, value in typed if value not in (None, False)}
+                query: Any = {field.name: _text(field, value) for field, value in typed if value not in (None, False)}
             else:
                 query = builds(**{field.attribute: _value(field, value) for field, value in typed})
             return command(query=query, **values)
@@ -225,7 +219,9 @@ def _option(field: Parameter, differing: Option, *, as_text: bool) -> Callable[[
     return click.option(flag, field.attribute, type=kind, is_flag=field.kind is bool, help=text)
 
 
-def _text(value: Any) -> str:
+def _text(field: Parameter, value: Any) -> str:
+    if isinstance(value, int) and field.schema.get("format") == "date-time":
+        return rfc3339(value)
     return "true" if value is True else str(value)
 
 

@@ -1,25 +1,21 @@
 """`remit policies …`."""
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import Any
 
 import click
-import msgspec
 
+from app.cli.api import Api, on_api
 from app.cli.find import find_agent, find_policy
 from app.cli.groups import LazyGroup
-from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
+from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON
 from app.cli.output import counted, print_record, print_table
 from app.cli.policy_versions import list_versions, roll_back, show_divergence
 from app.cli.replay import replay_draft
-from app.cli.session import in_workspace, print_json
-from app.model.actors import ChangedBy
-from app.model.times import rfc3339
+from app.cli.session import print_json
 
-if TYPE_CHECKING:
-    from app.model.policies import Policy
-    from app.replica import Services
-
-
+_PATH = "/v1/policies"
 _LAZILY = {
     "create": "app.cli.policy_edits:create_policy",
     "update": "app.cli.policy_edits:update_policy",
@@ -32,8 +28,8 @@ _LAZILY = {
 }
 
 
-_OWN_LINES = ("name", "rules", "priority", "enabled", "mode", "key")
-"""Fields that `show` always prints; the others only if they differ from their default."""
+_OTHER_LINES = {"kind": "grant", "agentMessage": None}
+"""Fields that `show` prints only if they differ from their default, which is given here."""
 
 
 @click.group(cls=LazyGroup, lazily=_LAZILY, also={})
@@ -47,34 +43,27 @@ def policies() -> None:
 
 
 @policies.command("list")
-@WORKSPACE
+@on_api
 @click.option("--agent", help="Only those of this agent, in evaluation order.")
 @click.option("--group", help="Only those of this group.")
 @JSON
-def list_policies(workspace: str, agent: str | None, group: str | None, as_json: bool) -> None:
+def list_policies(api: Api, agent: str | None, group: str | None, as_json: bool) -> None:
     """List a workspace's policies."""
-    from app.model.policies import owner_or_none
-
-    async def read(services: "Services", workspace_id: str) -> "tuple[list[Policy], dict[str, str]]":
-        agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
-        names = {each.id: each.alias or each.name async for each in services.records.agents.each(workspace_id)}
-        return [
-            each async for each in services.records.policies.each(workspace_id, owner_or_none(agent_id, group))
-        ], names
-
-    found, names = in_workspace(workspace, read)
+    agent_id = None if agent is None else find_agent(api, agent)["id"]
+    found = api.get(_PATH, agent_id=agent_id, group=group)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
+    names = {each["id"]: each["alias"] or each["name"] for each in api.get("/v1/agents")}
     rows = [
         (
-            each.id,
-            str(each.priority),
+            each["id"],
+            str(each["priority"]),
             _state(each),
-            counted(len(each.rules), "rule"),
+            counted(len(each["rules"]), "rule"),
             _governed(each, names),
-            each.key or "-",
-            each.name,
+            each["key"] or "-",
+            each["name"],
         )
         for each in found
     ]
@@ -83,85 +72,67 @@ def list_policies(workspace: str, agent: str | None, group: str | None, as_json:
 
 
 @policies.command("show")
-@WORKSPACE
+@on_api
 @click.argument("policy")
 @OF_AGENT
 @OF_GROUP
 @JSON
-def show_policy(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
+def show_policy(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print one policy, one rule per line."""
-
-    async def read(services: "Services", workspace_id: str) -> "Policy":
-        return await find_policy(services, workspace_id, policy, agent, group)
-
-    from app.model.policies import DEFAULTS, values_of
-
-    found = in_workspace(workspace, read)
+    found = find_policy(api, policy, agent, group)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
-    more = {name: value for name, value in values_of(found).items() if name not in _OWN_LINES}
+    more = [(name, found[name]) for name, default in _OTHER_LINES.items() if found[name] != default]
     print_record(
         [
-            ("id", found.id),
+            ("id", found["id"]),
             ("governs", _governed(found, {})),
-            ("key", found.key or "-"),
-            ("name", found.name),
-            ("priority", str(found.priority)),
+            ("key", found["key"] or "-"),
+            ("name", found["name"]),
+            ("priority", str(found["priority"])),
             ("mode", _state(found)),
-            *((name.replace("_", " "), str(value)) for name, value in more.items() if value != DEFAULTS[name]),
-            ("created", rfc3339(found.created_ms)),
-            ("changed", f"{rfc3339(found.updated_ms)}, version {found.version}"),
-            *((f"rule {index}", msgspec.json.encode(rule).decode()) for index, rule in enumerate(found.rules)),
+            *((re.sub("([A-Z])", r" \1", name).lower(), str(value)) for name, value in more),
+            ("created", found["createdAt"]),
+            ("changed", f"{found['updatedAt']}, version {found['version']}"),
+            *((f"rule {index}", _as_line(rule)) for index, rule in enumerate(found["rules"])),
         ]
     )
 
 
 @policies.command("delete")
-@WORKSPACE
+@on_api
 @click.argument("policy")
 @OF_AGENT
 @OF_GROUP
 @JSON
 @REASON
-def delete_policy(
-    workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool, by: ChangedBy
-) -> None:
+def delete_policy(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool, reason: str) -> None:
     """Delete a policy and its quotas."""
-
-    async def delete(services: "Services", workspace_id: str) -> str:
-        found = await find_policy(services, workspace_id, policy, agent, group)
-        await services.admin.policies.delete(workspace_id, found.id, by)
-        return found.id
-
-    deleted = in_workspace(workspace, delete)
+    deleted = find_policy(api, policy, agent, group)["id"]
+    api.call("DELETE", f"{_PATH}/{deleted}", reason=reason)
     if as_json:
         print_json({"deleted": deleted})
     else:
         click.echo(f"deleted {deleted}")
 
 
-policies.add_command(list_versions)
-policies.add_command(show_divergence)
-policies.add_command(roll_back)
-
-
-def _state(policy: "Policy") -> str:
+def _state(policy: dict[str, Any]) -> str:
     """Its mode, or `off` if it is disabled."""
-    return policy.mode.value if policy.enabled else "off"
+    return str(policy["mode"]) if policy["enabled"] else "off"
 
 
-def _governed(policy: "Policy", names: dict[str, str]) -> str:
+def _governed(policy: dict[str, Any], names: dict[str, str]) -> str:
     """The agent's name or id, the group, or the whole workspace."""
-    if policy.agent_id is not None:
-        return names.get(policy.agent_id, policy.agent_id)
-    return "every agent" if policy.group is None else f"group {policy.group}"
+    agent_id = policy["agentId"]
+    if agent_id is not None:
+        return names.get(agent_id, str(agent_id))
+    return "every agent" if policy["group"] is None else f"group {policy['group']}"
 
 
-def _print_json(found: "Policy | list[Policy]") -> None:
-    from app.views.policies import PolicyView
-
-    print_json([PolicyView.of(each) for each in found] if isinstance(found, list) else PolicyView.of(found))
+def _as_line(rule: dict[str, Any]) -> str:
+    return json.dumps(rule, ensure_ascii=False, separators=(",", ":"))
 
 
-policies.add_command(replay_draft)
+for each in (list_versions, show_divergence, roll_back, replay_draft):
+    policies.add_command(each)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.addresses import ServiceUrl
-from app.cli.options import REASON, WORKSPACE, Duration
+from app.cli.api import Api, Refused, on_api
+from app.cli.options import REASON, Duration
 from app.cli.session import print_json
-from app.model.actors import ChangedBy
 
 if TYPE_CHECKING:
     from app.cli.policy_flips import Plan
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 DIFFERS = 3
 FILES = click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-_URL_HELP = "A running service, called with REMIT_API_KEY; by default the store itself."
-URL = click.option("--url", type=ServiceUrl(), envvar="REMIT_URL", help=_URL_HELP)
 PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these owners that are not in the files.")
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="The output format."
@@ -39,24 +36,22 @@ EXIT_CODE = click.option(
 
 
 @click.command("diff")
-@WORKSPACE
-@URL
+@on_api
 @PRUNE
 @FORMAT
 @REPLAY
 @EXIT_CODE
 @FILES
 def diff_policies(
-    workspace: str, url: str | None, prune: bool, form: str, span_ms: int | None, exit_code: bool,
+    api: Api, prune: bool, form: str, span_ms: int | None, exit_code: bool,
     paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Print what applying these files would change. A folder means all policy files in it."""
-    _preview(read_files(paths), workspace, url, form, span_ms, prune=prune, create=True, exit_code=exit_code)
+    _preview(read_files(paths), api, form, span_ms, prune=prune, create=True, exit_code=exit_code)
 
 
 @click.command("apply")
-@WORKSPACE
-@URL
+@on_api
 @PRUNE
 @FORMAT
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
@@ -66,45 +61,41 @@ def diff_policies(
 @click.option("--create-agents", is_flag=True, help="Create missing agents, with the groups that the files name.")
 @FILES
 def apply_policies(
-    workspace: str, url: str | None, prune: bool, form: str, dry_run: bool, span_ms: int | None, exit_code: bool,
-    by: ChangedBy, create_agents: bool, paths: tuple[Path, ...],
+    api: Api, prune: bool, form: str, dry_run: bool, span_ms: int | None, exit_code: bool,
+    reason: str, create_agents: bool, paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Make the policies in these files current: each file as a whole or not at all.
 
     All files are read and compared before the first is applied. If an owner's policies change in between, its file and
     those after it are refused; run `apply` again.
     """
-    from app.cli.policy_sets import with_sets
+    from app.cli.policy_sets import Sets
 
     if not dry_run and (span_ms is not None or exit_code):
         raise click.UsageError("--replay and --exit-code need --dry-run, as they describe what would change")
     files = read_files(paths)
     if dry_run:
-        _preview(files, workspace, url, form, span_ms, prune=prune, create=create_agents, exit_code=exit_code)
+        _preview(files, api, form, span_ms, prune=prune, create=create_agents, exit_code=exit_code)
         return
 
-    async def apply(sets: "Sets") -> "list[Plan]":
-        plans = [await _planned(sets, each, prune=prune, create=create_agents) for each in files]
-        for plan in plans:
-            await _apply(sets, plan, prune=prune, by=by)
-        return plans
-
-    _print(with_sets(url, workspace, apply), form, None)
+    sets = Sets(api)
+    plans = [_planned(sets, each, prune=prune, create=create_agents) for each in files]
+    for plan in plans:
+        _apply(sets, plan, prune=prune, reason=reason)
+    _print(plans, form, None)
 
 
 def _preview(
-    files: "Sequence[ReadFile]", workspace: str, url: str | None, form: str, span_ms: int | None,
+    files: "Sequence[ReadFile]", api: Api, form: str, span_ms: int | None,
     *, prune: bool, create: bool, exit_code: bool,
 ) -> None:  # fmt: skip
     """Print what would change and, given a span, what would flip; nothing is changed."""
     from app.cli.policy_flips import replayed
-    from app.cli.policy_sets import with_sets
+    from app.cli.policy_sets import Sets
 
-    async def look(sets: "Sets") -> "tuple[list[Plan], dict[str, ReplayReport] | None]":
-        plans = [await _planned(sets, each, prune=prune, create=create) for each in files]
-        return plans, None if span_ms is None else await replayed(sets, plans, span_ms)
-
-    plans, reports = with_sets(url, workspace, look)
+    sets = Sets(api)
+    plans = [_planned(sets, each, prune=prune, create=create) for each in files]
+    reports = None if span_ms is None else replayed(sets, plans, span_ms)
     _print(plans, form, reports)
     is_any = any(plan.difference.is_any for plan in plans)
     if exit_code and (is_any if reports is None else any(report.flipped for report in reports.values())):
@@ -123,7 +114,7 @@ def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
     return files
 
 
-async def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
+def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
     """The effect of applying the file."""
     from app.cli.policy_flips import Plan
     from app.cli.policy_sets import NEW_AGENT
@@ -132,20 +123,22 @@ async def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool)
     from app.policy_files.comparison import compare
 
     try:
-        owner = await _owner(sets, read, create=create)
-        held = None if owner == NEW_AGENT else await sets.get(owner)
+        owner = _owner(sets, read, create=create)
+        held = None if owner == NEW_AGENT else sets.get(owner)
         policies = [] if held is None else held.policies
         changes = settle(policies, read.file.policies, owner, prune=prune)
     except (UnknownPolicy, KeyTaken) as error:
         place = f"{read.path}:{read.document.line_of(f'$.{error.field}')}: $.{error.field}"
         raise click.ClickException(f"{place}: {error.message}") from None
+    except click.UsageError:
+        raise
     except (AppError, click.ClickException) as error:
         raise click.ClickException(f"{read.path}: {error}") from None
     difference = compare(read.file.owner, str(read.path), changes, len(read.file.policies))
     return Plan(read, owner, held, changes, difference)
 
 
-async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
+def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
     from app.cli.policy_sets import NEW_AGENT
     from app.errors import AgentNotFound
     from app.model.policies import Owner
@@ -154,7 +147,7 @@ async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
     if called is None:
         return Owner(group=read.file.group_name)
     try:
-        return Owner((await sets.agent(called))[0])
+        return Owner((sets.agent(called))[0])
     except AgentNotFound as error:
         if create:
             return NEW_AGENT
@@ -162,18 +155,20 @@ async def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
         raise AgentNotFound(message) from None
 
 
-async def _apply(sets: "Sets", plan: "Plan", *, prune: bool, by: ChangedBy) -> None:
-    from app.errors import AppError, VersionConflict
+def _apply(sets: "Sets", plan: "Plan", *, prune: bool, reason: str) -> None:
+    from app.errors import AppError
     from app.model.policies import Owner
 
     file, path, owner, held = plan.read.file, plan.read.path, plan.owner, plan.held
     try:
         if held is None:
-            owner = Owner(await sets.create_agent(file.new_agent, by))
-            held = await sets.get(owner)
+            owner = Owner(sets.create_agent(file.new_agent, reason))
+            held = sets.get(owner)
         if plan.difference.is_any:
-            await sets.put(owner, list(file.policies), held.version, prune=prune, by=by)
-    except VersionConflict:
+            sets.put(owner, list(file.policies), held.version, prune=prune, reason=reason)
+    except Refused as refused:
+        if refused.code != "VERSION_CONFLICT":
+            raise click.ClickException(f"{path}: {refused.message}. This file was not applied") from None
         message = f"{path}: the policies of {file.owner} changed meanwhile, so this file was not applied"
         raise click.ClickException(f"{message}; run `remit policy diff` again, then `apply`") from None
     except (AppError, click.ClickException) as error:

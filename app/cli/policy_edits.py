@@ -1,19 +1,15 @@
 """`remit policies create` and `remit policies update`."""
 
-from typing import TYPE_CHECKING, BinaryIO
+import json
+from typing import Any, BinaryIO
 
 import click
 
+from app.cli.api import Api, Refused, on_api
 from app.cli.find import find_agent, find_policy
-from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON, WORKSPACE
+from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON
 from app.cli.output import WholeNumber
-from app.cli.session import in_workspace, print_json
-from app.model.actors import ChangedBy
-
-if TYPE_CHECKING:
-    from app.replica import Services
-    from app.views.policies import WrittenPolicyView
-
+from app.cli.session import print_json
 
 _LOWEST, _HIGHEST = 0, 1_000
 FILE = click.File("rb")
@@ -24,7 +20,7 @@ STRICT = click.option("--strict", is_flag=True, help="Write nothing and exit wit
 
 
 @click.command("create")
-@WORKSPACE
+@on_api
 @click.argument("agent", required=False)
 @click.option("--group", help="The group that owns the policy, instead of an agent.")
 @click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
@@ -34,41 +30,28 @@ STRICT = click.option("--strict", is_flag=True, help="Write nothing and exit wit
 @JSON
 @REASON
 def create_policy(
-    workspace: str, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
-    as_json: bool, by: ChangedBy,
+    api: Api, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
+    as_json: bool, reason: str,
 ) -> None:  # fmt: skip
     """Create a policy of AGENT or of a group; it applies from the next decision on.
 
     With neither it is a guardrail of the whole workspace, and the file must say so: "kind": "guardrail". Warnings about
     rules that are valid but probably not meant go to stderr.
     """
-    from msgspec.structs import replace
-
-    from app.cli.policy_bodies import read_file, require_owned
-    from app.cli.policy_lint import accepting
-    from app.model.new_policy_checks import NewPolicy
-    from app.model.policies import Owner, PolicyMode
-
     if agent is not None and group is not None:
         raise click.UsageError("Give AGENT or --group, not both")
-    given = read_file(file, NewPolicy)
-    given = given if mode is None else replace(given, mode=PolicyMode(mode))
-
-    async def create(services: "Services", workspace_id: str) -> "WrittenPolicyView":
-        agent_id = None if agent is None else (await find_agent(services, workspace_id, agent)).id
-        owner = Owner(agent_id, group)
-        require_owned(file.name, given, owner)
-        return await services.admin.policies.create(workspace_id, owner, given, by, accepting(strict=strict))
-
-    made = in_workspace(workspace, create)
+    agent_id = None if agent is None else find_agent(api, agent)["id"]
+    options = {"agent_id": agent_id, "group": group, "mode": mode}
+    body = _read(file) | {name: value for name, value in options.items() if value is not None}
+    made = _written(api, "POST", "/v1/policies", body, reason, file.name, strict=strict)
     if quiet and not as_json:
-        click.echo(made.id)
+        click.echo(made["id"])
     else:
-        print_written(made, f"policy {made.id}", as_json=as_json)
+        print_written(made, f"policy {made['id']}", as_json=as_json)
 
 
 @click.command("update")
-@WORKSPACE
+@on_api
 @click.argument("policy")
 @OF_AGENT
 @OF_GROUP
@@ -85,32 +68,54 @@ def create_policy(
 @JSON
 @REASON
 def update_policy(
-    workspace: str, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
-    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, by: ChangedBy,
+    api: Api, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
+    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
 ) -> None:  # fmt: skip
     """Change a policy; fields not given stay. Rate limits that keep their tools and window keep their counted calls."""
     if (file, name, priority, enabled, mode) == (None,) * 5:
         raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
-    from msgspec.structs import replace
-
-    from app.cli.policy_bodies import read_file
-    from app.cli.policy_lint import accepting
-    from app.model.new_policy_checks import NewPolicyChanges
-    from app.model.policies import PolicyMode
-
-    options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode and PolicyMode(mode)}
-    given = NewPolicyChanges() if file is None else read_file(file, NewPolicyChanges)
-    given = replace(given, **{field: value for field, value in options.items() if value is not None})
-
-    async def update(services: "Services", workspace_id: str) -> "WrittenPolicyView":
-        found = await find_policy(services, workspace_id, policy, agent, group)
-        return await services.admin.policies.update(workspace_id, found.id, given, by, accepting(strict=strict))
-
-    changed = in_workspace(workspace, update)
-    print_written(changed, f"policy {changed.id} is at version {changed.version}", as_json=as_json)
+    options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode}
+    given = {} if file is None else _read(file)
+    given |= {field: value for field, value in options.items() if value is not None}
+    path = f"/v1/policies/{find_policy(api, policy, agent, group)['id']}"
+    changed = _written(api, "PATCH", path, given, reason, None if file is None else file.name, strict=strict)
+    sentence = f"policy {changed['id']} is at version {changed['version']}"
+    print_written(changed, sentence, as_json=as_json)
 
 
-def print_written(policy: "WrittenPolicyView", sentence: str, *, as_json: bool) -> None:
+def _read(file: BinaryIO) -> dict[str, Any]:
+    """The file's object. Raises ClickException; the service checks what is in it."""
+    try:
+        given = json.load(file)
+    except ValueError as error:
+        raise click.ClickException(f"{file.name}: is not JSON ({error})") from None
+    if not isinstance(given, dict):
+        raise click.ClickException(f"{file.name}: $: must be an object, and not {type(given).__name__}")
+    return given
+
+
+def _written(
+    api: Api, method: str, path: str, body: dict[str, Any], reason: str, file: str | None, *, strict: bool
+) -> dict[str, Any]:
+    """The policy as it is written. If strict, warnings are printed instead, and nothing is written."""
+    from app.cli.policy_apply import DIFFERS
+    from app.cli.policy_lint import is_warning, warning_lines
+
+    try:
+        written: dict[str, Any] = api.call(method, path, body, reason=reason, strict=strict)
+    except Refused as refused:
+        if strict and refused.details and all(map(is_warning, refused.details)):
+            for line in (*warning_lines(refused.details), "Nothing was written"):
+                click.echo(line, err=True)
+            raise click.exceptions.Exit(DIFFERS) from None
+        if file is not None and refused.details:
+            hint = ". Give AGENT or --group" if method == "POST" and refused.details[0]["path"] == "$.agent_id" else ""
+            raise click.ClickException(f"{file}: {refused.message}{hint}") from None
+        raise
+    return written
+
+
+def print_written(policy: dict[str, Any], sentence: str, *, as_json: bool) -> None:
     """Print the policy, or the sentence and, to stderr, the warnings."""
     from app.cli.policy_lint import warning_lines
 
@@ -118,5 +123,5 @@ def print_written(policy: "WrittenPolicyView", sentence: str, *, as_json: bool) 
         print_json(policy)
         return
     click.echo(sentence)
-    for line in warning_lines(policy.warnings or ()):
+    for line in warning_lines(policy.get("warnings", ())):
         click.echo(line, err=True)

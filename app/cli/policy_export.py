@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import WORKSPACE
-from app.cli.policy_apply import URL
+from app.cli.api import Api, on_api
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
@@ -14,30 +13,24 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@WORKSPACE
-@URL
+@on_api
 @click.option("--agent", help="Only this agent's policies; printed if no folder is given.")
 @click.option("--group", help="Only this group's policies; printed if no folder is given.")
 @click.option("--json", "as_json", is_flag=True, help="JSON files instead of YAML.")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
-def export_policies(
-    workspace: str, url: str | None, agent: str | None, group: str | None, as_json: bool, folder: Path | None
-) -> None:
+def export_policies(api: Api, agent: str | None, group: str | None, as_json: bool, folder: Path | None) -> None:
     """Write policies as files: one for each agent and group that has any, and one for the workspace.
 
     Files in FOLDER with the same names are replaced; others are left alone.
     """
-    from app.cli.policy_sets import with_sets
+    from app.cli.policy_sets import Sets
     from app.policy_files.rendering import as_json as to_json
     from app.policy_files.rendering import as_yaml
 
     if folder is None and (agent is None) == (group is None):
         raise click.UsageError("Give a FOLDER to write to, or one of --agent and --group to print")
 
-    async def read(sets: "Sets") -> list[tuple[str, dict[str, Any]]]:
-        return await _exported(sets, agent, group)
-
-    for name, file in with_sets(url, workspace, read):
+    for name, file in _exported(Sets(api), agent, group):
         text = to_json(file) if as_json else as_yaml(file)
         if folder is None:
             click.echo(text, nl=False)
@@ -56,28 +49,27 @@ def print_schema() -> None:
     print_json(schema())
 
 
-async def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[str, dict[str, Any]]]:
+def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[str, dict[str, Any]]]:
     """For each owner of policies, its file's name without the extension, and its content."""
     from msgspec.structs import replace
 
-    from app.cli.policy_sets import owners_in
     from app.model.policies import Owner
     from app.policy_files.policy_file import as_file, as_owner
     from app.policy_files.rendering import file_name
 
-    agents = await sets.agents()
+    agents = sets.agents()
     if agent is not None:
-        agent_id, _ = await sets.agent(agent)
+        agent_id, _ = sets.agent(agent)
         wanted = [Owner(agent_id)]
     elif group is not None:
         wanted = [Owner(group=group)]
     else:
-        wanted = await owners_in(sets)
+        wanted = sets.owners()
     names = [each.name for _, each in agents]
     known = dict(agents)
     files: dict[str, dict[str, Any]] = {}
     for owner in wanted:
-        policies = (await sets.get(owner)).policies
+        policies = (sets.get(owner)).policies
         if owner.agent_id is not None:
             found_agent = known[owner.agent_id]
             is_unique = found_agent.alias is not None or names.count(found_agent.name) == 1

@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     difference: Difference
 
 
-async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
+def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
     """The results of the latest `span_ms` that would flip, by owner, for each file that changes anything.
 
     Each file is replayed separately, together with the other owners' current policies. A new agent has no calls to
@@ -40,7 +40,7 @@ async def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str
     for plan in plans:
         if plan.difference.is_any and plan.owner != NEW_AGENT:
             try:
-                report = await sets.replay(plan.owner, entries_after(plan.changes), span_ms)
+                report = sets.replay(plan.owner, entries_after(plan.changes), span_ms)
             except (AppError, click.ClickException) as error:
                 raise click.ClickException(f"{plan.read.path}: cannot be replayed: {error}") from None
             reports[plan.difference.owner] = report

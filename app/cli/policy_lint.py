@@ -1,21 +1,19 @@
 """`remit policy lint`, and the warnings of commands that write: rules that are valid but probably not meant."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
-from app.cli.options import JSON, WORKSPACE
-from app.cli.policy_apply import DIFFERS as NOT_SO
-from app.cli.policy_apply import URL, read_files
+from app.cli.api import Api, on_api
+from app.cli.options import JSON
+from app.cli.policy_apply import DIFFERS, read_files
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
-    from app.admin.policy_lint import Accept
     from app.cli.policy_sets import Sets
-    from app.lint import PolicyWarning
     from app.model.policies import Owner
 
 
@@ -31,15 +29,14 @@ class StoredWarning(Struct, frozen=True, rename="camel"):
 
 
 @click.command("lint")
-@WORKSPACE
-@URL
+@on_api
 @click.option("--agent", help="The stored policies of this agent: its id, alias or name.")
 @click.option("--group", help="The stored policies of this group.")
-@click.option("--strict", is_flag=True, help=f"Exit with {NOT_SO} if there is a warning.")
+@click.option("--strict", is_flag=True, help=f"Exit with {DIFFERS} if there is a warning.")
 @JSON
 @click.argument("paths", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 def lint(
-    workspace: str, url: str | None, agent: str | None, group: str | None, strict: bool, as_json: bool,
+    api: Api, agent: str | None, group: str | None, strict: bool, as_json: bool,
     paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Warn about rules that are valid but probably not meant. A folder means all policy files in it.
@@ -50,7 +47,7 @@ def lint(
     """
     if len([each for each in (agent, group, paths or None) if each is not None]) > 1:
         raise click.UsageError("Give only one of FILE, --agent and --group")
-    found = _in_files(paths) if paths else _in_store(workspace, url, agent, group)
+    found = _in_files(paths) if paths else _in_store(api, agent, group)
     if as_json:
         print_json([warning for warning, _ in found])
     else:
@@ -58,26 +55,24 @@ def lint(
             click.echo(line)
         click.echo("No warnings." if not found else f"{len(found)} warning{'s' if len(found) > 1 else ''}")
     if strict and found:
-        raise click.exceptions.Exit(NOT_SO)
+        raise click.exceptions.Exit(DIFFERS)
 
 
-def accepting(*, strict: bool) -> "Accept":
-    """Return a function that accepts every warning or, if strict, prints them and ends the command."""
+def is_warning(detail: dict[str, str]) -> bool:
+    """True if a detail of a refusal is a warning: its message begins with a warning's code."""
+    from app.lint import Code
 
-    def refuse(warnings: "Sequence[PolicyWarning]") -> None:
-        if strict and warnings:
-            for line in (*warning_lines(warnings), "Nothing was written"):
-                click.echo(line, err=True)
-            raise click.exceptions.Exit(NOT_SO)
-
-    return refuse
+    code, colon, _ = detail["message"].partition(": ")
+    return bool(colon) and code in set(Code)
 
 
-def warning_lines(warnings: "Iterable[PolicyWarning]") -> Iterator[str]:
+def warning_lines(warnings: Iterable[dict[str, str]]) -> Iterator[str]:
     """One line for each warning, free of characters that move the cursor."""
     from app.model.text import with_hidden_shown
 
-    yield from (with_hidden_shown(f"Warning: {each.path}: {each.code}: {each.message}") for each in warnings)
+    for each in warnings:
+        said = f"{each['code']}: {each['message']}" if "code" in each else each["message"]
+        yield with_hidden_shown(f"Warning: {each['path']}: {said}")
 
 
 def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
@@ -87,33 +82,31 @@ def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
     return [(each, f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}") for each in found]
 
 
-def _in_store(workspace: str, url: str | None, agent: str | None, group: str | None) -> list[tuple[Struct, str]]:
-    from app.cli.policy_sets import owners_in, with_sets
+def _in_store(api: Api, agent: str | None, group: str | None) -> list[tuple[Struct, str]]:
+    from app.cli.policy_sets import Sets
     from app.model.policies import Owner
     from app.model.text import with_hidden_shown
 
-    async def look(sets: "Sets") -> list[StoredWarning]:
-        if agent is not None:
-            owners = [Owner((await sets.agent(agent))[0])]
-        else:
-            owners = await owners_in(sets) if group is None else [Owner(group=group)]
-        called = {agent_id: each.called for agent_id, each in await sets.agents()}
-        return [each for owner in owners for each in await _about(sets, owner, called)]
-
-    found = with_sets(url, workspace, look)
+    sets = Sets(api)
+    if agent is not None:
+        owners = [Owner(sets.agent(agent)[0])]
+    else:
+        owners = sets.owners() if group is None else [Owner(group=group)]
+    called = {agent_id: each.called for agent_id, each in sets.agents()}
+    found = [each for owner in owners for each in _about(sets, owner, called)]
     return [
         (each, with_hidden_shown(f'{each.owner}: "{each.policy_name}" {each.path}: {each.code}: {each.message}'))
         for each in found
     ]
 
 
-async def _about(sets: "Sets", owner: "Owner", called: dict[str, str]) -> list[StoredWarning]:
+def _about(sets: "Sets", owner: "Owner", called: dict[str, str]) -> list[StoredWarning]:
     """The owner, for people. called: agent names by id."""
-    policies = (await sets.get(owner)).policies
+    policies = (sets.get(owner)).policies
     name = "workspace" if owner.group is None else f"group {owner.group}"
     if owner.agent_id is not None:
         name = f"agent {called.get(owner.agent_id, owner.agent_id)}"
-    warnings = await sets.warnings(owner, policies)
+    warnings = sets.warnings(owner, policies)
     return [
         StoredWarning(name, policy.id, policy.name, each.code.value, each.path, each.message)
         for policy, about in zip(policies, warnings, strict=True)

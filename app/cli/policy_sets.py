@@ -1,140 +1,126 @@
-"""Policy sets as `remit policy` reads and writes them: in the store, or in a running service over HTTP."""
+"""Policy sets as `remit policy` reads and writes them."""
 
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from app.admin.requests import NewAgent
-from app.model.actors import ChangedBy
-from app.model.policies import Owner
-from app.model.policy_sets import PolicyEntry, PolicySet
+from app.cli.api import Api, segment
+from app.cli.find import find_agent
+from app.model.policies import Owner, Policy
+from app.model.policy_sets import PolicyEntry, PolicySet, entry_of
+from app.model.times import parse_time_ms, rfc3339
 
 if TYPE_CHECKING:
     from app.lint import PolicyWarning
-    from app.model.policies import Policy
     from app.model.replays import ReplayReport
     from app.policy_files.policy_file import FileAgent
-    from app.replica import Services
-
-T = TypeVar("T")
-
 
 NEW_AGENT = Owner("")
 """An agent that is still to be created."""
 
 
-class Sets(Protocol):
+class Sets:
     """Reads and writes the policy sets of one workspace."""
 
-    async def agent(self, called: str) -> tuple[str, str]:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def agent(self, called: str) -> tuple[str, str]:
         """Id and name of the agent with this id, this alias or, if only one has it, this name.
 
         Raises AgentNotFound, Invalid.
         """
+        found = find_agent(self._api, called)
+        return found["id"], found["name"]
 
-    async def create_agent(self, agent: "FileAgent", by: ChangedBy) -> str:
+    def create_agent(self, agent: "FileAgent", reason: str) -> str:
         """Create an agent and return its id."""
+        return str(self._api.call("POST", "/v1/agents", msgspec.to_builtins(agent), reason=reason)["id"])
 
-    async def get(self, owner: Owner) -> PolicySet: ...
+    def get(self, owner: Owner) -> PolicySet:
+        """The owner's policies, and the version of the set."""
+        answer = self._api.get(_path(owner))
+        return PolicySet(answer["version"], [_policy_of(each) for each in answer["policies"]])
 
-    async def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy) -> None:
+    def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str) -> None:
         """Make the entries current, if the version is still this one."""
+        body = {"policies": bodies(entries), "version": version}
+        self._api.call("PUT", _path(owner), body, reason=reason, prune=prune)
 
-    async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
+    def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         """The results of the latest `span_ms` of the log that would flip if these were the owner's only policies."""
+        to_ms = time.time_ns() // 1_000_000
+        span = {"from": rfc3339(max(0, to_ms - span_ms)), "to": rfc3339(to_ms)}
+        asked = {"agent_id": owner.agent_id, "group": owner.group, "policies": bodies(entries)}
+        return report_of(self._api, asked | span)
 
-    async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
+    def warnings(self, owner: Owner, policies: list[Policy]) -> "list[list[PolicyWarning]]":
         """The warnings about each of the owner's policies, judged with all others that govern the same agents."""
+        from app.lint import PolicyWarning
 
-    async def agents(self) -> "list[tuple[str, FileAgent]]":
+        found: list[list[PolicyWarning]] = [[] for _ in policies]
+        body = {"agent_id": owner.agent_id, "group": owner.group, "policies": bodies(list(map(entry_of, policies)))}
+        for each in self._api.call("POST", "/v1/policies/lint", body)["warnings"]:
+            place, path = _placed(each["path"])
+            found[place].append(msgspec.convert(each | {"path": path}, PolicyWarning))
+        return found
+
+    def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""
+        from app.policy_files.policy_file import FileAgent
 
-    def owners(self) -> AsyncIterator[Owner]:
-        """The owner of each policy."""
+        fields = ("name", "alias", "description", "groups")
+        return [
+            (each["id"], FileAgent(**{name: each[name] for name in fields})) for each in self._api.get("/v1/agents")
+        ]
 
-
-class StoreSets:
-    """Policy sets in the store."""
-
-    def __init__(self, services: "Services", workspace_id: str) -> None:
-        self._services = services
-        self._workspace_id = workspace_id
-
-    async def agent(self, called: str) -> tuple[str, str]:
-        from app.cli.find import find_agent
-
-        found = await find_agent(self._services, self._workspace_id, called)
-        return found.id, found.name
-
-    async def create_agent(self, agent: "FileAgent", by: ChangedBy) -> str:
-        new = NewAgent(name=agent.name, description=agent.description, groups=list(agent.groups), alias=agent.alias)
-        return (await self._services.admin.agents.create(self._workspace_id, new, by)).id
-
-    async def get(self, owner: Owner) -> PolicySet:
-        return await self._services.records.policy_sets.get(self._workspace_id, owner)
-
-    async def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, by: ChangedBy) -> None:
-        tags = frozenset({version})
-        await self._services.admin.policies.put(
-            self._workspace_id, owner, entries, by, lambda _: None, prune=prune, if_match=tags
-        )
-
-    async def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
-        from app.cli.replay import report_of
-        from app.model.replays import ReplayTask
-
-        to_ms = await self._services.log.audit.now_ms()
-        task = ReplayTask(
-            workspace_id=self._workspace_id,
-            agent_id=owner.agent_id,
-            group=owner.group,
-            from_ms=max(0, to_ms - span_ms),
-            to_ms=to_ms,
-            policies=entries,
-        )
-        return await report_of(self._services, task)
-
-    async def warnings(self, owner: Owner, policies: list["Policy"]) -> "list[list[PolicyWarning]]":
-        return await self._services.admin.lint.about(self._workspace_id, owner, policies)
-
-    async def agents(self) -> "list[tuple[str, FileAgent]]":
-        return [(each.id, file_agent(each)) async for each in self._services.records.agents.each(self._workspace_id)]
-
-    async def owners(self) -> AsyncIterator[Owner]:
-        async for policy in self._services.records.policies.each(self._workspace_id):
-            yield policy.owner
+    def owners(self) -> list[Owner]:
+        """Every owner of a policy, the workspace first."""
+        found = {Owner(each["agentId"], each["group"]) for each in self._api.get("/v1/policies")}
+        return sorted(found, key=lambda owner: (owner.agent_id or "", owner.group or ""))
 
 
-def with_sets(url: str | None, workspace: str, act: Callable[[Sets], Awaitable[T]]) -> T:
-    """Run `act` against the service at `url`, or against the store if no URL is given."""
-    if url is not None:
-        import asyncio
+def report_of(api: Api, asked: dict[str, Any]) -> "ReplayReport":
+    """The report of a replay. Raises ClickException."""
+    from app.cli.session import progress_bar
+    from app.model.replays import ReplayLine
 
-        from app.cli.remote import Remote
-        from app.cli.remote_policy_sets import RemoteSets
-
-        if not os.environ.get("REMIT_API_KEY"):
-            message = "REMIT_API_KEY is not set; `remit keys create --name deploy --scope policies` creates one"
-            raise click.UsageError(message)
-        return asyncio.run(_on(act, RemoteSets(Remote.from_env(url))))
-    from app.cli.session import in_workspace
-
-    return in_workspace(workspace, lambda services, workspace_id: act(StoreSets(services, workspace_id)))
-
-
-async def _on(act: Callable[[Sets], Awaitable[T]], sets: Sets) -> T:
-    return await act(sets)
+    with progress_bar("replaying") as progress:
+        for each in api.lines("/v1/replay", {name: value for name, value in asked.items() if value is not None}):
+            line = msgspec.json.decode(each, type=ReplayLine)
+            if isinstance(line.error, str):
+                raise click.ClickException(line.error)
+            if not isinstance(line.progress, msgspec.UnsetType):
+                progress(line.progress.done, line.progress.of)
+            if not isinstance(line.report, msgspec.UnsetType):
+                return line.report
+    raise click.ClickException("The replay ended before its report")
 
 
-async def owners_in(sets: Sets) -> list[Owner]:
-    """Every owner of a policy, the workspace first."""
-    found = {owner async for owner in sets.owners()}
-    return sorted(found, key=lambda owner: (owner.agent_id or "", owner.group or ""))
+def _path(owner: Owner) -> str:
+    if owner.agent_id is not None:
+        return f"/v1/agents/{owner.agent_id}/policies"
+    return "/v1/workspace/policies" if owner.group is None else f"/v1/groups/{segment(owner.group)}/policies"
 
 
-def file_agent(agent: Any) -> "FileAgent":
-    from app.policy_files.policy_file import FileAgent
+def _placed(path: str) -> tuple[int, str]:
+    """`$.policies[2].rules[0]` split into the policy's index and the path below it."""
+    place, _, below = path.removeprefix("$.policies[").partition("]")
+    return int(place), f"${below}"
 
-    return FileAgent(name=agent.name, alias=agent.alias, description=agent.description, groups=list(agent.groups))
+
+def bodies(entries: Sequence[PolicyEntry]) -> list[dict[str, Any]]:
+    """The entries as the API takes them: fields that are null are left out."""
+    return [{name: value for name, value in msgspec.to_builtins(each).items() if value is not None} for each in entries]
+
+
+def _policy_of(shown: dict[str, Any]) -> Policy:
+    from app.views.policies import PolicyView
+
+    view = msgspec.convert(shown, PolicyView)
+    fields = {name: getattr(view, name) for name in Policy.__struct_fields__ if hasattr(view, name)}
+    times = {"created_ms": parse_time_ms(view.created_at), "updated_ms": parse_time_ms(view.updated_at)}
+    return Policy(**fields | times)

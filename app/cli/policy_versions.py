@@ -1,44 +1,31 @@
 """`remit policies versions`, `rollback` and `divergence`."""
 
-from typing import TYPE_CHECKING
-
 import click
 
+from app.cli.api import Api, on_api
 from app.cli.find import find_policy
-from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON, WORKSPACE
+from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON
 from app.cli.output import WholeNumber, counted, print_table
-from app.cli.session import in_workspace, print_json
-from app.model.actors import ChangedBy
-
-if TYPE_CHECKING:
-    from app.model.snapshots import PolicyVersion
-    from app.replica import Services
-    from app.views.policies import WrittenPolicyView
+from app.cli.session import print_json
 
 
 @click.command("versions")
-@WORKSPACE
+@on_api
 @click.argument("policy")
 @JSON
-def list_versions(workspace: str, policy: str, as_json: bool) -> None:
+def list_versions(api: Api, policy: str, as_json: bool) -> None:
     """Print a policy's versions, newest first: who changed it, when, what and why."""
-    from app.views.policy_versions import PolicyVersionView
-
-    async def read(services: "Services", workspace_id: str) -> "list[PolicyVersion]":
-        found = await find_policy(services, workspace_id, policy)
-        return [each async for each in services.records.policy_versions.each(workspace_id, found.id)]
-
-    versions = [PolicyVersionView.of(each) for each in in_workspace(workspace, read)]
+    versions = api.get(f"/v1/policies/{find_policy(api, policy)['id']}/versions")
     if as_json:
         print_json(versions)
         return
     rows = [
         (
-            str(each.version),
-            each.timestamp or "unknown",
-            each.actor_name or "unknown",
-            ", ".join(each.changed) or ("created" if each.timestamp else "unknown"),
-            each.reason or "",
+            str(each["version"]),
+            each["timestamp"] or "unknown",
+            each["actorName"] or "unknown",
+            ", ".join(each["changed"]) or ("created" if each["timestamp"] else "unknown"),
+            each.get("reason") or "",
         )
         for each in versions
     ]
@@ -46,52 +33,37 @@ def list_versions(workspace: str, policy: str, as_json: bool) -> None:
 
 
 @click.command("rollback")
-@WORKSPACE
+@on_api
 @click.argument("policy")
 @click.argument("version", type=WholeNumber(1))
 @REASON
 @JSON
-def roll_back(workspace: str, policy: str, version: int, by: ChangedBy, as_json: bool) -> None:
+def roll_back(api: Api, policy: str, version: int, reason: str, as_json: bool) -> None:
     """Make a former version of a policy current again, as a new version."""
     from app.cli.policy_edits import print_written
-    from app.cli.policy_lint import accepting
 
-    async def change(services: "Services", workspace_id: str) -> "WrittenPolicyView":
-        found = await find_policy(services, workspace_id, policy)
-        return await services.admin.policies.roll_back(workspace_id, found.id, version, by, accepting(strict=False))
-
-    changed = in_workspace(workspace, change)
-    sentence = f"policy {changed.id} is at version {changed.version}, as it was at {version}"
+    path = f"/v1/policies/{find_policy(api, policy)['id']}/rollback"
+    changed = api.call("POST", path, {"version": version}, reason=reason)
+    sentence = f"policy {changed['id']} is at version {changed['version']}, as it was at {version}"
     print_written(changed, sentence, as_json=as_json)
 
 
-if TYPE_CHECKING:
-    from app.model.policy_sets import PolicyDivergence
-    from app.replica import Services
-
-
 @click.command("divergence")
-@WORKSPACE
+@on_api
 @click.argument("policy")
 @OF_AGENT
 @OF_GROUP
 @JSON
-def show_divergence(workspace: str, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
+def show_divergence(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
     """Print how often a shadow policy would have changed a result, since its last change."""
-    from app.views.policy_versions import DivergenceView
-
-    async def read(services: "Services", workspace_id: str) -> "PolicyDivergence":
-        found = await find_policy(services, workspace_id, policy, agent, group)
-        return await services.records.divergences.get(workspace_id, found.id)
-
-    found = DivergenceView.of(in_workspace(workspace, read))
+    found = api.get(f"/v1/policies/{find_policy(api, policy, agent, group)['id']}/divergence")
     if as_json:
         print_json(found)
         return
-    state = found.mode.value if found.enabled else "off"
-    calls = counted(found.total, "call")
-    click.echo(f"{calls} would have had another result since {found.since} (version {found.version}, mode {state})")
-    rows = [(each.result.value, each.shadow_result.value, str(each.count)) for each in found.counts]
+    state = found["mode"] if found["enabled"] else "off"
+    calls = f"{counted(found['total'], 'call')} would have had another result since {found['since']}"
+    click.echo(f"{calls} (version {found['version']}, mode {state})")
+    rows = [(each["result"], each["shadowResult"], str(each["count"])) for each in found["counts"]]
     if rows:
         print_table(("WAS", "WOULD BE", "CALLS"), rows, "")
-        click.echo(f"`remit audit query --shadow {found.policy_id}` prints them", err=True)
+        click.echo(f"`remit audit query --shadow {found['policyId']}` prints them", err=True)

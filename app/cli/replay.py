@@ -1,29 +1,24 @@
 """`remit policy replay`: what a draft would have changed."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
+from app.cli.api import Api, on_api
 from app.cli.find import find_agent
-from app.cli.options import JSON, WORKSPACE, Time
-from app.cli.session import in_workspace, print_json, progress_bar
+from app.cli.options import JSON, Time
+from app.cli.session import print_json
+from app.model.times import rfc3339
 
 if TYPE_CHECKING:
     from app.model.policy_sets import Entries
-    from app.model.replays import ReplayLine, ReplayReport, ReplayTask
-    from app.replica import Services
 
-_WEEK_MS = 604_800_000
 FLIPS = 3
-_NICENESS = 10
-BROKEN_OFF = "The replay ended before its report"
 
 
 @click.command("replay")
-@WORKSPACE
+@on_api
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option("--agent", help="The agent whose calls are replayed, if FILE names no owner.")
 @click.option("--group", help="The group whose agents' calls are replayed, if FILE names no owner.")
@@ -33,7 +28,7 @@ BROKEN_OFF = "The replay ended before its report"
 @click.option("--exit-code", is_flag=True, help=f"Exit with {FLIPS} if the result of any call flips.")
 @JSON
 def replay_draft(
-    workspace: str, file: Path | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
+    api: Api, file: Path | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
     markdown: bool, exit_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Judge logged calls again by the policies in FILE, and print which results flip.
@@ -56,54 +51,22 @@ def replay_draft(
             raise click.UsageError("FILE names the owner of its policies; leave out --agent and --group")
         agent, group = owner or (agent, group)
 
-    async def run(services: "Services", workspace_id: str) -> "ReplayReport":
-        return await _replayed(services, workspace_id, agent, group, from_, to, draft)
+    from app.cli.policy_sets import bodies, report_of
 
-    report = in_workspace(workspace, run)
+    asked = {
+        "agent_id": None if agent is None else find_agent(api, agent)["id"],
+        "group": group,
+        "from": None if from_ is None else rfc3339(from_),
+        "to": None if to is None else rfc3339(to),
+        "policies": None if draft is None else bodies(draft),
+    }
+    report = report_of(api, asked)
     if as_json:
         print_json(report)
     else:
         click.echo("\n".join(markdown_lines(report) if markdown else terminal_lines(report)))
     if exit_code and report.flipped:
         raise click.exceptions.Exit(FLIPS)
-
-
-async def _replayed(
-    services: "Services", workspace_id: str, agent: str | None, group: str | None, from_ms: int | None,
-    to_ms: int | None, draft: "Entries | None",
-) -> "ReplayReport":  # fmt: skip
-    from app.model.replays import ReplayTask
-
-    to_ms = await services.log.audit.now_ms() if to_ms is None else to_ms
-    task = ReplayTask(
-        workspace_id=workspace_id,
-        agent_id=None if agent is None else (await find_agent(services, workspace_id, agent)).id,
-        group=group,
-        from_ms=max(0, to_ms - _WEEK_MS) if from_ms is None else from_ms,
-        to_ms=to_ms,
-        policies=draft,
-    )
-    return await report_of(services, task)
-
-
-async def report_of(services: "Services", task: "ReplayTask") -> "ReplayReport":
-    """The report of a replay over the store's log; this process yields to decisions. Raises AppError."""
-    import os
-
-    os.nice(_NICENESS)  # decisions of replicas on this machine have priority
-    await services.log.replayer.require_possible(task)
-    with progress_bar("replaying") as progress:
-        async for line in services.log.replayer.lines(task):
-            if (report := reported(line, progress)) is not None:
-                return report
-    raise click.ClickException(BROKEN_OFF)
-
-
-def reported(line: "ReplayLine", progress: Callable[[int, int], None]) -> "ReplayReport | None":
-    """The report, if the line has it; `progress` is told how far the replay has come."""
-    if not isinstance(line.progress, msgspec.UnsetType):
-        progress(line.progress.done, line.progress.of)
-    return None if isinstance(line.report, msgspec.UnsetType) else line.report
 
 
 def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entries]":

@@ -5,17 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE
 from app.cli.output import print_table
-from app.cli.remote import URL
 from app.cli.session import in_workspace, print_json
-from app.model.actors import ChangedBy
 from app.model.api_keys import Scope
 from app.model.ids import canonical_uuid
-from app.model.sign_ins import SignIn
-from app.model.times import rfc3339
-from app.views.sessions import SessionView
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -31,7 +27,7 @@ def _who() -> str:
 
 @click.command("console")
 @WORKSPACE
-@URL
+@URL_OPTION
 @click.option("--name", type=NAME, default=_who, show_default="who runs it", help="Who signs in, for log and trail.")
 @click.option(
     "--scope",
@@ -66,40 +62,32 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@WORKSPACE
+@on_api
 @JSON
-def list_sessions(workspace: str, as_json: bool) -> None:
+def list_sessions(api: Api, as_json: bool) -> None:
     """List a workspace's sessions, those first that end first."""
-
-    async def read(services: "Services", workspace_id: str) -> list[SignIn]:
-        return [each async for each in services.records.sign_ins.each(workspace_id)]
-
-    found = in_workspace(workspace, read)
+    found = api.get("/v1/sessions")
     if as_json:
-        print_json([SessionView.of(each) for each in found])
+        print_json(found)
         return
     rows = [
-        (each.id, ",".join(each.scopes), each.via, rfc3339(each.created_ms), rfc3339(each.ends_ms), each.name)
+        (each["id"], ",".join(each["scopes"]), each["via"], each["createdAt"], each["endsAt"], each["name"])
         for each in found
     ]
     print_table(("ID", "SCOPES", "VIA", "SINCE", "UNTIL", "NAME"), rows, "Nobody is signed in")
 
 
 @sessions.command("end")
-@WORKSPACE
+@on_api
 @click.argument("session")
 @JSON
 @REASON
-def end_session(workspace: str, session: str, as_json: bool, by: ChangedBy) -> None:
+def end_session(api: Api, session: str, as_json: bool, reason: str) -> None:
     """End the session with this id; every later request with it is answered 401."""
     session_id = canonical_uuid(session)
     if session_id is None:
         raise click.BadParameter("is not an id; `remit sessions list` shows them", param_hint="SESSION")
-
-    async def end(services: "Services", workspace_id: str) -> None:
-        await services.records.sign_ins.end(workspace_id, session_id, by=by)
-
-    in_workspace(workspace, end)
+    api.call("DELETE", f"/v1/sessions/{session_id}", reason=reason)
     if as_json:
         print_json({"ended": session_id})
     else:

@@ -4,26 +4,24 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
-from msgspec.structs import replace
 
+from app.cli.api import Api, Refused, on_api
 from app.cli.atomic_output import atomic_output
-from app.cli.options import JSON, WORKSPACE, Duration
-from app.cli.session import in_workspace, print_json, progress_bar
+from app.cli.options import JSON, Duration
+from app.cli.output import counted
+from app.cli.session import print_json
 from app.errors import StoreUnavailable
-from app.model.checkpoints import Checkpoint, Finding, Verification
-
-if TYPE_CHECKING:
-    from app.replica import Services
+from app.model.checkpoints import Checkpoint, Finding
 
 _FULL_S = 24 * 3600
 """The interval at which a watch reads the whole log again instead of only the new part."""
 
 
 @click.command("verify")
-@WORKSPACE
+@on_api
 @click.option(
     "--archive",
     "folder",
@@ -46,7 +44,7 @@ _FULL_S = 24 * 3600
 )
 @JSON
 def verify_log(
-    workspace: str,
+    api: Api,
     folder: Path | None,
     since_checkpoint: str | None,
     checkpoint_file: Path | None,
@@ -64,79 +62,92 @@ def verify_log(
         )
     since = _checkpoint_of(since_checkpoint, checkpoint_file)
 
-    import asyncio
-
-    async def verify(services: "Services", workspace_id: str) -> Verification:
-        from app.audit.archive import Archive, ArchiveAltered
-        from app.webhooks.records import note_finding
-
-        try:
-            start = since if folder is None else Archive(folder, workspace_id).verify()
-        except ArchiveAltered as altered:
-            _report(broken := _of_archive(altered.finding), as_json=as_json)
-            return broken
-        archived = () if folder is None or start is None else (_archived(start),)
-        full_at = time.monotonic()
-        while True:
-            found = await _verify_once(services, workspace_id, start, lasting=watch is not None)
-            if found is not None:
-                found = replace(found, checked=(*archived, *found.checked))
-                _report(found, as_json=as_json)
-                if found.finding is None and checkpoint_file is not None:
-                    _keep(found, checkpoint_file)
-                if found.finding is not None:
-                    await note_finding(services.client, workspace_id, found.finding)
-                if found.finding is not None or watch is None:
-                    return found
-                is_full = time.monotonic() - full_at >= _FULL_S
-                start, full_at = (None, time.monotonic()) if is_full else (found.checkpoint, full_at)
-            await asyncio.sleep((watch or 0) / 1000)
-
+    found = _of_archive(folder, api.workspace_id()) if folder is not None else None
     with suppress(KeyboardInterrupt):
-        if in_workspace(workspace, verify).finding is not None:
+        if found is None or found["finding"] is None:
+            start = None if since is None else since.line
+            start = start if found is None else found["checkpoint"]
+            found = _verified(api, start, found, checkpoint_file, watch, as_json=as_json)
+        else:
+            _report(found, as_json=as_json)
+        if found["finding"] is not None:
             raise SystemExit(1)
 
 
-def _of_archive(finding: Finding) -> Verification:
-    """The result if the archive differs from what was sealed, or None."""
-    return Verification(
-        finding=finding,
-        complete=False,
-        checkpoint=None,
-        first_segment=1,
-        segments=0,
-        entries=0,
-        unsealed=0,
-        unchecked=("the log in the store; verify it without --archive",),
-    )
+def _verified(
+    api: Api, start: str | None, archived: dict[str, Any] | None, file: Path | None, watch: int | None, *, as_json: bool
+) -> dict[str, Any]:
+    """The result, printed; with `watch` that of the last round, which found something."""
+    full_at = time.monotonic()
+    while True:
+        found = _verify_once(api, start, lasting=watch is not None)
+        if found is not None:
+            found["checked"] = [*(archived["checked"] if archived else ()), *found["checked"]]
+            _report(found, as_json=as_json)
+            if found["finding"] is None and file is not None:
+                _keep(found, file)
+            if found["finding"] is not None or watch is None:
+                return found
+            is_full = time.monotonic() - full_at >= _FULL_S
+            start, full_at = (None, time.monotonic()) if is_full else (found["checkpoint"], full_at)
+        time.sleep((watch or 0) / 1000)
 
 
-def _archived(last: Checkpoint) -> str:
-    """The extent of the archive, in words."""
-    if last.segment == 0:
-        return "archive: no segments; its manifest is empty, or there is none"
-    return f"archive: files up to segment {last.segment} and entry {last.sequence}, and that the log continues them"
+def _of_archive(folder: Path, workspace_id: str) -> dict[str, Any]:
+    """The result for the archive; its checkpoint is the start of what the log has to continue."""
+    from app.audit.archive import Archive, ArchiveAltered
 
-
-async def _verify_once(
-    services: "Services", workspace_id: str, since: Checkpoint | None, *, lasting: bool
-) -> Verification | None:
-    """The result, or None if the store was unavailable and another round follows."""
+    none: dict[str, Any] = {
+        "intact": True,
+        "complete": False,
+        "finding": None,
+        "checkpoint": None,
+        "firstSegment": 1,
+        "segments": 0,
+    }
+    none |= {"entries": 0, "unsealed": 0, "changes": 0, "checked": [], "unchecked": []}
     try:
-        with progress_bar("verifying") as progress:
-            return await services.log.audit.verify(workspace_id, since, progress=progress)
-    except StoreUnavailable as error:
-        if not lasting:
+        last = Archive(folder, workspace_id).verify()
+    except ArchiveAltered as altered:
+        finding: Finding = altered.finding
+        unchecked = ["the log in the store; verify it without --archive"]
+        return none | {"intact": False, "finding": _plain(finding), "unchecked": unchecked}
+    archived = "archive: no segments; its manifest is empty, or there is none"
+    if last.segment:
+        archived = f"archive: files up to segment {last.segment} and entry {last.sequence}, "
+        archived += "and that the log continues them"
+    return none | {"checkpoint": last.line, "checked": [archived]}
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {"fault": finding.fault, "segment": finding.segment, "message": finding.message, "part": finding.part}
+
+
+def _verify_once(api: Api, since: str | None, *, lasting: bool) -> dict[str, Any] | None:
+    """The result of one pass, a request for each stretch; None if there was no answer and another round follows."""
+    counts, first, checked = {"segments": 0, "entries": 0}, None, list[str]()
+    try:
+        while True:
+            found: dict[str, Any] = api.get("/v1/audit-logs/verify", checkpoint=since, continues=first is not None)
+            first = first or found["firstSegment"]
+            counts = {name: number + found[name] for name, number in counts.items()}
+            checked += found["checked"]
+            if found["complete"] or found["finding"] is not None:
+                return found | counts | {"firstSegment": first, "checked": checked}
+            since = found["checkpoint"]
+            click.echo(f"{counted(counts['segments'], 'segment')} verified so far", err=True)
+    except (click.ClickException, StoreUnavailable) as error:
+        if not lasting or (isinstance(error, Refused) and error.code != "STORE_UNAVAILABLE"):
             raise
         click.echo(f"not verified: {error}", err=True)
         return None
 
 
-def _keep(found: Verification, file: Path) -> None:
+def _keep(found: dict[str, Any], file: Path) -> None:
     """Write the checkpoint to its file; the file has the whole new line, or is unchanged."""
-    if found.checkpoint is not None:
+    if found["checkpoint"] is not None:
         with atomic_output(str(file)) as out:
-            out.write(f"{found.checkpoint.line}\n".encode())
+            out.write(f"{found['checkpoint']}\n".encode())
 
 
 def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
@@ -152,18 +163,19 @@ def _checkpoint_of(line: str | None, file: Path | None) -> Checkpoint | None:
         raise click.BadParameter(str(error), param_hint=name) from None
 
 
-def _report(found: Verification, *, as_json: bool) -> None:
+def _report(found: dict[str, Any], *, as_json: bool) -> None:
     """Print finding and coverage to standard error, and the checkpoint (or everything, as JSON) to standard output."""
-    from app.views.audit_log import VerificationView
-
     if as_json:
-        print_json(VerificationView.of(found))
+        print_json(found)
         return
-    if found.finding is not None:
-        click.echo(f"{found.finding.fault} at {found.finding.place}: {found.finding.message}", err=True)
-    for each in found.checked:
-        click.echo(f"{'intact' if found.finding is None else 'checked'}: {each}", err=True)
-    for each in found.unchecked:
+    finding = found["finding"]
+    if finding is not None:
+        part = finding["part"]
+        place = f"segment {finding['segment']}" if part == "segments" else f"the {part}"
+        click.echo(f"{finding['fault']} at {place}: {finding['message']}", err=True)
+    for each in found["checked"]:
+        click.echo(f"{'intact' if finding is None else 'checked'}: {each}", err=True)
+    for each in found["unchecked"]:
         click.echo(f"not checked: {each}", err=True)
-    if found.checkpoint is not None:
-        click.echo(found.checkpoint.line)
+    if found["checkpoint"] is not None:
+        click.echo(found["checkpoint"])

@@ -1,56 +1,42 @@
 """`remit webhooks events` and `remit webhooks retry`: events that could not be delivered."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from app.cli.options import JSON, WORKSPACE, Uuid
+from app.cli.api import Api, on_api
+from app.cli.options import JSON, Uuid
 from app.cli.output import counted, print_table
-from app.cli.session import in_workspace, print_json
-
-if TYPE_CHECKING:
-    from app.replica import Services
-
+from app.cli.session import print_json
 
 WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 
 
 @click.command("events")
-@WORKSPACE
+@on_api
 @WEBHOOK
 @JSON
-def list_events(workspace: str, webhook: str, as_json: bool) -> None:
+def list_events(api: Api, webhook: str, as_json: bool) -> None:
     """List the events that could not be delivered, waiting and parked."""
-    from app.webhooks.attempts import UnsentView
-
-    async def read(services: "Services", workspace_id: str) -> list[UnsentView]:
-        unsent = await services.records.webhooks.unsent(workspace_id, webhook)
-        return [UnsentView.of(each) for each in unsent]
-
-    found = in_workspace(workspace, read)
+    found = api.get(f"/v1/webhooks/{webhook}/events")
     if as_json:
         print_json(found)
         return
     rows = [
-        (each.id, each.type, each.status, str(each.attempts), each.next_attempt_at or "by hand", each.error)
+        (each["id"], each["type"], each["status"], str(each["attempts"]), each["nextAttemptAt"] or "by hand",
+         each["error"])
         for each in found
-    ]
+    ]  # fmt: skip
     print_table(("EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "ERROR"), rows, "Everything was delivered")
 
 
 @click.command("retry")
-@WORKSPACE
+@on_api
 @WEBHOOK
 @click.option("--event", help="Only this one, parked or not.")
 @JSON
-def retry_events(workspace: str, webhook: str, event: str | None, as_json: bool) -> None:
+def retry_events(api: Api, webhook: str, event: str | None, as_json: bool) -> None:
     """Retry parked events now, and for another day."""
-
-    async def retry(services: "Services", workspace_id: str) -> int:
-        return await services.records.webhooks.retry(workspace_id, webhook, event)
-
-    count = in_workspace(workspace, retry)
+    retried = api.call("POST", f"/v1/webhooks/{webhook}/retry", {} if event is None else {"event": event})
     if as_json:
-        print_json({"events": count})
+        print_json(retried)
     else:
-        click.echo(f"{counted(count, 'event')} will be tried again")
+        click.echo(f"{counted(retried['events'], 'event')} will be tried again")

@@ -1,25 +1,19 @@
 """`remit webhooks …`: the destinations of a workspace's events."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
+from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, WORKSPACE, Duration
+from app.cli.options import JSON, REASON, Duration
 from app.cli.output import Share, print_table
-from app.cli.session import checked, in_workspace, print_json
+from app.cli.session import checked, print_json
 from app.cli.webhook_events import WEBHOOK, list_events, retry_events
-from app.errors import Invalid
-from app.model.actors import COMMAND_LINE
 from app.model.webhooks import WebhookEvent, WebhookFormat
-from app.views.webhooks import WebhookView
 
-if TYPE_CHECKING:
-    from app.replica import Services
-
+_PATH = "/v1/webhooks"
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
 DENIED_BY = click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
@@ -32,8 +26,8 @@ def webhooks() -> None:
 
 
 @webhooks.command("create")
-@WORKSPACE
-@click.argument("url")
+@on_api
+@click.argument("destination", metavar="URL")
 @click.option(
     "--event", "events", multiple=True, required=True, type=_EVENT, help="The type of event to send; may be repeated."
 )
@@ -42,31 +36,34 @@ def webhooks() -> None:
 @DENIED_SAMPLE
 @click.option("--secret", help="The signing secret, whsec_…; generated if left out.")
 @JSON
+@REASON
 def create_webhook(
-    workspace: str,
-    url: str,
+    api: Api,
+    destination: str,
     events: tuple[str, ...],
     kind: str,
     denied_by: tuple[str, ...],
     denied_sample: float | None,
     secret: str | None,
     as_json: bool,
+    reason: str,
 ) -> None:
     """Create a webhook and print its secret, once. It receives events from now on."""
-    given = {"url": url, "events": events, "format": kind, "denied": _denied(denied_by, denied_sample)}
-    new = checked(NewWebhook, given | ({} if secret is None else {"secret": secret}))
-
-    async def create(services: "Services", workspace_id: str) -> WebhookView:
-        with _hinted("URL"):
-            return await services.admin.webhooks.create(workspace_id, new, COMMAND_LINE)
-
-    _print_secret(in_workspace(workspace, create), as_json=as_json)
+    given: dict[str, Any] = {
+        "url": destination,
+        "events": events,
+        "format": kind,
+        "denied": _denied(denied_by, denied_sample),
+    }
+    given |= {} if secret is None else {"secret": secret}
+    checked(NewWebhook, given)
+    _print_secret(_sent(api, "POST", _PATH, given, reason, "URL"), as_json=as_json)
 
 
 @webhooks.command("update")
-@WORKSPACE
+@on_api
 @WEBHOOK
-@click.option("--url", help="The new URL for its events.")
+@click.option("--destination", metavar="URL", help="The new URL for its events.")
 @click.option(
     "--event", "events", multiple=True, type=_EVENT, help="The types of events to send, replacing all others."
 )
@@ -78,10 +75,11 @@ def create_webhook(
     "--on/--off", "enabled", default=None, help="Off: it receives nothing; on: it receives events from now on."
 )
 @JSON
+@REASON
 def update_webhook(
-    workspace: str,
+    api: Api,
     webhook: str,
-    url: str | None,
+    destination: str | None,
     events: tuple[str, ...],
     kind: str | None,
     denied_by: tuple[str, ...],
@@ -89,9 +87,10 @@ def update_webhook(
     every_denial: bool,
     enabled: bool | None,
     as_json: bool,
+    reason: str,
 ) -> None:
     """Change a webhook; fields not given stay."""
-    options: dict[str, Any] = {"url": url, "enabled": enabled, "format": kind, "events": events or None}
+    options: dict[str, Any] = {"url": destination, "enabled": enabled, "format": kind, "events": events or None}
     given = {name: value for name, value in options.items() if value is not None}
     denied = _denied(denied_by, denied_sample)
     if every_denial and denied is not None:
@@ -100,30 +99,26 @@ def update_webhook(
         given["denied"] = denied
     if not given:
         raise click.UsageError("Nothing to change; `remit webhooks update --help` lists what can be")
-    changes = checked(WebhookChanges, given)
-
-    async def update(services: "Services", workspace_id: str) -> WebhookView:
-        with _hinted("--url"):
-            return await services.admin.webhooks.update(workspace_id, webhook, changes, COMMAND_LINE)
-
-    changed = in_workspace(workspace, update)
+    checked(WebhookChanges, given)
+    changed = _sent(api, "PATCH", f"{_PATH}/{webhook}", given, reason, "--destination")
     if as_json:
         print_json(changed)
     else:
-        click.echo(f"changed {changed.id}: {'on' if changed.enabled else 'off'}, {changed.url}")
+        click.echo(f"changed {changed['id']}: {'on' if changed['enabled'] else 'off'}, {changed['url']}")
 
 
 @webhooks.command("list")
-@WORKSPACE
+@on_api
 @JSON
-def list_webhooks(workspace: str, as_json: bool) -> None:
+def list_webhooks(api: Api, as_json: bool) -> None:
     """List the webhooks, and how far each one's events have been sent."""
-    found = in_workspace(workspace, lambda services, workspace_id: services.admin.webhooks.list_all(workspace_id))
+    found = api.get(_PATH)
     if as_json:
         print_json(found)
         return
+    counts = ("delivered", "waiting", "parked")
     rows = [
-        (each.id, "on" if each.enabled else "off", *map(str, (each.delivered, each.waiting, each.parked)), each.url)
+        (each["id"], "on" if each["enabled"] else "off", *(str(each[name]) for name in counts), each["url"])
         for each in found
     ]
     hint = "There are no webhooks; `remit webhooks create` creates one"
@@ -131,52 +126,43 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
 
 
 @webhooks.command("test")
-@WORKSPACE
+@on_api
 @WEBHOOK
 @JSON
-def test_webhook(workspace: str, webhook: str, as_json: bool) -> None:
+def test_webhook(api: Api, webhook: str, as_json: bool) -> None:
     """Send one event now and print the outcome; exit code 1 if it was not delivered."""
-
-    async def test(services: "Services", workspace_id: str) -> Any:
-        return await services.admin.webhooks.test(workspace_id, webhook)
-
-    attempt = in_workspace(workspace, test)
+    attempt = api.call("POST", f"{_PATH}/{webhook}/test", {})
     if as_json:
         print_json(attempt)
-    elif attempt.delivered:
-        click.echo(f"delivered: the receiver answered {attempt.status} after {attempt.milliseconds} ms")
-    if not attempt.delivered:
-        raise click.ClickException(f"not delivered: {attempt.error}")
+    elif attempt["delivered"]:
+        click.echo(f"delivered: the receiver answered {attempt['status']} after {attempt['milliseconds']} ms")
+    if not attempt["delivered"]:
+        raise click.ClickException(f"not delivered: {attempt['error']}")
 
 
 @webhooks.command("rotate")
-@WORKSPACE
+@on_api
 @WEBHOOK
 @click.option(
     "--overlap", type=Duration(), default="24h", show_default=True, help="How long the old secrets keep signing, too."
 )
 @JSON
-def rotate_secret(workspace: str, webhook: str, overlap: int, as_json: bool) -> None:
+@REASON
+def rotate_secret(api: Api, webhook: str, overlap: int, as_json: bool, reason: str) -> None:
     """Create a new secret and print it, once; the previous ones also sign for the overlap."""
-    new = checked(NewSecret, {"overlapSeconds": overlap // 1000})
-
-    async def rotate(services: "Services", workspace_id: str) -> WebhookView:
-        return await services.admin.webhooks.rotate(workspace_id, webhook, new, COMMAND_LINE)
-
-    _print_secret(in_workspace(workspace, rotate), as_json=as_json)
+    new = {"overlapSeconds": overlap // 1000}
+    checked(NewSecret, new)
+    _print_secret(api.call("POST", f"{_PATH}/{webhook}/rotate-secret", new, reason=reason), as_json=as_json)
 
 
 @webhooks.command("delete")
-@WORKSPACE
+@on_api
 @WEBHOOK
 @JSON
-def delete_webhook(workspace: str, webhook: str, as_json: bool) -> None:
+@REASON
+def delete_webhook(api: Api, webhook: str, as_json: bool, reason: str) -> None:
     """Delete a webhook and its waiting events."""
-
-    async def delete(services: "Services", workspace_id: str) -> None:
-        await services.records.webhooks.delete(workspace_id, webhook, by=COMMAND_LINE)
-
-    in_workspace(workspace, delete)
+    api.call("DELETE", f"{_PATH}/{webhook}", reason=reason)
     if as_json:
         print_json({"deleted": webhook})
     else:
@@ -189,20 +175,22 @@ def _denied(rule_types: tuple[str, ...], sample: float | None) -> dict[str, Any]
     return {name: value for name, value in options.items() if value} or None
 
 
-@contextmanager
-def _hinted(hint: str) -> Iterator[None]:
-    """Raise click's error in place of Invalid, if events must not be sent to the URL."""
+def _sent(api: Api, method: str, path: str, body: dict[str, Any], reason: str, hint: str) -> dict[str, Any]:
+    """The webhook as it is written. Raises click's error for `hint` if events must not be sent to its URL."""
     try:
-        yield
-    except Invalid as refused:
-        raise click.BadParameter(refused.details[0].message, param_hint=hint) from None
+        written: dict[str, Any] = api.call(method, path, body, reason=reason)
+    except Refused as refused:
+        if refused.details and refused.details[0]["path"] == "$.url":
+            raise click.BadParameter(refused.details[0]["message"], param_hint=hint) from None
+        raise
+    return written
 
 
-def _print_secret(webhook: WebhookView, *, as_json: bool) -> None:
+def _print_secret(webhook: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(webhook)
     else:
-        click.echo(f"id     {webhook.id}\nsecret {webhook.secret} (shown only once)")
+        click.echo(f"id     {webhook['id']}\nsecret {webhook['secret']} (shown only once)")
 
 
 webhooks.add_command(list_events)

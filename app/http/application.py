@@ -90,10 +90,23 @@ def build_application(
             app.state.services = services
             yield
 
-    application = Application(
+    application = _application(lifespan)
+    application.has_console, application.public_url = has_console, public_url
+    return application
+
+
+def application_of(services: Services) -> Application:
+    """The application of parts that are open already, for a process that serves no connections."""
+    application = _application()
+    application.state.services = services
+    return application
+
+
+def _application(*lifespans: Callable[[Litestar], AbstractAsyncContextManager[None]]) -> Application:
+    return Application(
         [options_handler(ROUTES), *ROUTES],  # in this order, Litestar does not add its OPTIONS handlers
         request_class=BodyRequest,
-        lifespan=[lifespan],
+        lifespan=[*lifespans],
         dependencies={
             "services": Provide(_services, sync_to_thread=False),
             **{name: Provide(_group(name), sync_to_thread=False) for name in _GROUPS},
@@ -107,8 +120,6 @@ def build_application(
         openapi_config=None,
         logging_config=None,  # app.logs has configured logging; Litestar would replace that with a queue and a thread
     )
-    application.has_console, application.public_url = has_console, public_url
-    return application
 
 
 def _group(name: str) -> Callable[[State], Any]:

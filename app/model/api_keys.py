@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from app.model.actors import Actor, ActorKind
+from app.model.actors import UNRECORDED, Actor, ActorKind
 
 KEY_TYPE = "svc_"
 SESSION_TYPE = "ses_"
@@ -79,8 +79,8 @@ class Caller(Struct, frozen=True):
 
     @property
     def actor(self) -> Actor:
-        """The key as the actor of a change."""
-        return Actor(self.key_id, self.name, ActorKind.KEY)
+        """The key, or who asks without one, as the actor of a change."""
+        return UNRECORDED.get(self.key_id) or Actor(self.key_id, self.name, ActorKind.KEY)
 
     def has_any(self, scopes: Iterable[Scope]) -> bool:
         """True if one of the scopes was granted; `admin` includes every scope."""

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import WebhookEventNotFound, WebhookNotFound
-from app.model.actors import Actor
+from app.model.actors import ChangedBy
 from app.model.ids import Ids
 from app.model.snapshots import snapshots
 from app.model.times import rfc3339
@@ -46,7 +46,7 @@ class Webhooks:
         format: WebhookFormat = WebhookFormat.STANDARD,  # noqa: A002 - the word of the API
         denied: DeniedFilter | None = None,
         secret: str | None = None,
-        by: Actor,
+        by: ChangedBy,
     ) -> tuple[Webhook, str]:
         """Create a webhook that receives events from now on; return it and its signing secret. Raises LimitReached.
 
@@ -113,7 +113,7 @@ class Webhooks:
         denied: DeniedFilter | None | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
         if_match: Versions = None,
-        by: Actor,
+        by: ChangedBy,
     ) -> Webhook:
         """The webhook with the given fields changed. A webhook that is enabled again receives events from then on.
 
@@ -142,7 +142,7 @@ class Webhooks:
         secret: str | None = None,
         *,
         if_match: Versions = None,
-        by: Actor,
+        by: ChangedBy,
     ) -> tuple[Webhook, str]:
         """Give the webhook a new secret and return both; the previous ones also sign for the overlap."""
         for _ in range(ATTEMPTS):
@@ -158,15 +158,15 @@ class Webhooks:
                 return changed, self._newest_secret(workspace_id, changed)
         return contended()
 
-    async def delete(self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, by: Actor) -> None:
+    async def delete(self, workspace_id: str, webhook_id: str, *, if_match: Versions = None, by: ChangedBy) -> None:
         """Delete the webhook and its waiting and parked events. Raises WebhookNotFound, VersionConflict."""
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             current = await self.get(workspace_id, webhook_id)
             require_version(current.version, if_match)
-            keys = [*change_keys(keyspace, by), keyspace.webhook(webhook_id), keyspace.webhooks]
+            keys = [*change_keys(keyspace, by.actor), keyspace.webhook(webhook_id), keyspace.webhooks]
             keys += outbox_keys(keyspace, webhook_id)
-            args: list[Value] = [by.id, snapshots(current, None)[0], current.version, webhook_id]
+            args: list[Value] = [by.actor.id, snapshots(current, None)[0], current.version, webhook_id, by.reason]
             status = check_reply(DELETE_WEBHOOK, await self._client.run(DELETE_WEBHOOK, keys, args))[0]
             require_actor(status)
             if status == "done":
@@ -230,15 +230,15 @@ class Webhooks:
         return self._secrets.signing(workspace_id, webhook, 0)[0]
 
     async def _put(
-        self, workspace_id: str, current: Webhook | None, webhook: Webhook, by: Actor, *, from_now: bool = False
+        self, workspace_id: str, current: Webhook | None, webhook: Webhook, by: ChangedBy, *, from_now: bool = False
     ) -> Webhook | None:
         """Store the webhook and return it; None if the stored one is no longer `current`."""
         keyspace = Keyspace(workspace_id)
         before, after = snapshots(current, replace(webhook, version=webhook.version + 1))
-        keys = [*change_keys(keyspace, by), keyspace.webhook(webhook.id), keyspace.webhooks]
+        keys = [*change_keys(keyspace, by.actor), keyspace.webhook(webhook.id), keyspace.webhooks]
         keys += [keyspace.webhook_outbox(webhook.id), keyspace.commits, keyspace.notices]
-        args: list[Value] = [by.id, before, after, webhook.version, webhook.id, self._max, int(from_now)]
-        args += fields_of(webhook)
+        args: list[Value] = [by.actor.id, before, after, webhook.version, webhook.id, self._max, int(from_now)]
+        args += (by.reason, *fields_of(webhook))
         reply = check_reply(PUT_WEBHOOK, await self._client.run(PUT_WEBHOOK, keys, args))
         status, created_ms, updated_ms, version = reply
         require_actor(status)

@@ -208,8 +208,8 @@ def test_authorize_says_why_there_is_no_answer(remit, tenant):
     )
     ran = remit(*ask, REMIT_API_KEY=tenant.read_key, REMIT_URL="http://127.0.0.1:1")
     assert ran.returncode == 1
-    assert ran.stderr.startswith("Error: http://127.0.0.1:1/v1/authorize does not answer (")
-    assert "`remit serve` starts a service" in ran.stderr
+    assert ran.stderr.startswith("Error: No service answers at http://127.0.0.1:1 (")
+    assert "`remit serve` starts one" in ran.stderr
 
 
 def test_a_former_version_is_found_and_made_current_again(remit, tenant):

@@ -19,9 +19,9 @@ print(json.dumps(sorted(sys.modules)))
 """
 
 
-def loaded(*words):
+def loaded(*words, **env):
     """Every module that a process has loaded once `remit WORDS` is done."""
-    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"} | env
     ran = subprocess.run([sys.executable, "-c", RUN, *words], env=env, capture_output=True, text=True, check=True)
     return set(json.loads(ran.stdout))
 
@@ -66,12 +66,40 @@ def test_a_command_about_files_loads_neither_server_nor_client(words):
     assert {name.split(".")[1] for name in modules if name.startswith("app.")} & ROOMS <= {"pdp"}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agents", "list"),
+        ("agents", "tools", "a"),
+        ("approvals", "list"),
+        ("audit", "query"),
+        ("audit", "verify"),
+        ("authorize", "a", "t"),
+        ("catalog", "list"),
+        ("changes",),
+        ("decisions", "outcome", "0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07", "executed"),
+        ("explain", "a", "t"),
+        ("keys", "list"),
+        ("policies", "create", "a", "--file", "examples/airline/policies.json"),
+        ("policies", "list"),
+        ("webhooks", "list"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_talks_to_a_service_starts_at_once(words):
+    """It loads neither a server nor a store nor what judges policies; the service has all of that."""
+    modules = loaded(*words, REMIT_URL="http://127.0.0.1:1", REMIT_API_KEY="svc_" + "0" * 32)
+    assert {"app.cli.http_transport", "http.client"} <= modules
+    assert {name.split(".")[0] for name in modules} & {*HEAVY, "jsonschema_rs", "yaml"} == set()
+    assert {name.split(".")[1] for name in modules if name.startswith("app.")} & {*ROOMS, "schemas"} == set()
+
+
 def test_a_command_that_talks_to_a_store_loads_no_server():
-    """Litestar and uvicorn are for `remit serve` alone."""
+    """It has the application in its own process, but nothing that listens."""
     modules = loaded("key", "list", "--workspace", "nowhere")
     assert "app.replica" in modules
-    assert {name.split(".")[0] for name in modules} & {"litestar", "uvicorn", "httptools"} == set()
-    assert not [name for name in modules if name.startswith("app.http")]
+    assert {name.split(".")[0] for name in modules} & {"uvicorn", "httptools"} == set()
+    assert not [name for name in modules if name.startswith("app.serve.worker")]
 
 
 def test_the_command_that_starts_replicas_loads_no_server():

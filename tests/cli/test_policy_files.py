@@ -39,7 +39,7 @@ def remit(request, tenant, replica, tmp_path, run_remit):
 
     def run(*words, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | where | env
-        return run_remit(["policy", *words, "-w", tenant.id], env, cwd=tmp_path)
+        return run_remit(["policy", *words, *([] if where else ["-w", tenant.id])], env, cwd=tmp_path)
 
     run.is_remote = request.param == "service"
     return run

@@ -30,7 +30,8 @@ def remit(tenant, replica, run_remit):
     def run(*words, stdin=None, **env):
         env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]} | env
         text = None if stdin is None else json.dumps(stdin)
-        return run_remit(["policies", *words, "-w", tenant.id], env, stdin=text)
+        where = [] if "REMIT_URL" in env else ["-w", tenant.id]
+        return run_remit(["policies", *words, *where], env, stdin=text)
 
     return run
 
@@ -72,7 +73,7 @@ def test_policies_of_groups_and_of_everybody(remit, tenant):
     assert (guard["agentId"], guard["group"], guard["kind"]) == (None, None, "guardrail")
     refused = remit("create", "-f", "-", stdin=READS)
     assert refused.returncode == 1
-    assert refused.stderr.startswith("Error: <stdin>: $.kind: a policy for the whole workspace is a guardrail")
+    assert refused.stderr.startswith("Error: <stdin>: $.agent_id: is missing: a grant names agent_id or group")
     assert "Give AGENT or --group" in refused.stderr
     assert remit("create", "bot", "--group", "crew", "-f", "-", stdin=READS).returncode == 2
 

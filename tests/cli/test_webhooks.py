@@ -57,7 +57,7 @@ def test_only_the_given_fields_of_a_webhook_change(remit, tenant, receiver):
         "format": (["--format", "slack"], "slack"),
         "events": (["--event", "decision.denied"], ["decision.denied"]),
         "denied": (["--denied-by", "budget", "--denied-sample", "0.5"], {"ruleTypes": ["budget"], "sample": 0.5}),
-        "url": (["--url", receiver.url + "/other"], receiver.url + "/other"),
+        "url": (["--destination", receiver.url + "/other"], receiver.url + "/other"),
     }
     for name, (words, value) in changes.items():
         told = json.loads(remit("update", made["id"], *words, "--json").stdout)
@@ -74,7 +74,7 @@ def test_an_empty_or_impossible_update_is_a_misuse(remit, receiver):
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
     nothing = remit("update", made["id"])
     assert (nothing.returncode, "Nothing to change" in nothing.stderr) == (2, True)
-    assert "no public address" in remit("update", made["id"], "--url", "https://10.0.0.1/").stderr
+    assert "no public address" in remit("update", made["id"], "--destination", "https://10.0.0.1/").stderr
     both = remit("update", made["id"], "--every-denial", "--denied-by", "budget")
     assert (both.returncode, "--every-denial takes neither" in both.stderr) == (2, True)
     assert json.loads(remit("list", "--json").stdout)[0]["version"] == 1

@@ -18,7 +18,6 @@ from topologies import until
 
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
-from app.model.actors import COMMAND_LINE
 from app.model.ids import Ids
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
@@ -28,6 +27,7 @@ from app.webhooks.delivery import Attempt
 from app.webhooks.outbox import Outbox
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
+from tests.support.actors import BY
 
 STEPS, FAILOVERS, AT_ONCE = 10_000, 8, 6
 HEARD = {
@@ -101,7 +101,7 @@ class Failing:
         """Create the webhook, which gets events from now on."""
         hears = sorted(set(HEARD.values()))
         webhooks = Webhooks(self.client, Ids(), Secrets(Signer([])), 20)
-        self.webhook, _ = await webhooks.create(self.world.workspace_id, "https://a.example/", hears, by=COMMAND_LINE)
+        self.webhook, _ = await webhooks.create(self.world.workspace_id, "https://a.example/", hears, by=BY)
         return self
 
     async def send(self):

@@ -9,7 +9,6 @@ from app.approvals.reaper import ApprovalReaper
 from app.authorize.commit import ApprovalStep, CommitQuestion, Overtaken
 from app.errors import StoreUnavailable
 from app.lanes.lane import monotonic_us
-from app.model.actors import COMMAND_LINE
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
@@ -23,7 +22,7 @@ from app.webhooks.records import note_finding, outbox_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 from tests.support import parts
-from tests.support.actors import BY, the_key
+from tests.support.actors import BY, by_key, the_key
 
 KEYS_AT_MOST = 12
 
@@ -47,9 +46,7 @@ class Waiting:
         scene.agent = await scene.agents.get(self.workspace_id, scene.agent.id)
         self.held = scene.ids.new(0)
         assert isinstance(await self.commit("ask", self.held, digest="1" * 64), Decision)
-        self.webhook, _ = await self.webhooks.create(
-            self.workspace_id, "https://a.example/", [*WebhookEvent], by=COMMAND_LINE
-        )
+        self.webhook, _ = await self.webhooks.create(self.workspace_id, "https://a.example/", [*WebhookEvent], by=BY)
         self.started = await scene.client.call("HGET", scene.keyspace.webhook_outbox(self.webhook.id), "log")
         assert await self.advance("waits") == ["done"]
         return self
@@ -107,18 +104,18 @@ async def end(waiting):
 
 async def create_webhook(waiting):
     await waiting.webhooks.create(
-        waiting.workspace_id, "https://b.example/", [*WebhookEvent], by=the_key(waiting.scene.key.id)
+        waiting.workspace_id, "https://b.example/", [*WebhookEvent], by=by_key(waiting.scene.key.id)
     )
 
 
 async def update_webhook(waiting):
     await waiting.webhooks.update(
-        waiting.workspace_id, waiting.webhook.id, url="https://b.example/", by=the_key(waiting.scene.key.id)
+        waiting.workspace_id, waiting.webhook.id, url="https://b.example/", by=by_key(waiting.scene.key.id)
     )
 
 
 async def delete_webhook(waiting):
-    await waiting.webhooks.delete(waiting.workspace_id, waiting.webhook.id, by=the_key(waiting.scene.key.id))
+    await waiting.webhooks.delete(waiting.workspace_id, waiting.webhook.id, by=by_key(waiting.scene.key.id))
 
 
 async def deliver(waiting):

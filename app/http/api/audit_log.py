@@ -40,9 +40,12 @@ class Since(QueryFields, frozen=True):
     """Where a verification starts.
 
     checkpoint: The line of an earlier verification: start there, and require the log to match it.
+    continues: The checkpoint is that of the answer before, in a verification of several requests; what it covers is not
+    looked at again.
     """
 
     checkpoint: Annotated[Checkpoint, Spelled(_checkpoint_in, {"type": "string", "format": "checkpoint"})] | None = None
+    continues: bool = False
 
 
 @endpoint(
@@ -96,10 +99,12 @@ async def verify_audit_log(
     """Verify the chain of the audit log.
 
     Recomputes the chain from the entries, two thousand segments per request. While `complete` is false and nothing is
-    found, ask again with the answer's `checkpoint`. Keep a checkpoint elsewhere and pass it later: nothing else detects
-    a log that was rewritten as a whole.
+    found, ask again with the answer's `checkpoint` and `continues=true`. Keep a checkpoint elsewhere and pass it later:
+    nothing else detects a log that was rewritten as a whole.
     """
-    found = await services.log.audit.verify(caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS)
+    found = await services.log.audit.verify(
+        caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS, continues=params.continues
+    )
     if found.finding is not None:
         await note_finding(services.client, caller.workspace_id, found.finding)
     return VerificationView.of(found)

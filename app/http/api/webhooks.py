@@ -24,6 +24,7 @@ from app.http.openapi.examples.webhooks import (
     WEBHOOK_VIEW,
 )
 from app.http.references import id_in_path
+from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.replica import Admin, Records
 from app.store.optimistic import Versions
@@ -46,14 +47,17 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
 async def create_webhook(
-    data: JSONBody[CreateWebhook], caller: NamedDependency[Caller], admin: NamedDependency[Admin]
+    data: JSONBody[CreateWebhook],
+    caller: NamedDependency[Caller],
+    admin: NamedDependency[Admin],
+    by: NamedDependency[ChangedBy],
 ) -> Response[WebhookView]:
     """Create a webhook.
 
     It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is only in
     this answer, and later in that of `rotate-secret`.
     """
-    return _answer(await admin.webhooks.create(caller.workspace_id, data, caller.actor))
+    return _answer(await admin.webhooks.create(caller.workspace_id, data, by))
 
 
 @endpoint("GET", "/v1/webhooks", **_ADMIN)
@@ -84,13 +88,14 @@ async def update_webhook(
     caller: NamedDependency[Caller],
     admin: NamedDependency[Admin],
     if_match: NamedDependency[Versions],
+    by: NamedDependency[ChangedBy],
 ) -> Response[WebhookView]:
     """Change a webhook.
 
     Only the given fields change; `{}` changes nothing.
     """
     known = _known(webhook_id)
-    return _answer(await admin.webhooks.update(caller.workspace_id, known, data, caller.actor, if_match))
+    return _answer(await admin.webhooks.update(caller.workspace_id, known, data, by, if_match))
 
 
 @endpoint("DELETE", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict))
@@ -99,12 +104,13 @@ async def delete_webhook(
     caller: NamedDependency[Caller],
     records: NamedDependency[Records],
     if_match: NamedDependency[Versions],
+    by: NamedDependency[ChangedBy],
 ) -> None:
     """Delete a webhook.
 
     Its waiting events are not sent.
     """
-    await records.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, by=caller.actor)
+    await records.webhooks.delete(caller.workspace_id, _known(webhook_id), if_match=if_match, by=by)
 
 
 @endpoint(
@@ -122,13 +128,14 @@ async def rotate_webhook_secret(
     caller: NamedDependency[Caller],
     admin: NamedDependency[Admin],
     if_match: NamedDependency[Versions],
+    by: NamedDependency[ChangedBy],
 ) -> Response[WebhookView]:
     """Rotate a webhook's secret.
 
     During the overlap, each event carries a signature by the old secret and by the new one.
     """
     known = _known(webhook_id)
-    return _answer(await admin.webhooks.rotate(caller.workspace_id, known, data, caller.actor, if_match))
+    return _answer(await admin.webhooks.rotate(caller.workspace_id, known, data, by, if_match))
 
 
 @endpoint(

@@ -1,0 +1,98 @@
+"""Every command works over HTTP with a key as it does on the store; the trail says which of them has done it."""
+
+import json
+
+import click
+import pytest
+from servers import clean_env
+
+from app.cli.main import main
+
+HERE = {"serve", "compact", "doctor", "workspaces create", "workspaces list", "audit archive"}
+"""What needs this machine's store: doctor checks it, a key has one workspace, and an archive is a folder beside it."""
+FILES = {"policies schema", "policies test"}
+
+
+def commands(group=main, words=()):
+    """Every command that does something, by its words."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+        else:
+            yield " ".join((*words, name)), command
+
+
+def test_every_command_goes_over_http_unless_it_is_about_this_machine():
+    """With --url, which REMIT_URL sets, too."""
+    without = {words for words, command in commands() if not {each.name for each in command.params} & {"url"}}
+    assert without == HERE | FILES
+
+
+@pytest.fixture(params=["service", "store"])
+def remit(request, tenant, replica, run_remit, tmp_path):
+    """Runs a command, over HTTP with a key of the tenant or on the store in its workspace."""
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps({"name": "reads", "rules": [{"type": "tool_allowlist", "tools": ["file.*"]}]}))
+    catalogue = tmp_path / "tools.json"
+    catalogue.write_text(json.dumps({"tools": [{"name": "file.read"}]}))
+
+    def run(words):
+        env = clean_env()
+        given = [{"FILE": str(file), "TOOLS": str(catalogue)}.get(word, word) for word in words.split()]
+        if request.param == "service":
+            env |= {"REMIT_URL": replica.base_url, "REMIT_API_KEY": tenant.admin_key}
+        else:
+            env |= {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
+            given += ["-w", tenant.id]
+        ran = run_remit(given, env)
+        assert (ran.returncode, ran.stderr) == (0, ""), (words, ran)
+        return ran.stdout
+
+    run.actor = "console" if request.param == "store" else None
+    return run
+
+
+@pytest.mark.slow
+def test_what_a_key_does_over_http_the_console_does_on_the_store(remit, tenant):
+    """The same commands print the same, and each change names its author and its reason."""
+    remit("agents create bot --alias reader --reason first")
+    policy = json.loads(remit("policies create reader --file FILE --json --reason second"))["id"]
+    assert json.loads(remit("policies show reads --json")) == tenant.admin.get(f"/v1/policies/{policy}").json()
+    remit("policies update reads --priority 3 --reason third")
+    remit("policies rollback reads 1 --reason fourth")
+    remit("catalog import TOOLS --reason fifth")
+    assert "file.read  allowed" in remit("agents tools bot")
+    tenant.authorize("reader", "file.read")
+    assert "agent reader" in remit("audit query --agent bot")
+    assert len(remit("audit tail --json").splitlines()) == 1
+    assert '"end":' in remit("audit export --agent bot").splitlines()[-1]
+    assert json.loads(remit("audit status --json"))["lastSequence"] == 1
+    assert json.loads(remit("audit verify --json"))["intact"] is True
+    made = json.loads(remit("keys create --name temporary --scope authorize --agent bot --json --reason sixth"))
+    successor = json.loads(remit("keys rotate temporary --overlap 1h --json --reason seventh"))
+    assert (successor["replaces"], successor["name"]) == (made["id"], "temporary")
+    remit(f"keys revoke {made['id']} --reason eighth")
+    hook = json.loads(remit("webhooks create https://example.com/ --event decision.denied --json --reason ninth"))["id"]
+    remit(f"webhooks update {hook} --off --reason tenth")
+    remit(f"webhooks rotate {hook} --reason eleventh")
+    remit(f"webhooks delete {hook} --reason twelfth")
+    remit("policies delete reads --reason thirteenth")
+    remit("agents delete bot --yes --reason fourteenth")
+
+    trail = [each for each in json.loads(remit("changes --json"))[::-1] if "reason" in each]
+    said = ("first second third fourth fifth sixth seventh seventh eighth ninth tenth eleventh twelfth thirteenth "
+            "fourteenth")  # fmt: skip
+    assert [each["reason"] for each in trail] == said.split()
+    assert {each["actorName"] for each in trail} == {remit.actor or "first admin key"}
+
+
+@pytest.mark.slow
+def test_the_key_determines_the_workspace(run_remit, tenant, replica):
+    """An explicit --workspace means the store; with --url it is a misuse. Without a key, nothing is asked."""
+    env = clean_env() | {"REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"]}
+    both = run_remit(["agents", "list", "--url", replica.base_url, "-w", tenant.id], env)
+    assert (both.returncode, "the key determines the workspace" in both.stderr) == (2, True)
+    assert "REMIT_API_KEY is not set" in run_remit(["agents", "list", "--url", replica.base_url], env).stderr
+    elsewhere = run_remit(["agents", "list", "-w", tenant.id], env | {"REMIT_URL": "http://127.0.0.1:1"})
+    assert elsewhere.returncode == 0
