@@ -6,14 +6,13 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from litestar.types import ASGIApp
 from msgspec.structs import replace
 
 from app.authorize.authenticator import Authenticator
 from app.cli.api import Answer
 from app.cli.session import read_settings
 from app.errors import AppError
-from app.http.application import application_of
+from app.http.application import Application, application_of
 from app.logs import configure_logging
 from app.model.actors import COMMAND_LINE
 from app.model.api_keys import Caller, Scope
@@ -35,7 +34,7 @@ class StoreTransport:
         self._settings = read_settings()
         self.where = f"the store is {self._settings.store}"
         self._opened = ExitStack()
-        self._parts: tuple[asyncio.Runner, ASGIApp, str] | None = None
+        self._parts: tuple[asyncio.Runner, Application, str] | None = None
 
     @contextmanager
     def send(
@@ -74,7 +73,7 @@ class StoreTransport:
         """Close the store."""
         self._opened.close()
 
-    def _open(self) -> tuple[asyncio.Runner, ASGIApp, str]:
+    def _open(self) -> tuple[asyncio.Runner, Application, str]:
         """The loop, the application and the workspace's id, opened by the first call."""
         if self._parts is None:
             configure_logging("error")
@@ -136,7 +135,7 @@ def _scope(method: str, path: str, headers: Mapping[str, bytes]) -> dict[str, An
     }
 
 
-async def _answered(app: ASGIApp, scope: Any, body: bytes | None, messages: asyncio.Queue[Any]) -> None:
+async def _answered(app: Application, scope: Any, body: bytes | None, messages: asyncio.Queue[Any]) -> None:
     """Let the application answer. Its messages go to the queue, and at the end None, or what it raised."""
     request = [{"type": "http.request", "body": body or b"", "more_body": False}]
 
