@@ -1,5 +1,6 @@
 """The address of the service and the key for it, checked before anything is sent."""
 
+import os
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,6 +10,11 @@ from app.cli.output import shortened
 
 URL, KEY = "REMIT_URL", "REMIT_API_KEY"
 LOCAL = "http://127.0.0.1:8080"
+
+
+def local_url() -> str:
+    """The address at which `remit serve` listens on this machine, with the same environment."""
+    return f"http://127.0.0.1:{os.environ.get('REMIT_PORT', '8080')}"
 
 
 class ServiceUrl(click.ParamType[str]):

@@ -16,7 +16,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, require_sendable
+from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, local_url, require_sendable
 
 F = TypeVar("F", bound=Callable[..., Any])
 LISTENING = "listening"
@@ -187,7 +187,12 @@ def _refusal(answer: Answer, where: str) -> Refused:
 
 
 URL_OPTION = click.option(
-    "--url", type=ServiceUrl(), envvar=URL, default=LOCAL, show_default=True, help=f"The URL of the service; {URL}."
+    "--url",
+    type=ServiceUrl(),
+    envvar=URL,
+    default=local_url,
+    show_default=LOCAL,
+    help=f"The URL of the service; {URL}.",
 )
 
 

@@ -16,10 +16,8 @@ ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "end of block"
-RUN = {"sh": str, "python": "env -u REMIT_URL python3 - <<'END OF PYTHON'\n{}END OF PYTHON\n".format}
-"""The blocks that are run, as shell; `pip install clients/python` is PYTHONPATH here. REMIT_URL is the test's own, for
-the command line, which asks at the default address; a newcomer has not set it.
-"""
+RUN = {"sh": str, "python": "python3 - <<'END OF PYTHON'\n{}END OF PYTHON\n".format}
+"""The blocks that are run, as shell; `pip install clients/python` is PYTHONPATH here."""
 WHERE = f"127.0.0.1:{Settings().port}"
 """Where the service listens by default; here it gets a port that no other test has."""
 
@@ -50,7 +48,7 @@ def test_the_session_prints_what_the_readme_says(newcomer):
     blocks = BLOCK.findall(session.replace(WHERE, f"127.0.0.1:{port}"))
     script = "".join(f"{RUN[kind](text)}echo '{MARK}'\n" for kind, text in blocks if kind in RUN)
 
-    env = clean_env() | {"REMIT_URL": f"http://127.0.0.1:{port}", "PYTHONPATH": str(ROOT / "clients/python/src")}
+    env = clean_env() | {"REMIT_PORT": str(port), "PYTHONPATH": str(ROOT / "clients/python/src")}
     ran = subprocess.run(["bash", "-eu"], input=script, cwd=folder, env=env, capture_output=True, text=True)
 
     assert ran.returncode == 0, ran.stderr
