@@ -138,7 +138,7 @@ for kind, key_count, arg_count in string.gmatch(calls, '(%l+) (%d+) (%d+) ') do
   if not failed then is_done, reply = pcall(kind == 'plain' and plain or parts, keys, args) end
   if not is_done then
     failed = type(reply) == 'table' and (reply.err or 'no reply') or reply
-    reply = {'failed', args[3], tostring(failed)}
+    reply = {'failed', args[3], failed}
   end
   if mode == 'all' and not (is_done and is_allowed(reply)) then
     give_back()
@@ -152,7 +152,7 @@ for i, entry in ipairs(held) do
   if i == 1 then is_done, why = pcall(ask, 'XADD', unpack(entry)) else ask('XADD', unpack(entry)) end
   if not is_done then
     give_back()
-    return {'refused', 1, {'failed', '', type(why) == 'table' and why.err or tostring(why)}}
+    return {'refused', 1, {'failed', '', type(why) == 'table' and why.err or why}}
   end
 end
 if next(written) then

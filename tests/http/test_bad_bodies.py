@@ -257,7 +257,7 @@ OTHERS = {
         "/v1/api-keys",
         {"name": "k", "scopes": ["read", "write"]},
         "$.scopes[1]",
-        'must be one of admin, read, authorize, audit, approve, policies, not "write"',
+        'must be one of admin, read, view, authorize, audit, approve, policies, not "write"',
     ),
     "key that expires some day": (
         "/v1/api-keys",
