@@ -167,7 +167,7 @@ def test_a_plan_gives_back_what_every_kind_of_rule_has_taken(tenant):
     limit = {"type": "rate_limit", "tools": ["pay"], "rateLimit": per}
     tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["*"]}, budget, limit, after)
     tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["read"]}, mode="shadow")
-    said = {"context": {"session": "s"}}
+    said = {"context": {"session": agent}}  # other tests of this workspace have sessions, too
     pay = call(agent, "pay", parameters={"amount": 4, "to": "ann"})
     tenant.authorize(agent, "pay", parameters={"amount": 1, "to": "ann"})
     before = state(tenant)
