@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from app.errors import Detail, Invalid, PayloadTooLarge
 from app.http.answers import Header
@@ -38,7 +38,8 @@ _encode = msgspec.json.Encoder().encode
 class Reading(Struct, frozen=True, gc=False):
     """The inputs of reading a call, besides its body.
 
-    idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read.
+    idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read. work: what
+    redaction may still do for the request, all calls of a batch together.
     """
 
     redactor: Redactor
@@ -46,6 +47,7 @@ class Reading(Struct, frozen=True, gc=False):
     max_bytes: int = MAX_CALL_BYTES
     idempotency_key: bytes | None = None
     headers: Sequence[Header] = ()
+    work: Work = field(default_factory=Work)
 
 
 class _Names(Struct):
@@ -75,11 +77,10 @@ def tool_call(
     called = agent_reference(agent_id)
     if called is None:
         raise Invalid.at("$.agent_id", REFERENCE_RULES)
-    work = Work()
     is_large = len(body) > MAX_RECORDED_BYTES
     if is_large:
         _require_short_names(parameters)  # before each of them is examined
-    recorded_parameters = _recorded("parameters", parameters, reading, work, is_large=is_large)
+    recorded_parameters = _recorded("parameters", parameters, reading, is_large=is_large)
     if len(recorded_parameters) > MAX_RECORDED_BYTES:
         raise _too_much(f"have {len(recorded_parameters)} bytes as JSON even with long texts shortened")
     idempotency = None
@@ -96,7 +97,7 @@ def tool_call(
         recorded_context = b""
         if context is not None:
             _require_small(context)
-            recorded_context = _recorded("context", context, reading, work)
+            recorded_context = _recorded("context", context, reading)
     return AuthorizeRequest(
         called,
         tool_name,
@@ -156,10 +157,10 @@ def _require_small(context: dict[str, Any]) -> None:
     raise Invalid.at("$.context", f"values are nested more than {MAX_CONTEXT_DEPTH} levels deep")
 
 
-def _recorded(name: str, value: dict[str, Any], reading: Reading, work: Work, *, is_large: bool = False) -> bytes:
+def _recorded(name: str, value: dict[str, Any], reading: Reading, *, is_large: bool = False) -> bytes:
     """The parameters or the context as the log keeps them. Raises PayloadTooLarge."""
     try:
-        return recorded(value, reading.redactor, reading.signer, is_large=is_large, work=work)
+        return recorded(value, reading.redactor, reading.signer, is_large=is_large, work=reading.work)
     except TooMuchWork:
         message = f"more than {MAX_SHORTENED} strings would have to be shortened for the log"
         raise PayloadTooLarge(f"$.{name}: {message}", [Detail(f"$.{name}", message)]) from None

@@ -1,7 +1,9 @@
-"""Bounds the work of redacting one call, which is counted, so that equal calls are recorded alike on any machine."""
+"""Bounds the work of redacting one request, which is counted, so that equal calls are recorded alike on any machine."""
+
+from msgspec import Struct
 
 MAX_STEPS = 200_000
-"""The most steps of up to 100 ns that strings of one call may cost. A step is a character that a pattern reads."""
+"""The most steps of up to 100 ns that strings of one request may cost. A step is a character that a pattern reads."""
 
 KEPT_STEPS = MAX_STEPS // 5
 """The part of them that is kept for beginnings of strings that cannot be searched whole."""
@@ -17,16 +19,15 @@ class TooMuchWork(Exception):
     """A string, or a call, cannot be searched within the bound."""
 
 
-class Work:
-    """The steps that are left for one call.
+class Work(Struct, gc=False):
+    """The steps that are left for one request.
 
     kept: steps that cannot be spent. shortened: strings recorded shortened.
     """
 
-    __slots__ = ("kept", "left", "shortened")
-
-    def __init__(self, steps: int = MAX_STEPS) -> None:
-        self.left, self.kept, self.shortened = steps, KEPT_STEPS, 0
+    left: int = MAX_STEPS
+    kept: int = KEPT_STEPS
+    shortened: int = 0
 
     def spend(self, steps: int) -> None:
         """Count some more, before they are done. Raises TooMuchWork, counting nothing, if they exceed what is left."""

@@ -145,6 +145,15 @@ def test_parameters_and_context_share_the_work():
     assert b'"beginning"' not in alone.recorded_context
 
 
+def test_the_calls_of_a_batch_share_the_work():
+    """They are read with one `Reading`."""
+    body = msgspec.json.encode({"agent_id": AGENT, "tool_name": "t", "parameters": {"a": [DENSE] * 15}})
+    reading = Reading(REDACTOR, SIGNER)
+    first, second = (read_call(body, reading).recorded_parameters for _ in range(2))
+
+    assert first.count(b'"beginning"') < second.count(b'"beginning"') == 15
+
+
 def test_a_call_of_too_many_strings_to_shorten_is_refused():
     """It would not fit into the log; this is known before each of them is signed."""
     texts = {"a": ["pw a=b "] * 1_400}
