@@ -105,7 +105,9 @@ class Authorizer:
             if agent.is_quick(request):
                 plan = self._budget.run(caller.workspace_id, asked_us, decide, agent, request, now_us, caller.key_id)
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
-                plan = await self._pool.run(caller.workspace_id, decide, agent, request, now_us, caller.key_id)
+                plan = await self._pool.run(
+                    caller.workspace_id, decide, agent, request, now_us, caller.key_id, key=caller.root
+                )
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
             question = CommitQuestion(caller, request, cached.tokens, plan, decision_id, at_us, waited_us, cached)

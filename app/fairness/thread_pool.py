@@ -1,4 +1,4 @@
-"""A few threads for work that takes more than a moment, shared fairly by workspaces, so that the loop stays free.
+"""A few threads for work that takes more than a moment, shared fairly by workspaces, and in each by its keys.
 
 Threads are enough: searches by RE2 take the time, and they release the interpreter's lock. A process pool would have to
 copy policies and calls, and gain nothing.
@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -35,10 +35,10 @@ must not stop it.
 class _Work:
     """One function call, and the future that its caller awaits."""
 
-    __slots__ = ("call", "result", "workspace_id")
+    __slots__ = ("call", "key", "result", "workspace_id")
 
-    def __init__(self, workspace_id: str, call: Callable[[], Any], result: asyncio.Future[Any]) -> None:
-        self.workspace_id, self.call, self.result = workspace_id, call, result
+    def __init__(self, workspace_id: str, key: str, call: Callable[[], Any], result: asyncio.Future[Any]) -> None:
+        self.workspace_id, self.key, self.call, self.result = workspace_id, key, call, result
 
     def do(self) -> Any:
         """Make the call, in the thread; end with Cancelled once its caller has gone."""
@@ -49,16 +49,18 @@ class _Work:
 class Pool(Protocol):
     """Runs work that takes more than a moment."""
 
-    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
-        """Return what the function returns, or raise what it raises."""
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str = "") -> _Result:
+        """Return what the function returns, or raise what it raises. key: who asks, in the workspace."""
 
 
 class FairThreadPool:
-    """Runs functions in `threads` threads. Workspaces take turns, however much work one of them has waiting.
+    """Runs functions in `threads` threads. Workspaces take turns, however much work one of them has waiting, and so do
+    the keys of a workspace.
 
     No workspace gets all the threads, so another's work waits for its turn, but never for a long job to end. A caller
-    that waits longer than `patience_s`, or finds `waiting_max` of its workspace waiting, gets Overloaded. A caller that
-    goes away leaves the queue; a job that already runs keeps its thread until it next checks whether it is cancelled
+    that waits longer than `patience_s`, or finds `waiting_max` of its workspace or half as many of its key waiting,
+    gets Overloaded. Work for which no key is given counts as that of one more. A caller that goes away leaves the
+    queue; a job that already runs keeps its thread until it next checks whether it is cancelled
     (`app/cancellation.py`).
     """
 
@@ -73,22 +75,24 @@ class FairThreadPool:
         self._waiting_max = waiting_max
         self._patience_s = patience_s
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="work", initializer=_step_aside)
-        self._waiting: OrderedDict[str, deque[_Work]] = OrderedDict()
+        self._waiting: OrderedDict[str, OrderedDict[str, deque[_Work]]] = OrderedDict()
         self._running: Counter[str] = Counter()
 
     @property
     def waiting(self) -> int:
         """The number of functions that wait for a thread."""
-        return sum(map(len, self._waiting.values()))
+        return sum(map(_length, self._waiting.values()))
 
-    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str = "") -> _Result:
         """Run the function: return or raise what it does. Raises Overloaded if that takes too long."""
-        queue = self._waiting.setdefault(workspace_id, deque())
-        if len(queue) >= self._waiting_max or self.waiting >= _WAITING_IN_ALL:
+        queues: Mapping[str, deque[_Work]] = self._waiting.get(workspace_id, {})
+        if _length(queues) >= self._waiting_max or self.waiting >= _WAITING_IN_ALL:
             raise Overloaded("This replica has too much work that takes long from this workspace; nothing was decided")
+        if key and len(queues.get(key, ())) >= self._waiting_max // 2:
+            raise Overloaded("This replica has too much work that takes long from this key; nothing was decided")
         result: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
-        work = _Work(workspace_id, partial(function, *args), result)
-        queue.append(work)
+        work = _Work(workspace_id, key, partial(function, *args), result)
+        self._waiting.setdefault(workspace_id, OrderedDict()).setdefault(key, deque()).append(work)
         self._start()
         try:
             done, _ = await asyncio.wait({result}, timeout=self._patience_s)
@@ -112,22 +116,28 @@ class FairThreadPool:
             self._executor.submit(work.do).add_done_callback(partial(self._tell, loop, work))
 
     def _next(self) -> _Work | None:
-        """The oldest work of the workspace whose turn it is; the workspace then goes to the end of the line."""
-        for workspace_id, queue in list(self._waiting.items()):
-            if not queue:
-                del self._waiting[workspace_id]
-            elif self._running[workspace_id] < self._share:
+        """The oldest work of the key whose turn it is, of the workspace whose turn it is; both then go to the end of
+        their lines.
+        """
+        for workspace_id, queues in self._waiting.items():
+            if self._running[workspace_id] < self._share:
                 self._waiting.move_to_end(workspace_id)
-                return queue.popleft()
+                key, queue = next(iter(queues.items()))
+                queues.move_to_end(key)
+                work = queue[0]
+                self._leave(work)
+                return work
         return None
 
     def _leave(self, work: _Work) -> None:
-        queue = self._waiting.get(work.workspace_id)
-        if queue is not None:
-            with contextlib.suppress(ValueError):
-                queue.remove(work)
-            if not queue:
-                del self._waiting[work.workspace_id]
+        queues: dict[str, deque[_Work]] = self._waiting.get(work.workspace_id, OrderedDict())
+        queue = queues.get(work.key, deque())
+        with contextlib.suppress(ValueError):
+            queue.remove(work)
+        if not queue:
+            queues.pop(work.key, None)
+        if not queues:
+            self._waiting.pop(work.workspace_id, None)
 
     def _tell(self, loop: asyncio.AbstractEventLoop, work: _Work, outcome: Future[Any]) -> None:
         """Tell the loop, from the thread, that the work has ended."""
@@ -152,10 +162,14 @@ class SlowLanePool:
     def __init__(self, pool: FairThreadPool, lane: Lane) -> None:
         self._pool, self._lane = pool, lane
 
-    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str = "") -> _Result:
         """As `FairThreadPool.run`. Raises MoveToSlowLane."""
         self._lane.require_short()
-        return await self._pool.run(workspace_id, function, *args)
+        return await self._pool.run(workspace_id, function, *args, key=key)
+
+
+def _length(queues: Mapping[str, deque[_Work]]) -> int:
+    return sum(map(len, queues.values()))
 
 
 def _step_aside() -> None:

@@ -37,7 +37,7 @@ async def read_batch(
     if large and not decisions.large_calls.enter(caller.workspace_id, large):
         raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
     try:
-        return await services.pool.run(caller.workspace_id, read, raw, reading)
+        return await services.pool.run(caller.workspace_id, read, raw, reading, key=caller.root)
     finally:
         if large:
             decisions.large_calls.leave(caller.workspace_id, large)

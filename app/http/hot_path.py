@@ -115,7 +115,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             request = (
                 door.read(raw, reading)
                 if len(raw) <= _AT_ONCE_BYTES
-                else await _read_in_turn(decisions, caller.workspace_id, door, raw, reading)
+                else await _read_in_turn(decisions, caller, door, raw, reading)
             )
             if not caller.asks_for_all:
                 require_asking_for(caller, request.agent_id)
@@ -166,7 +166,7 @@ def _enter_large(decisions: Decisions, caller: Caller, call: Call) -> int:
 
 
 async def _read_in_turn(
-    decisions: Decisions, workspace_id: str, door: Door, raw: bytes, reading: Reading
+    decisions: Decisions, caller: Caller, door: Door, raw: bytes, reading: Reading
 ) -> AuthorizeRequest:
     """Read a body that may take milliseconds: in the workspace's share of the loop, or in a thread.
 
@@ -174,8 +174,8 @@ async def _read_in_turn(
     """
     size = len(raw)
     if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, decisions.redactor)):
-        return decisions.loop_budget.run(workspace_id, monotonic_us(), door.read, raw, reading)
-    return await decisions.call_pool.run(workspace_id, door.read, raw, reading)
+        return decisions.loop_budget.run(caller.workspace_id, monotonic_us(), door.read, raw, reading)
+    return await decisions.call_pool.run(caller.workspace_id, door.read, raw, reading, key=caller.root)
 
 
 class AsgiCall:

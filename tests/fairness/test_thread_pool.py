@@ -174,3 +174,34 @@ def test_nothing_in_the_service_uses_the_default_threads():
         if isinstance(node, ast.Attribute) and node.attr in OF_EVERYBODY
     }
     assert names == set()
+
+
+async def test_the_keys_of_a_workspace_take_turns(gate):
+    """One that asks for much delays the others by one piece of work each."""
+    pool = FairThreadPool(threads=2)
+    first = asyncio.create_task(pool.run("w", gate.wait, "first", key="greedy"))
+    await begun(gate)
+    asked = [("greedy", "g1"), ("greedy", "g2"), ("modest", "m1"), ("", "nobody's"), ("greedy", "g3"), ("modest", "m2")]
+    others = [asyncio.create_task(pool.run("w", gate.wait, name, key=key)) for key, name in asked]
+    await settle()
+    gate.opened.set()
+    await asyncio.gather(first, *others)
+
+    assert gate.order == ["first", "g1", "m1", "nobody's", "g2", "m2", "g3"]
+    assert pool.waiting == 0
+
+
+async def test_a_key_with_half_of_the_line_is_refused_and_the_others_are_not(gate):
+    """It starves neither its workspace nor another."""
+    pool = FairThreadPool(threads=2, waiting_max=4)
+    running = asyncio.create_task(pool.run("w", gate.wait, key="greedy"))
+    await begun(gate)
+    waiting = [asyncio.create_task(pool.run("w", gate.wait, key="greedy")) for _ in range(2)]
+    await settle()
+    with pytest.raises(Overloaded, match="from this key"):
+        await pool.run("w", gate.wait, key="greedy")
+    waiting.append(asyncio.create_task(pool.run("w", gate.wait, key="modest")))
+    await settle()
+    assert pool.waiting == 3
+    gate.opened.set()
+    await asyncio.gather(running, *waiting)

@@ -96,7 +96,7 @@ async def explain(
 
 
 async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanation:
-    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, raw)
+    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, raw, key=caller.root)
     agent_id = await services.records.agents.id_of(caller.workspace_id, call.agent_id)
     drafts = body.policies or []
 
