@@ -5,7 +5,6 @@ the key of REMIT_API_KEY, or the console.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import wraps
@@ -197,15 +196,16 @@ URL_OPTION = click.option(
 
 
 def over_http(url: str, whose: str, key: str | None = None) -> Api:
-    """The API of a running service, with the key given or that of REMIT_API_KEY.
+    """The API of a running service, with the key given, that of REMIT_API_KEY, or the session of `remit login`.
 
     whose: the key that is needed, for the UsageError without one.
     """
 
     def transport() -> Transport:
         from app.cli.http_transport import HttpTransport
+        from app.cli.saved_session import key_for
 
-        raw_key = key or os.environ.get(KEY, "")
+        raw_key = key or key_for(url)
         if not raw_key:
             raise click.UsageError(f"{KEY} is not set; it must be {whose}")
         require_sendable(raw_key)

@@ -27,10 +27,13 @@ COMMANDS = {
     "doctor": "app.cli.serve:doctor",
     "explain": "app.cli.explain:explain",
     "keys": "app.cli.api_keys:keys",
+    "login": "app.cli.login:log_in",
+    "logout": "app.cli.login:log_out",
     "policies": "app.cli.policies:policies",
     "serve": "app.cli.serve:serve",
     "sessions": "app.cli.sessions:sessions",
     "webhooks": "app.cli.webhooks:webhooks",
+    "whoami": "app.cli.login:who_am_i",
     "workspaces": "app.cli.workspaces:workspaces",
 }
 SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "webhooks", "workspace": "workspaces"}

@@ -1,9 +1,15 @@
 """Signing in with a real identity provider: the browser's flow, groups, signing out elsewhere, tokens of programs."""
 
+import re
+import subprocess
+import sys
 import uuid
 
 import httpx
 import pytest
+from command_line import run_remit
+from forked import Forked
+from servers import clean_env
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
 SAME = {"Sec-Fetch-Site": "same-origin"}
@@ -71,6 +77,27 @@ def test_a_program_signs_in_with_the_device_flow(remit, idp, browser):
         assert program.get("/v1/sign-in").json() == {
             "provider": {"name": "Example SSO", "issuer": idp.issuer, "cliClientId": "remit-cli"}
         }
+
+
+def test_commands_are_made_as_the_person_who_logged_in(remit, idp, browser, tmp_path):
+    """With the device flow; the session is in a file that only its owner may read, and is gone after the logout."""
+    env = clean_env() | {"XDG_CONFIG_HOME": str(tmp_path), "REMIT_URL": remit.base_url}
+    login = Forked([sys.executable, "-m", "app.cli", "login"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    asked = login.stderr.readline().decode() + login.stderr.readline().decode()
+    browser.login = "ann"
+    browser.follow(browser.send("GET", re.search(r"or open (\S+)", asked)[1]))
+    with login.stdout, login.stderr:
+        assert login.stdout.read().decode().startswith("signed in as ann <b>of</b> Example (approve, view) until ")
+    assert login.wait(30) == 0
+    assert (tmp_path / "remit/session").stat().st_mode & 0o777 == 0o600
+    assert "session with approve, view; ends 20" in run_remit(["whoami"], env).stdout
+    assert run_remit(["approvals", "list", "--json"], env).returncode == 0
+    elsewhere = run_remit(["whoami", "--url", "http://127.0.0.1:1"], env)
+    assert (elsewhere.returncode, "nobody has signed in" in elsewhere.stderr) == (2, True)
+    assert run_remit(["logout"], env).stdout == f"signed out of {remit.base_url}\n"
+    assert not (tmp_path / "remit/session").exists()
+    again = run_remit(["logout"], env)
+    assert (again.returncode, "Nobody is signed in" in again.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""`remit login`, `remit logout`, `remit whoami`: commands as the person who signed in."""
+
+import http.client
+import json
+import time
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import click
+
+from app.cli.api import URL_OPTION, over_http
+from app.cli.options import JSON
+from app.cli.saved_session import forget, key_for, read_saved, save
+from app.cli.session import print_json
+from app.model.api_keys import SESSION_TYPE
+
+_ANSWER_BYTES = 256 * 1024
+_PATIENCE_S = 600
+_DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
+_NO_KEY = "none"
+"""Signing in needs none."""
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command("login")
+@URL_OPTION
+@click.option("--workspace", help="Which workspace, if you have access to several.")
+@JSON
+def log_in(url: str, workspace: str | None, as_json: bool) -> None:
+    """Sign in with the identity provider; later commands that talk to this service are made as you.
+
+    Prints an address and a code to enter there, in any browser, and waits for at most ten minutes. The session lasts
+    eight hours at most, and ends when it has not been used for half an hour.
+    """
+    provider = over_http(url, "", _NO_KEY).call("GET", "/v1/sign-in")["provider"]
+    if provider is None or "cliClientId" not in provider:
+        raise click.ClickException(
+            "This service has no identity provider for programs (REMIT_OIDC_CLI_CLIENT_ID); use an API key"
+        )
+    issuer, client_id = provider["issuer"], provider["cliClientId"]
+    metadata = _ask(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    if metadata.get("issuer") != issuer or "device_authorization_endpoint" not in metadata:
+        raise click.ClickException(f"{issuer} has no device flow; sign in with `remit console`, or use an API key")
+    wanted = ["openid", "profile", "email", *(["groups"] if "groups" in metadata.get("scopes_supported", ()) else [])]
+    asked = _ask(metadata["device_authorization_endpoint"], {"client_id": client_id, "scope": " ".join(wanted)})
+    complete = asked.get("verification_uri_complete")
+    click.echo(f"Open {asked['verification_uri']} and enter {asked['user_code']}", err=True)
+    if complete:
+        click.echo(f"or open {complete}", err=True)
+    token = _id_token(metadata["token_endpoint"], client_id, asked)
+    body = {"id_token": token, "transport": "bearer"} | ({} if workspace is None else {"workspace": workspace})
+    made = over_http(url, "", _NO_KEY).call("POST", "/v1/session", body)
+    save(url, made["token"], made["until"])
+    if as_json:
+        print_json({name: value for name, value in made.items() if name != "token"})
+    else:
+        click.echo(f"signed in as {made['name']} ({', '.join(made['scopes'])}) until {made['until']}")
+
+
+@click.command("logout")
+@URL_OPTION
+@JSON
+def log_out(url: str, as_json: bool) -> None:
+    """Sign out: end the session of `remit login`, and remove it from this machine."""
+    saved = read_saved(url)
+    if saved is None:
+        raise click.ClickException(f"Nobody is signed in at {url} on this machine")
+    forget()
+    over_http(url, "", saved["token"]).call("DELETE", "/v1/session")
+    if as_json:
+        print_json({"signedOut": url})
+    else:
+        click.echo(f"signed out of {url}")
+
+
+@click.command("whoami")
+@URL_OPTION
+@JSON
+def who_am_i(url: str, as_json: bool) -> None:
+    """Print who the service takes you for: the key in REMIT_API_KEY, or the person of `remit login`."""
+    key = key_for(url)
+    if not key:
+        raise click.UsageError("REMIT_API_KEY is not set, and nobody has signed in with `remit login`")
+    me = over_http(url, "", key).call("GET", "/v1/session")
+    if as_json:
+        print_json(me)
+        return
+    kind = "session" if key.startswith(SESSION_TYPE) else "API key"
+    until = "never ends" if me["until"] is None else f"ends {me['until']}"
+    click.echo(f"{me['name']}, in workspace {me['workspace']['name']}\n{kind} with {', '.join(me['scopes'])}; {until}")
+
+
+def _id_token(endpoint: str, client_id: str, asked: dict[str, Any]) -> str:
+    """The ID token, once the person has agreed (RFC 8628). Raises ClickException."""
+    wait_s = max(1, int(asked.get("interval", 5)))
+    ends = time.monotonic() + min(_PATIENCE_S, int(asked.get("expires_in", _PATIENCE_S)))
+    form = {"grant_type": _DEVICE, "device_code": asked["device_code"], "client_id": client_id}
+    while time.monotonic() < ends:
+        time.sleep(wait_s)
+        answer = _ask(endpoint, form, refusals=True)
+        match answer.get("error"):
+            case None:
+                return str(answer["id_token"])
+            case "authorization_pending":
+                continue
+            case "slow_down":
+                wait_s += 5
+            case error:
+                raise click.ClickException(f"The identity provider refused: {str(error)[:60]!r}")
+    raise click.ClickException("Nobody entered the code in time")
+
+
+def _ask(url: str, form: dict[str, str] | None = None, *, refusals: bool = False) -> dict[str, Any]:
+    """The provider's JSON object; refusals: also if its status is 400. Only over https, or http on this machine."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in _LOCAL:
+        raise click.ClickException(f"The identity provider must be at an https address, not at {parts.netloc}")
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=20)
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    try:
+        connection.request(
+            "GET" if form is None else "POST", target, None if form is None else urlencode(form), headers
+        )
+        answer = connection.getresponse()
+        told = json.loads(answer.read(_ANSWER_BYTES))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise click.ClickException(f"The identity provider gave no usable answer ({type(error).__name__})") from None
+    finally:
+        connection.close()
+    if not isinstance(told, dict) or (answer.status != http.client.OK and not refusals):
+        raise click.ClickException(f"The identity provider answered {answer.status}")
+    return told
