@@ -34,6 +34,7 @@ from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
 from app.explain.past_decisions import PastDecisions
 from app.explain.tool_listings import ToolListings
+from app.explain.usual_calls import UsualCalls
 from app.fairness.auth_failures import AuthFailures
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.request_rates import RequestRates, SharedLimits
@@ -132,12 +133,13 @@ class Decisions(Struct, frozen=True, kw_only=True):
 
 
 class Explanations(Struct, frozen=True, kw_only=True):
-    """Why a call was or would be decided so, and which calls an agent may make."""
+    """Why a call was or would be decided so, which calls an agent may make, and what is unusual about one."""
 
     explainer: Explainer
     past_decisions: PastDecisions
     tool_listings: ToolListings
     access_search: AccessSearch
+    usual_calls: UsualCalls
 
 
 class Log(Struct, frozen=True, kw_only=True):
@@ -301,6 +303,7 @@ def _services(
             past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
             tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
             access_search=AccessSearch(client, agents, cache, clock, pool),
+            usual_calls=UsualCalls(audit, pool),
         ),
         log=Log(
             audit=audit,

@@ -1,6 +1,7 @@
 """The audit log as readers see it: one log, whether sealed or still in the stream; and its exports, in chunks."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -94,6 +95,11 @@ class AuditLog:
         page, floor = await self._search(workspace_id, query)
         return AuditPage(page.lines, page.last if page.has_more else None, floor)
 
+    async def latest(self, workspace_id: str, query: AuditQuery, segments_max: int) -> list[bytes]:
+        """The lines of the newest matching entries: of those not sealed, and of at most so many segments."""
+        page, _ = await self._search(workspace_id, query, segments_max)
+        return page.lines
+
     async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
         """The sequence and the line of one entry. Raises AuditEntryNotFound."""
         # An id begins with the time of its call, so the search starts there; the whole log is searched only if a clock
@@ -109,12 +115,14 @@ class AuditLog:
         dropped = "" if floor is None else f"; retention dropped entries up to {rfc3339(floor.time_ms)}"
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
 
-    async def _search(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
+    async def _search(
+        self, workspace_id: str, query: AuditQuery, segments_max: int = sys.maxsize
+    ) -> tuple[Page, Floor | None]:
         async with self._slots.slot(workspace_id):
             with unreadable_is_damage():
-                return await self._searched(workspace_id, query)
+                return await self._searched(workspace_id, query, segments_max)
 
-    async def _searched(self, workspace_id: str, query: AuditQuery) -> tuple[Page, Floor | None]:
+    async def _searched(self, workspace_id: str, query: AuditQuery, segments_max: int) -> tuple[Page, Floor | None]:
         keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
         below = END if query.before is None else query.before
         floor = None
@@ -122,7 +130,8 @@ class AuditLog:
         # neither missed, because it is below, nor repeated, because segments are read only below what the stream gave.
         below = await self._search_tail(keyspace, matcher, page, below)
         if not page.has_more:
-            floor = await SealedSearch(self._client, keyspace, query, matcher, page, below).run()
+            sealed = SealedSearch(self._client, keyspace, query, matcher, page, below, segments_max)
+            floor = await sealed.run()
         return page, floor
 
     def export(

@@ -1,5 +1,6 @@
 """Runs a query through the sealed part of the log: newest first, and only through frames that may contain a match."""
 
+import sys
 from collections.abc import Sequence
 
 from app.audit.entry_filter import EntryFilter
@@ -51,10 +52,17 @@ class Page:
 
 
 class SealedSearch:
-    """Offers a page the matching sealed entries below a sequence."""
+    """Offers a page the matching sealed entries below a sequence, from at most `segments_max` segments."""
 
     def __init__(
-        self, client: Client, keyspace: Keyspace, query: AuditQuery, matcher: EntryFilter, page: Page, below: int
+        self,
+        client: Client,
+        keyspace: Keyspace,
+        query: AuditQuery,
+        matcher: EntryFilter,
+        page: Page,
+        below: int,
+        segments_max: int = sys.maxsize,
     ) -> None:
         self._client = client
         self._keyspace = keyspace
@@ -62,6 +70,7 @@ class SealedSearch:
         self._matcher = matcher
         self._page = page
         self._below = below
+        self._segments_left = segments_max
 
     async def run(self) -> Floor | None:
         """Search until the page is complete; return the floor if it was reached and dropped entries might match."""
@@ -109,6 +118,10 @@ class SealedSearch:
         return bool(unread) and await self._search_frames(walk, unread)
 
     async def _search_frames(self, walk: SealedWalk, segments: Sequence[IndexedSegment]) -> bool:
+        if self._segments_left <= 0:
+            return True
+        segments = segments[: self._segments_left]
+        self._segments_left -= len(segments)
         async for frames in walk.read(segments):
             if frames is None:
                 self._page.met_dropped = True

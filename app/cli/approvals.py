@@ -45,11 +45,13 @@ def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
 @JSON
 def show_approval(url: str, approval_id: str, as_json: bool) -> None:
     """Print one approval with the whole call."""
-    found = _api(url).get(f"/v1/approvals/{approval_id}")
+    api = _api(url)
+    found = api.get(f"/v1/approvals/{approval_id}")
     if as_json:
         print_json(found)
     else:
         _print_call(found)
+        _print_unusual(api, approval_id)
 
 
 @approvals.command("approve")
@@ -154,6 +156,7 @@ def _ask(api: Api, approval: dict[str, Any]) -> None:
     """Show one call and send the person's verdict; if somebody else has decided it meanwhile, say so and go on."""
     click.echo()
     _print_call(approval)
+    _print_unusual(api, approval["id"])
     note = ""
     while True:
         said = click.prompt("Allow this call? [y/n/note/s]", default="s", show_default=False).strip()
@@ -210,6 +213,26 @@ def _api(url: str) -> Api:
         "an approver's. Approvals are decided by people, each with a key of their own: "
         "`remit keys create --name ann --scope approve --scope view` creates one",
     )
+
+
+def _print_unusual(api: Api, approval_id: str) -> None:
+    """Print what is unusual about the call; or why that is not known, such as to the runtime that asked."""
+    try:
+        usual = api.get(f"/v1/approvals/{approval_id}/usual")
+    except click.ClickException as error:
+        click.echo(f"not compared with other calls: {error.format_message()}")
+        return
+    if not usual["calls"]:
+        click.echo("this agent was never allowed to call this tool before")
+        return
+    click.echo(f"compared with the {usual['calls']} latest allowed calls:")
+    unusual = [each for each in usual["values"] if "unusual" in each]
+    for each in unusual:
+        click.echo(f"  {_visible(each['path'])}: {_visible(each['unusual'])}")
+    if usual["omitted"]:
+        click.echo(f"  {usual['omitted']} more values were not compared")
+    elif not unusual:
+        click.echo("  nothing is unusual")
 
 
 def _visible(text: str) -> str:

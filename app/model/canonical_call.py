@@ -41,7 +41,8 @@ def _written(text: str) -> Decimal | _Beyond:
 
 
 _question = msgspec.json.Decoder(_Question).decode
-_exact = msgspec.json.Decoder(float_hook=_written).decode
+decode_exact = msgspec.json.Decoder(float_hook=_written).decode
+"""JSON with every number exactly as written: an int, a Decimal, or `_Beyond`, which no arithmetic takes."""
 
 
 def canonical_call(
@@ -53,13 +54,13 @@ def canonical_call(
     body: the request as received, found well-formed by `app.http`: no key occurs twice.
     bound: the bound part of the context by path, as decoded by `bound_context`.
     """
-    parameters = _exact(_question(body).parameters)
+    parameters = decode_exact(_question(body).parameters)
     return b"".join((FORM, *_parts([asker, agent_id, tool_name, action, parameters, dict(bound)])))
 
 
 def exact_context(body: bytes) -> dict[str, Any]:
     """The request's context, with numbers exactly as written."""
-    context: dict[str, Any] = _exact(_question(body).context)
+    context: dict[str, Any] = decode_exact(_question(body).context)
     return context
 
 

@@ -91,13 +91,17 @@ def hidden_places(parameters: dict[str, Any], context: dict[str, Any]) -> frozen
     return frozenset(places)
 
 
-def _hidden(value: Any, name: str = "") -> Iterator[str]:
+def is_hidden(value: Any) -> bool:
+    """True if the log has something else in place of the value itself; the parts of it are not looked at."""
     if type(value) is str:
-        if REDACTED in value or _cut_key(value):
-            yield name
-    elif type(value) is dict:
-        if value.keys() >= _SHORTENED:
-            yield name
+        return REDACTED in value or _cut_key(value) is not None
+    return type(value) is dict and value.keys() >= _SHORTENED
+
+
+def _hidden(value: Any, name: str = "") -> Iterator[str]:
+    if is_hidden(value):
+        yield name
+    if type(value) is dict:
         for key, inner in value.items():
             yield from _hidden(inner, f"{name}.{key}" if name else key)
     elif type(value) is list:

@@ -29,3 +29,24 @@ APPROVAL = {
     "usesLeft": 1,
     "decisions": [ENTRY],
 }
+USUAL = {
+    "calls": 50,
+    "values": [
+        {"path": "booking", "calls": 50, "top": [{"value": "ZEAJW1", "count": 1}]},
+        {
+            "path": "amount",
+            "calls": 50,
+            "unusual": "22 times the usual 40; the most so far was 95",
+            "least": 12,
+            "median": 40,
+            "most": 95,
+        },
+        {
+            "path": "currency",
+            "calls": 48,
+            "unusual": "new; usual: USD",
+            "top": [{"value": "USD", "count": 48}],
+        },
+    ],
+    "omitted": 0,
+}

@@ -188,6 +188,11 @@ def get_approval(approval_id: str, wait: float = 0.0) -> Call[Approval]:
     return Call("GET", path, read, query=query, wait_seconds=seconds, repeatable=True)
 
 
+def get_usual(approval_id: str) -> Call[Any]:
+    """The call beside what its agent was allowed to do with the tool before: for each value what is unusual."""
+    return Call("GET", f"/v1/approvals/{segment(approval_id)}/usual", as_it_is, repeatable=True)
+
+
 def list_approvals(
     status: str | None = None, agent: str | None = None, limit: int | None = None, cursor: str | None = None
 ) -> Call[list[Approval]]:
