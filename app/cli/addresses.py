@@ -18,7 +18,7 @@ def local_url() -> str:
 
 
 class ServiceUrl(click.ParamType[str]):
-    """The URL of a service: scheme, host and port, and a path if a proxy serves it below one."""
+    """The URL of a service: scheme, host and port, and a path if a proxy serves it below one; or unix:///socket."""
 
     name = "url"
 
@@ -27,6 +27,7 @@ class ServiceUrl(click.ParamType[str]):
         try:
             parts = urlsplit(value)
             is_address = bool(parts.hostname) and parts.port != 0 and parts.scheme in {"http", "https"}
+            is_address = is_address or (parts.scheme == "unix" and not parts.netloc and parts.path.startswith("/"))
             is_alone = not (parts.query or parts.fragment or "@" in parts.netloc)
         except ValueError:
             is_address = False

@@ -1,6 +1,7 @@
 """Requests to a running service, over HTTP with an API key."""
 
 import http.client
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -26,12 +27,18 @@ class HttpTransport:
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, bytes], *, endless: bool
     ) -> Iterator[Answer]:
         """The answer, while it is read."""
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(self._parts.hostname or "", self._parts.port, timeout=None if endless else _SECONDS)
+        parts, timeout_s = self._parts, None if endless else _SECONDS
+        prefix = "" if parts.scheme == "unix" else parts.path
+        connection: http.client.HTTPConnection
+        if parts.scheme == "unix":
+            connection = _UnixConnection(parts.path, timeout_s)
+        else:
+            kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+            connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
         typed = {} if body is None else {"content-type": b"application/json"}
         try:
             sent: dict[str, str | bytes] = {"authorization": self._authorization, **typed, **headers}
-            connection.request(method, self._parts.path + path, body, sent)
+            connection.request(method, prefix + path, body, sent)
             answer = connection.getresponse()
             names = {name.lower(): value for name, value in answer.headers.items()}
             yield Answer(answer.status, names, iter(lambda: answer.read1(_PIECE_BYTES), b""))
@@ -48,3 +55,16 @@ class HttpTransport:
 
     def close(self) -> None:
         """Nothing is kept open between requests."""
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """A connection to the service's Unix socket."""
+
+    def __init__(self, path: str, timeout_s: float | None) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

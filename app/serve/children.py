@@ -61,11 +61,14 @@ class Children:
     """All children of one `remit serve`. Leaving the context ends them all.
 
     listeners: one bound socket per replica. They stay open here, too, so that connections to a replica that has died
-    wait for its successor instead of being refused.
+    wait for its successor instead of being refused. unix: a socket on which all replicas accept, or None.
     """
 
-    def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
+    def __init__(
+        self, settings: Settings, listeners: Sequence[socket.socket], unix: socket.socket | None = None
+    ) -> None:
         self._listeners = listeners
+        shared = () if unix is None else (unix.fileno(),)
         env = dict(os.environ) | {"REMIT_REDIS_URL": settings.redis_url or ""}
         if settings.secret is not None:
             env["REMIT_SECRET"] = settings.secret
@@ -75,9 +78,9 @@ class Children:
         self._replicas = [
             Child(
                 f"replica {place + 1}",
-                ("-m", "app.serve.worker", *map(str, (listener.fileno(), self._shared, rows, 2 * place))),
+                ("-m", "app.serve.worker", *map(str, (listener.fileno(), self._shared, rows, 2 * place, *shared))),
                 env,
-                (listener.fileno(), self._shared),
+                (listener.fileno(), self._shared, *shared),
             )
             for place, listener in enumerate(listeners)
         ]

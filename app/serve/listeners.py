@@ -57,7 +57,7 @@ def accept_again(listener: socket.socket) -> None:
 
 
 def _drop_syns(listener: socket.socket) -> None:
-    if sys.platform == "linux":
+    if sys.platform == "linux" and listener.family != socket.AF_UNIX:
         program = ctypes.create_string_buffer(_DROP_SYN)
         filtered = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(program))
         listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtered)

@@ -23,6 +23,7 @@ from app.serve.embedded_secret import embedded_secret
 from app.serve.embedded_store import EmbeddedStore
 from app.serve.signals import TICK_SECONDS, Signals, Told
 from app.serve.tracing import require_tracing
+from app.serve.unix_socket import unix_listener
 from app.settings import LAST_PORT, Settings, SettingsError
 from app.store.workspaces import DEFAULT
 
@@ -49,6 +50,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
     with contextlib.suppress(Told), contextlib.ExitStack() as stack:
         signals.check()
         listeners = _listeners(settings, signals.pause)
+        unix = stack.enter_context(unix_listener(settings))
         store = None
         if settings.redis_url is None:
             store = stack.enter_context(EmbeddedStore(settings.data_path, signals.pause))
@@ -56,7 +58,7 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
             look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
-        children = stack.enter_context(Children(settings, listeners))
+        children = stack.enter_context(Children(settings, listeners, unix))
         _wait_until_ready(settings, children, say, signals.pause)
         elsewhere = store is not None and settings.data_dir != Settings().data_dir
         _announce(settings, raw_key, remit_command(settings.data_dir if elsewhere else None), say)
@@ -94,6 +96,8 @@ def _announce(settings: Settings, raw_key: str | None, remit: str, say: Say) -> 
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     lines = [f"serving   {url} (API page {url}/docs/api), stop with Ctrl-C"]
+    if settings.socket is not None:
+        lines.append(f"socket    {settings.socket}")
     if settings.console:
         lines.append(f"console   {url}/console")
     if raw_key is not None:

@@ -70,6 +70,12 @@ class Worker(uvicorn.Server):
         await asyncio.gather(*self._coming)
         await super().shutdown(sockets)
 
+    async def _listen_on_unix(self, listener: socket.socket) -> None:
+        """Accept on a socket that other replicas accept on, too."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_unix_server(lambda: self._protocol(loop, None), sock=listener)
+        self.servers.append(server)
+
     def _adopt(self, moved: MovedConnection) -> None:
         """Serve a connection that the other lane has sent."""
         task = asyncio.get_running_loop().create_task(self._serve_on(moved.connection, moved))
@@ -80,24 +86,28 @@ class Worker(uvicorn.Server):
         """Serve the connection like those that the loop itself accepted."""
         loop = asyncio.get_running_loop()
 
-        def protocol() -> asyncio.BaseProtocol:
-            made: asyncio.BaseProtocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-                config=self.config,
-                server_state=self.server_state,
-                app_state=self.lifespan.state,
-                _loop=loop,
-                moved=moved,
-            )
-            return made
-
         with contextlib.suppress(OSError):  # it may have gone already
-            await loop.connect_accepted_socket(protocol, connection)
+            await loop.connect_accepted_socket(lambda: self._protocol(loop, moved), connection)
+
+    def _protocol(self, loop: asyncio.AbstractEventLoop, moved: MovedConnection | None) -> asyncio.BaseProtocol:
+        made: asyncio.BaseProtocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            _loop=loop,
+            moved=moved,
+        )
+        return made
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Connect the application and serve."""
-        await super().startup(sockets)
-        for listener in sockets or []:
+        over_ip = [each for each in sockets or [] if each.family != socket.AF_UNIX]
+        await super().startup(over_ip)
+        for listener in over_ip:
             accept_again(listener)
+        for listener in sockets or []:
+            if listener.family == socket.AF_UNIX:
+                await self._listen_on_unix(listener)
         self._lane.listen(asyncio.get_running_loop(), self._adopt)
         gc.collect()
         freeze_heap()
@@ -113,8 +123,8 @@ def _open_as_many_files_as_allowed() -> None:
 
 def main() -> None:
     """Serve in two processes until SIGTERM; then finish every request that was accepted."""
-    number, shared, rows, row = map(int, sys.argv[1:])
-    listener = socket.socket(fileno=number)
+    number, shared, rows, row, *unix = map(int, sys.argv[1:])
+    listeners = [socket.socket(fileno=each) for each in (number, *unix)]
     settings = replace(Settings.from_env(os.environ), bootstrap_key=None)  # the supervisor has stored it
     configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -129,12 +139,17 @@ def main() -> None:
     channels = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     freeze_heap()
     hearts = Heartbeats(len(LANES))
-    place = forked(LANES, listener.close, hearts)
+
+    def close_listeners() -> None:
+        for listener in listeners:
+            listener.close()
+
+    place = forked(LANES, close_listeners, hearts)
     metrics.write_row(row + place)
     lane.attach(channels[place], is_fast=not place, can_hand_over=not settings.tracing)
     if place:
         let_others_go_first()
-        listener.close()
+        close_listeners()
     else:
         take_short_turns()
     config = uvicorn.Config(
@@ -158,7 +173,7 @@ def main() -> None:
     def end_streams() -> None:
         app.state.services.streams.stopping.set()  # the services exist only once it serves
 
-    Worker(config, lane, keep_beating, end_streams).run(sockets=[] if place else [listener])
+    Worker(config, lane, keep_beating, end_streams).run(sockets=[] if place else listeners)
 
 
 if __name__ == "__main__":

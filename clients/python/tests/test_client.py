@@ -56,6 +56,14 @@ async def test_a_plan_is_allowed_as_a_whole_or_not_at_all(async_remit, remit, ag
     assert [(each.allowed, each.code) for each in unknown] == [(False, "AGENT_NOT_FOUND"), (True, "allowed")]
 
 
+def test_a_url_can_name_a_unix_socket(tmp_path):
+    """With nothing listening there, the client is told so."""
+    with pytest.raises(Unavailable, match="unix://"), Remit(f"unix://{tmp_path}/no.sock", "svc_" + "0" * 32) as remit:
+        remit.authorize("a", "t")
+    with pytest.raises(ValueError, match="unix:///path/to/socket"):
+        Remit("unix://host/no.sock", "svc_" + "0" * 32)
+
+
 def test_a_decorated_tool_runs_when_it_is_allowed(remit, agent, admin):
     @remit.guard(agent, "refund.create")
     def create_refund(order: str, amount: float = 100, **more: object) -> str:

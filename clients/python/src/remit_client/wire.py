@@ -107,9 +107,15 @@ class Settings:
             raise ValueError("No API key: pass key, or set REMIT_API_KEY")
         if not _KEY.fullmatch(key):
             raise ValueError("The API key must be visible ASCII characters without spaces (this one is not shown)")
+        self.shown = url.rstrip("/")
+        self.socket = urlsplit(url).path if url.startswith("unix://") else None
+        if self.socket is not None:
+            if not self.socket.startswith("/") or urlsplit(url).netloc:
+                raise ValueError("The URL of a Unix socket must be unix:///path/to/socket")
+            url = "http://localhost"
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("The URL of Remit must be http://host:port or https://host")
+            raise ValueError("The URL of Remit must be http://host:port, https://host or unix:///path/to/socket")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("The URL of Remit must not hold a user, password, query or fragment; pass the key as key")
         if not (timeout > 0 and connect_timeout > 0 and retries >= 0):
@@ -122,14 +128,14 @@ class Settings:
         self.authorize_url = httpx.URL(f"{self.base}/v1/authorize")
         self._headers = {"Authorization": f"Bearer {key}", "User-Agent": "remit-client", "Accept": "application/json"}
         self._post_headers = {**self._headers, "Content-Type": "application/json"}
-        self.has_options = bool(http_options)
+        self.has_options = bool(http_options) or self.socket is not None
         self.options: dict[str, Any] = {"follow_redirects": False, **(http_options or {})}
         self.options.setdefault("limits", httpx.Limits(max_connections=None, max_keepalive_connections=20))
         if parts.scheme == "http":  # loading the machine's certificates takes longer than a hundred decisions
             self.options.setdefault("verify", False)
 
     def __repr__(self) -> str:
-        return self.base
+        return self.shown
 
     def url(self, call: Call[Any]) -> httpx.URL:
         """The address of a call."""
@@ -164,7 +170,7 @@ class Settings:
             return self.late()
         if wrong := _wrong_certificate(error):
             return MalformedAnswer(
-                f"The server at {self.base} could not prove that it is Remit ({wrong.verify_message}). Check "
+                f"The server at {self.shown} could not prove that it is Remit ({wrong.verify_message}). Check "
                 "REMIT_URL, or set SSL_CERT_FILE to the certificate of your own authority if it signed the server's."
             )
         why = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -173,12 +179,12 @@ class Settings:
                 f"The proxy in front of Remit at {self.base} did not pass the request on ({why}). Check HTTPS_PROXY "
                 "and HTTP_PROXY, or name Remit's host in NO_PROXY."
             )
-        return Unavailable(f"Remit at {self.base} cannot be reached ({why}). Check REMIT_URL and that it is running.")
+        return Unavailable(f"Remit at {self.shown} cannot be reached ({why}). Check REMIT_URL and that it is running.")
 
     def late(self) -> Unavailable:
         """The error for an answer that did not come in time."""
         return Unavailable(
-            f"Remit at {self.base} did not answer within {self.timeout:g} s (connecting: {self.connect_timeout:g} s). "
+            f"Remit at {self.shown} did not answer within {self.timeout:g} s (connecting: {self.connect_timeout:g} s). "
             "Check that it is healthy (GET /readyz), or raise timeout."
         )
 

@@ -14,6 +14,11 @@ HttpClient = httpx.AsyncClient
 pause = anyio.sleep
 
 
+def over_socket(path: str | None) -> dict[str, Any]:
+    """The options of an HTTP client that connects to this Unix socket; none for None."""
+    return {} if path is None else {"transport": httpx.AsyncHTTPTransport(uds=path)}
+
+
 def deadline(seconds: float) -> AbstractContextManager[Any]:
     """A block that is cancelled after `seconds` and then raises TimeoutError."""
     return anyio.fail_after(max(0.0, seconds))

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from remit_client._sync.io import ClientPerLoop, HttpClient, deadline
+from remit_client._sync.io import ClientPerLoop, HttpClient, deadline, over_socket
 from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
@@ -94,7 +94,7 @@ class Connections:
         self._forget_other_process()
         client = self._clients.get()
         if client is None:
-            client = HttpClient(**self._settings.options)
+            client = HttpClient(**over_socket(self._settings.socket), **self._settings.options)
             self._clients.put(client)
         return client
 

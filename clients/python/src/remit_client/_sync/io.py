@@ -12,6 +12,11 @@ HttpClient = httpx.Client
 pause = time.sleep
 
 
+def over_socket(path: str | None) -> dict[str, Any]:
+    """The options of an HTTP client that connects to this Unix socket; none for None."""
+    return {} if path is None else {"transport": httpx.HTTPTransport(uds=path)}
+
+
 def deadline(seconds: float) -> AbstractContextManager[Any]:
     """A block that does nothing: no thread can be interrupted, so reads have timeouts and callers check the time."""
     return nullcontext(seconds)

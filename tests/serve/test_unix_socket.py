@@ -1,0 +1,100 @@
+"""REMIT_SOCKET: the same service on a Unix socket, beside its port."""
+
+import grp
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+
+import httpx
+import pytest
+from servers import ADMIN_KEY, Replica, clean_env, free_port
+
+KEY = {"Authorization": f"Bearer {ADMIN_KEY}"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Short, because the name of a socket has at most 107 bytes."""
+    found = tmp_path / "remit.sock"
+    assert len(str(found)) < 100
+    return found
+
+
+def over(path, **options):
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://remit", headers=KEY, **options)
+
+
+@pytest.fixture
+def replica(store, path):
+    running = Replica(store.url, REMIT_SOCKET=str(path), REMIT_WORKERS="2", REMIT_SOCKET_MODE="600")
+    yield running
+    running.stop()
+
+
+def test_both_ways_lead_to_the_same_service(replica, path):
+    """Also for what moves to the other lane, and for more connections than there are workers."""
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with over(path) as unix, replica.client() as tcp:
+        agent = unix.post("/v1/agents", json={"name": "over a socket"}).json()["id"]
+        assert tcp.get(f"/v1/agents/{agent}").json()["name"] == "over a socket"
+        for _ in range(3):
+            with over(path) as another:
+                answer = another.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"})
+                assert answer.json()["code"] == "default_deny"
+                assert another.get("/v1/agents").status_code == 200
+                assert another.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"}).status_code == 200
+    assert len(tcp_log(replica, agent)) == 6
+
+
+def test_the_command_line_takes_its_url(replica, path):
+    """For commands that ask over HTTP."""
+    env = clean_env() | {"REMIT_URL": f"unix://{path}", "REMIT_API_KEY": ADMIN_KEY}
+    command = [sys.executable, "-m", "app.cli", "approvals", "list", "--json"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout) == [], done.stderr
+
+
+def tcp_log(replica, agent):
+    with replica.client() as tcp:
+        return tcp.get("/v1/audit-logs", params={"agent_id": agent}).json()
+
+
+def test_its_file_goes_with_the_service_and_a_stale_one_is_replaced(store, path):
+    """A killed service leaves its file."""
+    replica = Replica(store.url, REMIT_SOCKET=str(path))
+    replica.kill()
+    assert path.is_socket()
+    replica.start()
+    with over(path) as unix:
+        assert unix.get("/livez").status_code == 200
+    replica.stop()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("there", ["a file", "a service"])
+def test_what_is_in_use_is_not_replaced(store, path, there):
+    """The start fails, and says what stands in its way."""
+    with socket.socket(socket.AF_UNIX) as other:
+        if there == "a file":
+            path.write_text("precious")
+        else:
+            other.bind(str(path))
+            other.listen()
+        env = clean_env() | {"REMIT_REDIS_URL": store.url, "REMIT_SOCKET": str(path), "REMIT_PORT": str(free_port())}
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", "serve"], env=env, capture_output=True, text=True, check=False
+        )
+    assert done.returncode != 0
+    assert f"REMIT_SOCKET: {path} exists" in done.stderr or "another service listens" in done.stderr
+    assert path.exists()
+
+
+def test_the_socket_can_belong_to_a_group(store, path):
+    """Whose members may connect."""
+    group = os.getgroups()[0] if os.getgroups() else os.getgid()
+    replica = Replica(store.url, REMIT_SOCKET=str(path), REMIT_SOCKET_GROUP=grp.getgrgid(group).gr_name)
+    assert (path.stat().st_gid, stat.S_IMODE(path.stat().st_mode)) == (group, 0o660)
+    replica.stop()
