@@ -37,13 +37,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     port: Annotated[int, Meta(ge=1, le=LAST_PORT)] = 8080
     """Port to listen on."""
 
-    socket: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    socket: (
+        Annotated[str, Meta(pattern="^/[ -~]{1,99}$", description="an absolute path of up to 100 characters")] | None
+    ) = None
     """Path of a Unix socket on which the service listens, too, for callers on the same host."""
 
     socket_mode: Annotated[str, Meta(pattern="^0?[0-7]{3}$", description="an octal file mode, such as 660")] = "660"
     """File mode of that socket, octal: who may connect."""
 
-    socket_group: Annotated[str, Meta(min_length=1)] | None = None
+    socket_group: Annotated[str, Meta(pattern="^[!-~]+$", description="the name of a group")] | None = None
     """Group of that socket's file; the service's own if unset."""
 
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
