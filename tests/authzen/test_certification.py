@@ -478,3 +478,33 @@ def test_a_search_is_json_and_echoes_its_id(pdp, what):
     assert (answer.status_code, answer.headers.get_list("X-Request-ID")) == (200, ["mine"])
     sent = pdp.post(SEARCH(what), content=json.dumps(body), headers={"Content-Type": "text/plain"})
     assert sent.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        asked(ALICE, READ, ONE | {"properties": {"id": "record-2"}}),
+        asked(ALICE, READ, ONE | {"properties": {"\\u0069d": 1}}),
+        asked(ALICE, READ, ONE, context={"subject": ADMIN_BOB}),
+        asked(ALICE, READ, ONE, context={"resource": TWO}),
+        asked(ALICE, READ, ONE, context={"action": WRITE}),
+    ],
+    ids=str,
+)
+def test_two_spellings_of_one_entity_are_refused(pdp, body):
+    """A policy would read one, and whoever enforces the decision might act on the other."""
+    content = json.dumps(body).replace("\\\\u", "\\u")
+    answer = pdp.post(EVALUATION, content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400, answer.text
+    assert decided(pdp.post(EVALUATION, json=asked(ALICE, READ, ONE | {"properties": {"id": "record-1"}}))) is True
+
+
+def test_the_log_has_what_was_asked_in_the_standards_words(pdp, tenant):
+    """Subject, action and resource are in the entry's context, and a past decision is explained from it."""
+    answer = pdp.post(EVALUATION, json=asked(ADMIN_BOB, WRITE, ARCHIVED, context=CONTEXT)).json()
+    entry = tenant.admin.get(f"/v1/audit-logs/{answer['context']['evaluation_id']}").json()
+    assert (entry["action"], entry["toolName"]) == ("write", "record.write")
+    assert entry["parameters"] == {"id": "record-2", "status": "archived"}
+    assert entry["context"] == CONTEXT | {"subject": ADMIN_BOB, "action": WRITE, "resource": TWO}
+    explained = tenant.admin.get(f"/v1/audit-logs/{entry['id']}/explanation").json()
+    assert explained["result"] == "allowed"
