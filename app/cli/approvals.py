@@ -15,6 +15,7 @@ from app.model.approvals import ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
+IDS = click.argument("approval_ids", nargs=-1, required=True, type=Uuid("remit approvals list"))
 _UNKNOWN_BEFORE = {LISTENING, "lost"}
 """Events of the stream before which others may have happened that it does not tell."""
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
@@ -56,7 +57,7 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
 
 @approvals.command("approve")
 @URL_OPTION
-@click.argument("approval_id", type=Uuid("remit approvals list"))
+@IDS
 @NOTE
 @click.option("--uses", type=WholeNumber(1), help="For how many such calls, at most as many as the rule allows.")
 @click.option(
@@ -66,27 +67,29 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
 @JSON
 def approve(
     url: str,
-    approval_id: str,
+    approval_ids: tuple[str, ...],
     note: str,
     uses: int | None,
     valid_seconds: int | None,
     accept_hidden: bool,
     as_json: bool,
 ) -> None:
-    """Approve one call with exactly these arguments."""
+    """Approve calls, each with exactly its arguments."""
+    if len(approval_ids) > 1 and (uses or valid_seconds or accept_hidden):
+        raise click.UsageError("--uses, --valid-seconds and --accept-hidden are for a single approval")
     limits = {"uses": uses, "validSeconds": valid_seconds}
     body = {"note": note, "acceptHidden": accept_hidden} | {name: each for name, each in limits.items() if each}
-    _decide(url, approval_id, "approve", body, as_json=as_json)
+    _decide(url, approval_ids, "approve", body, as_json=as_json)
 
 
 @approvals.command("deny")
 @URL_OPTION
-@click.argument("approval_id", type=Uuid("remit approvals list"))
+@IDS
 @NOTE
 @JSON
-def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
-    """Deny the call."""
-    _decide(url, approval_id, "deny", {"note": note}, as_json=as_json)
+def deny(url: str, approval_ids: tuple[str, ...], note: str, as_json: bool) -> None:
+    """Deny calls."""
+    _decide(url, approval_ids, "deny", {"note": note}, as_json=as_json)
 
 
 @approvals.command("cancel")
@@ -96,7 +99,7 @@ def deny(url: str, approval_id: str, note: str, as_json: bool) -> None:
 @JSON
 def cancel(url: str, approval_id: str, note: str, as_json: bool) -> None:
     """Withdraw a request made with this key."""
-    _decide(url, approval_id, "cancel", {"note": note}, as_json=as_json)
+    _decide(url, (approval_id,), "cancel", {"note": note}, as_json=as_json)
 
 
 @approvals.command("watch")
@@ -143,13 +146,24 @@ def _pending(api: Api) -> list[dict[str, Any]]:
     return list(reversed(api.get("/v1/approvals", status="pending")))
 
 
-def _decide(url: str, approval_id: str, verb: str, body: dict[str, Any], *, as_json: bool) -> None:
-    """Send the verdict and print the resulting approval."""
-    found = _api(url).call("POST", f"/v1/approvals/{approval_id}/{verb}", body)
+def _decide(url: str, approval_ids: tuple[str, ...], verb: str, body: dict[str, Any], *, as_json: bool) -> None:
+    """Send the verdict and print what became of each approval. Exit code 1 unless all of several were decided."""
+    api = _api(url)
+    if len(approval_ids) == 1:
+        found = api.call("POST", f"/v1/approvals/{approval_ids[0]}/{verb}", body)
+        results = [{"id": found["id"], "approval": found}]
+    else:
+        ids = dict.fromkeys(approval_ids)
+        seen = [{"id": each, "version": api.get(f"/v1/approvals/{each}")["version"]} for each in ids]
+        together = {"approvals": seen, "decision": verb, "note": body["note"]}
+        found = results = api.call("POST", "/v1/approvals/decide", together)
     if as_json:
         print_json(found)
-    else:
-        click.echo(f"approval {found['id']} is {found['status']}")
+    for each in () if as_json else results:
+        was = f"is {each['approval']['status']}" if "approval" in each else f"stays: {each['error']['message']}"
+        click.echo(f"approval {each['id']} {was}")
+    if any("error" in each for each in results):
+        raise SystemExit(1)
 
 
 def _ask(api: Api, approval: dict[str, Any]) -> None:

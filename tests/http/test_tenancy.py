@@ -77,6 +77,7 @@ ROWS = {
     ("GET", "/v1/approvals"): {"query agent_id": AGENT},
     ("GET", "/v1/approvals/stream"): {},
     ("GET", "/v1/approvals/{approval_id}"): {"path approval_id": APPROVAL},
+    ("POST", "/v1/approvals/decide"): {},
     ("GET", "/v1/approvals/{approval_id}/usual"): {"path approval_id": APPROVAL},
     ("POST", "/v1/approvals/{approval_id}/approve"): {"path approval_id": APPROVAL},
     ("POST", "/v1/approvals/{approval_id}/deny"): {"path approval_id": APPROVAL},

@@ -50,3 +50,18 @@ USUAL = {
     ],
     "omitted": 0,
 }
+DECIDE_TOGETHER = {
+    "a no to two calls": {
+        "approvals": [{"id": ENTRY, "version": 1}, {"id": KEY, "version": 2}],
+        "decision": "deny",
+        "note": "Not before Monday",
+    }
+}
+DECIDED_TOGETHER = {
+    "id": KEY,
+    "error": {
+        "code": "APPROVAL_CHANGED",
+        "message": "The approval has changed since it was read; read it again, then decide",
+        "details": [],
+    },
+}

@@ -218,6 +218,16 @@ def deny(approval_id: str, note: str | None = None) -> Call[Approval]:
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/deny", Approval.read, body=given(note=note))
 
 
+def decide_approvals(seen: Mapping[str, int], decision: str, note: str | None = None) -> Call[list[Any]]:
+    """`approve` or `deny` several approvals, each by itself; an item of the answer has an `approval` or an `error`.
+
+    seen: the version, by id, at which each was read.
+    """
+    approvals = [{"id": each, "version": version} for each, version in seen.items()]
+    body = {"approvals": approvals, "decision": decision, **given(note=note)}
+    return Call("POST", "/v1/approvals/decide", listed(as_it_is), body=body)
+
+
 def cancel(approval_id: str, note: str | None = None) -> Call[Approval]:
     """Withdraw the request for approval; only the key that asked can."""
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/cancel", Approval.read, body=given(note=note))
