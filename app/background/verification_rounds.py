@@ -69,7 +69,7 @@ class VerificationRounds:
         while True:
             spent_s = time.thread_time()
             verification = await Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived).verify(
-                since, _STEP_SEGMENTS
+                since, _STEP_SEGMENTS, continues=since is not None
             )
             if verification.finding is not None and since is not None and await self._was_dropped(keyspace, since):
                 since = None  # retention has dropped the segment read last, so the round continues at the floor

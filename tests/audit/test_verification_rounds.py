@@ -91,12 +91,13 @@ async def test_entries_dropped_by_retention_meanwhile_are_not_a_finding(watched,
     """The round continues at the floor."""
     begun_from = []
 
-    async def drop_and_verify(self, since, segments_max, _verify=Verifier.verify):
+    async def drop_and_verify(self, since, segments_max, *, continues, _verify=Verifier.verify):
+        assert continues is (since is not None), "each step would look again at all that the steps before have read"
         if len(begun_from) == 1:
             while await Retention(watched.client, unarchived=True).drop_next(watched.workspace_id, START_MS + 10**9):
                 pass
         begun_from.append(since and since.segment)
-        return await _verify(self, since, segments_max)
+        return await _verify(self, since, segments_max, continues=continues)
 
     monkeypatch.setattr(Verifier, "verify", drop_and_verify)
     verified_ms, intact_ms = await watched.go_round()
