@@ -22,6 +22,7 @@ BASE: list[dict[str, Any]] = [
     {"type": "rate_limit", "tools": ["payments.*"], "rateLimit": ENOUGH},
 ]
 SMALL: dict[str, Any] = {"amount": 120, "currency": "EUR", "order": "A-10293", "note": "damaged on arrival"}
+REQUEST = "Refund what arrived damaged, and keep the rest. " * 84 + "It was order A-10293, thanks."
 SESSION: dict[str, Any] = {"session": "conversation 7"}
 USERS: dict[str, Any] = {"user": "ann", "team": "refunds", "session": "conversation 7"}
 
@@ -133,6 +134,10 @@ CONDITIONS = {
     ),
     "a sequence for which the call is remembered": Condition(
         [{"type": "sequence", "tools": ["other"], "sequence": {"forbiddenAfter": ["payments.*"]}}], context=SESSION
+    ),
+    f"a value found in a request of {len(REQUEST)} characters": Condition(
+        [{"type": "parameter_constraint", "tools": [TOOL], "parameters": {"order": {"fromRequest": "exact"}}}],
+        context={"request": REQUEST},
     ),
     "a shadow policy that would deny": Condition([], shadow=[{"type": "tool_denylist", "tools": [TOOL]}]),
     "a shadow policy with a quota": Condition([], shadow=[_ONE_MORE]),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TypeVar
 
+from app.lint.from_request import from_request_warnings
 from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.overlaps import first_not_within, tools_meet, windows_meet
 from app.lint.rules import breaker_warnings, constraint_warnings
@@ -67,6 +68,7 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools
     if policy.enabled:
         yield from breaker_warnings(policy, enabled)
     yield from _contradictions(policy, [each for each in enabled if each.id != policy.id])
+    yield from from_request_warnings(policy, known_tools)
     for index, rule in enumerate(policy.rules):
         yield from constraint_warnings(f"$.rules[{index}]", rule)
         yield from parameter_warnings(f"$.rules[{index}]", rule, known_tools)

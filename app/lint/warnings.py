@@ -22,6 +22,8 @@ class Code(StrEnum):
     BREAKER_ON_FIRST_DENIAL = "breaker_on_first_denial"
     UNKNOWN_TOOL = "unknown_tool"
     UNKNOWN_PARAMETER = "unknown_parameter"
+    FREE_BESIDE_REQUEST = "free_beside_request"
+    NOT_IN_REQUESTS = "not_in_requests"
     TOO_MUCH_TO_COMPARE = "too_much_to_compare"
 
 

@@ -30,6 +30,17 @@ class JsonType(StrEnum):
     OBJECT = "object"
 
 
+REQUEST = "request"
+"""The name in `context` of what the user asked for: the texts of the user's turns, as one string."""
+
+
+class FromRequest(StrEnum):
+    """How a value must stand in the user's request: with equal code points, or in any ASCII case and white space."""
+
+    EXACT = "exact"
+    TEXT = "text"
+
+
 class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another value of the same call, by name.
 
@@ -82,6 +93,8 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     host: Hosts that it must name, itself or as a URL.
     email_domain: Domains in which it must be a mail address.
     cidr: Networks in which it must be an address or network.
+    from_request: It must stand in the user's request (`request` in `context`) as whole words: `exact` = with equal code
+    points, at least three; `text` = in any ASCII case and white space. Strings only.
     """
 
     regex: Pattern | UnsetType = UNSET
@@ -106,6 +119,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     host: HostConstraint | UnsetType = UNSET
     email_domain: EmailDomainConstraint | UnsetType = UNSET
     cidr: CidrConstraint | UnsetType = UNSET
+    from_request: FromRequest | UnsetType = UNSET
 
     @property
     def given(self) -> list[str]:
@@ -187,6 +201,8 @@ def _require_constraint(constraint: Constraint) -> None:
                 compile_regex(text)
             except ValueError as refusal:
                 raise FieldError(name, str(refusal)) from None
+    if constraint.from_request is not UNSET:
+        _require_strings(constraint)
     lowest = (("min", constraint.min), ("above", constraint.above))
     highest = (("max", constraint.max), ("below", constraint.below))
     for lower, least in lowest:
@@ -194,6 +210,25 @@ def _require_constraint(constraint: Constraint) -> None:
             _require_order(lower, least, upper, most)
     _require_order("minLength", constraint.min_length, "maxLength", constraint.max_length)
     _require_order("minItems", constraint.min_items, "maxItems", constraint.max_items)
+
+
+_OF_OTHERS = {"min": "min", "max": "max", "above": "above", "below": "below"} | {
+    "min_items": "minItems",
+    "max_items": "maxItems",
+}
+"""Fields that accept no string, as they are written."""
+
+
+def _require_strings(constraint: Constraint) -> None:
+    """Raise FieldError if another field accepts no string."""
+    other = next((_OF_OTHERS[name] for name in constraint.given if name in _OF_OTHERS), None)
+    if constraint.type is not UNSET and JsonType.STRING not in constraint.type:
+        other = "type"
+    if isinstance(constraint.enum, list) and not any(isinstance(each, str) for each in constraint.enum):
+        other = "enum"
+    if other is not None:
+        message = f"only strings are looked for in a request, and `{other}` accepts none; leave one of them out"
+        raise FieldError("fromRequest", message)
 
 
 _EXCLUSIVE = {("min", "below"), ("above", "max"), ("above", "below")}

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from app.model.approvals import DEFAULT_TERMS, ApprovalTerms
+from app.model.constraints import REQUEST
 from app.model.rule import Rule
 
 _OF_CONTEXT = "context"
@@ -48,6 +49,8 @@ def names_in_context(rule: Any) -> Iterator[str]:
                 yield from inner
             elif name == _OF_CONTEXT and isinstance(inner, str):
                 yield inner
+            elif name == "fromRequest":
+                yield REQUEST
             yield from names_in_context(inner)
     elif isinstance(rule, list):
         for inner in rule:

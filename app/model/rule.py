@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.approvals import ApprovalTerms
-from app.model.constraints import Circumstances, Constraint, named_constraints
+from app.model.constraints import REQUEST, Circumstances, Constraint, named_constraints
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import Budget, DenialBreaker, RateLimit
 from app.model.sequences import ToolPattern, require_patterns
@@ -142,6 +142,8 @@ def constraint_reads(constraints: Iterable[PlacedConstraint]) -> Iterator[Read]:
     """Yield each value that the constraints read."""
     for _, of, name, constraint in constraints:
         yield Read(of, name, {"required", "absent"}.issuperset(constraint.given))
+        if constraint.from_request is not UNSET:
+            yield Read("context", REQUEST)
         for operand in (constraint.equals, constraint.at_most, constraint.at_least):
             if operand is not UNSET:
                 yield Read("context" if operand.of_context else "parameters", operand.name)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from app.model.constraints import Constraint, Operand
+from app.model.constraints import Constraint, FromRequest, Operand
 from app.pdp.clauses import clipped, listed
 from app.pdp.constraints import IsSecret
 
@@ -50,6 +50,9 @@ def _constraint(constraint: Constraint) -> Iterator[str]:
 
 
 def _relations(constraint: Constraint) -> Iterator[str]:
+    if constraint.from_request is not UNSET:
+        exactly = ", letter by letter" if constraint.from_request is FromRequest.EXACT else ""
+        yield f"a text from the user's request{exactly}"
     for text, operand in (
         ("equal to", constraint.equals),
         ("at most", constraint.at_most),

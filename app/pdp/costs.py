@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct
 
 from app.canonical.value_paths import EACH, MAX_PARTS
+from app.canonical.whole_words import MAX_PLACES
 from app.model.constraints import Constraint
 from app.model.decisions import Result
 from app.schemas.json_schema import Schema
@@ -30,6 +31,11 @@ _SCHEMA_NAME_STEPS_PER_BYTE = 16
 """For each part of a name that a rule reads, and once for a schema, the names of the objects in a call are folded."""
 
 _TEXT_BYTES = 4
+_PLACES_STEPS = 150 * MAX_PLACES
+_STRING_BYTES = 6
+"""A string that is looked for in a request has at least three characters, two quotes and a comma."""
+
+_REQUEST_STEPS_PER_BYTE = 20
 _PATH_STEPS_PER_BYTE = 40
 
 
@@ -64,6 +70,9 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
             per_byte += _PATH_STEPS_PER_BYTE
         reads = sum(each is not UNSET for each in (constraint.host, constraint.email_domain, constraint.cidr))
         steps += reads * _READ_STEPS
+        if constraint.from_request is not UNSET:
+            steps += _PLACES_STEPS
+            per_byte += _REQUEST_STEPS_PER_BYTE + (_PLACES_STEPS // _STRING_BYTES if EACH in name else 0)
         if EACH in name:
             per_byte += tests // _ELEMENT_BYTES + reads * _READ_STEPS // _TEXT_BYTES // 20
     return Cost(steps, per_byte)

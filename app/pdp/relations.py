@@ -1,14 +1,16 @@
-"""Tests that compare a value with another one of the same call: `equals`, `atMost`, `atLeast`."""
+"""Tests that compare a value with another one of the same call: `equals`, `atMost`, `atLeast`, `fromRequest`."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import UNSET
 
+from app.cancellation import raise_if_cancelled
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.dates import moment_of
 from app.canonical.value_paths import ValuePath
-from app.model.constraints import Constraint, Operand
+from app.canonical.whole_words import Words
+from app.model.constraints import REQUEST, Constraint, FromRequest, Operand
 from app.pdp.clauses import Test, Unjudged, scalar
 
 Json = dict[str, Any]
@@ -33,6 +35,8 @@ def relations_of(constraint: Constraint) -> Iterator[Relation]:
         yield _order(constraint.at_most, lambda value, other: value <= other, "above")
     if constraint.at_least is not UNSET:
         yield _order(constraint.at_least, lambda value, other: value >= other, "below")
+    if constraint.from_request is not UNSET:
+        yield _request_relation(constraint.from_request)
 
 
 def _equality(operand: Operand) -> Relation:
@@ -82,6 +86,62 @@ def _order(operand: Operand, holds: Callable[[Any, Any], bool], side: str) -> Re
         return test
 
     return relation
+
+
+MAX_REQUEST_BYTES = 32 * 1024
+FEWEST = {FromRequest.EXACT: 3, FromRequest.TEXT: 1}
+"""The fewest characters of a value that is looked for; shorter ones stand in many requests by chance."""
+
+_NOT_ASKED_FOR = "which does not stand in the user's request as whole words"
+_NO_STRING = Unjudged("not a text that could stand in the user's request")
+_NO_REQUEST = Unjudged('to be found in the user\'s request, but the call has no "request" in its context')
+_HIDDEN_REQUEST = Unjudged("to be found in the user's request, which cannot be told from another spelling of its name")
+_ODD_REQUEST = Unjudged("to be found in the user's request, which is not a text")
+_LONG_REQUEST = Unjudged(f"to be found in the user's request, which is longer than {MAX_REQUEST_BYTES} bytes")
+
+
+def _request_relation(how: FromRequest) -> Relation:
+    """The value stands in the user's request as whole words. No clause quotes the request."""
+    path, fold, fewest = ValuePath(REQUEST), how is FromRequest.TEXT, FEWEST[how]
+    too_short = f"shorter than {fewest} characters, which could stand in any request"
+
+    def relation(_parameters: Json, context: Json) -> Test:
+        words = _words_of_request(path, context, fold=fold)
+        if isinstance(words, Unjudged):
+            return lambda _: words
+
+        def test(value: Any) -> str | None:
+            if type(value) is not str:
+                return _NO_STRING
+            raise_if_cancelled()
+            if len(value) < fewest:
+                return too_short
+            try:
+                return None if words.contain(value) else _NOT_ASKED_FOR
+            except Ambiguous as error:
+                return Unjudged(f"which cannot be looked for in the user's request: it {error}")
+
+        return test
+
+    return relation
+
+
+def _words_of_request(path: ValuePath, context: Json, *, fold: bool) -> Words | Unjudged:
+    try:
+        requests, _ = path.find(context)
+    except Ambiguous:
+        return _HIDDEN_REQUEST
+    if not requests:
+        return _NO_REQUEST
+    request = requests[0]
+    if type(request) is not str:
+        return _ODD_REQUEST
+    if len(request.encode()) > MAX_REQUEST_BYTES:
+        return _LONG_REQUEST
+    try:
+        return Words(request, fold=fold)
+    except Ambiguous as error:
+        return Unjudged(f"to be found in the user's request, which {error}")
 
 
 class _Other:

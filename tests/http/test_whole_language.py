@@ -50,7 +50,7 @@ values = st.recursive(
     max_leaves=5,
 )
 calls_values = st.dictionaries(
-    st.sampled_from(["x", "x.", "a", "o", "o.x", "l", "L", "path", "é ü", "password", "[x", "session"]),
+    st.sampled_from(["x", "x.", "a", "o", "o.x", "l", "L", "path", "é ü", "password", "[x", "session", "request"]),
     values,
     max_size=4,
 )
@@ -69,6 +69,7 @@ FIELDS = {
     "notEnum": st.lists(scalars, min_size=1, max_size=3),
     "type": st.sampled_from(["string", "integer", ["null", "array"]]),
     "absent": st.just(True),
+    "fromRequest": st.sampled_from(["exact", "text"]),
     **{
         name: st.lists(st.sampled_from(some), min_size=1, max_size=2).map(
             lambda drawn, of="under" if name == "path" else "in": {of: drawn}

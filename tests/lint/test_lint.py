@@ -19,10 +19,19 @@ SCHEMAS = {
         }
     },
     "refund.list": {"properties": {}},
+    "mail.write": {
+        "properties": {
+            "to": {"type": "array", "items": {"type": "string"}},
+            "bcc": {"items": {"type": ["string", "null"]}},
+            "cc": {"anyOf": [{"type": "string"}, {"type": "array"}]},
+            "body": {"type": "string"},
+            "urgency": {"type": "number"},
+        }
+    },
     "mail.send": {"properties": {"subject": {}}, "additionalProperties": {"type": "string"}},
 }
 KNOWN = KnownTools(
-    {"refund.create", "refund.delete", "refund.list", "mail.send", "t"},
+    {"refund.create", "refund.delete", "refund.list", "mail.send", "mail.write", "t"},
     {name: msgspec.json.encode(schema) for name, schema in SCHEMAS.items()},
 )
 ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
@@ -50,6 +59,13 @@ def breaker(most, seconds=60, action="suspend", tools=("*",)):
 
 def constrained(name, **constraint):
     return {"type": "parameter_constraint", "tools": ["t"], "parameters": {name: constraint}}
+
+
+def mail(**asked):
+    """A constraint on a mail: its values must stand in the user's request."""
+    lists = {"to", "bcc"}
+    parameters = {f"{name}[*]" if name in lists else name: {"fromRequest": how} for name, how in asked.items()}
+    return {"type": "parameter_constraint", "tools": ["mail.write"], "parameters": parameters}
 
 
 def of_tool(tool, *names, **fields):
@@ -205,6 +221,28 @@ EARNED = {
         ],
         (Code.BREAKER_NEVER_FULL, "$.rules[0].denialBreaker"),
     ),
+    "copies go to anybody": (
+        [policy(mail(to="exact", body="text"))],
+        (Code.FREE_BESIDE_REQUEST, "$.rules[0].parameters"),
+    ),
+    "copies are only constrained in some calls": (
+        [
+            policy(
+                mail(to="exact", body="text"),
+                {
+                    "type": "parameter_constraint",
+                    "tools": ["mail.*"],
+                    "parameters": {"cc": {"absent": True}, "bcc": {"absent": True}},
+                    "when": {"parameters": {"body": {"minLength": 9}}},
+                },
+            )
+        ],
+        (Code.FREE_BESIDE_REQUEST, "$.rules[0].parameters"),
+    ),
+    "a number that is looked for in a request": (
+        [policy(mail(to="exact", body="text", cc="exact", bcc="exact", urgency="text"))],
+        (Code.NOT_IN_REQUESTS, "$.rules[0].parameters.urgency.fromRequest"),
+    ),
     "the same breaker twice": (
         [policy(breaker(20), breaker(20), kind="guardrail")],
         (Code.BREAKER_NEVER_FULL, "$.rules[1].denialBreaker"),
@@ -227,6 +265,14 @@ NOT_EARNED = {
         policy(of_tool("refund.create") | {"parameters": {"bcc": {"absent": True}}})
     ],
     "what the schema does not say of an object": [policy(of_tool("refund.create", "amount.value"))],
+    "copies are constrained by another rule": [
+        policy(
+            mail(to="exact", body="text"),
+            {"type": "parameter_constraint", "tools": ["mail.*"], "parameters": {"cc": {"absent": True}}},
+            {"type": "parameter_constraint", "tools": ["*"], "parameters": {"bcc": {"maxItems": 0}}},
+        )
+    ],
+    "requests for a tool whose schema is unknown": [policy(mail(to="exact") | {"tools": ["t"]})],
     "a cap as a guardrail": [policy(limit("*"), kind="guardrail")],
     "a cap beside a constraint": [policy(BOUNDED, limit("refund.*"))],
     "denials alone grant nothing": [policy(DENY)],

@@ -487,7 +487,9 @@ def until_array(name: str, ends: list[int]) -> list[int]:
 def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:
     """A finding for each field of the constraint that looks at the value."""
     for field, bound in wanted.items():
-        if field in OTHERS:
+        if field == "fromRequest":
+            yield asked_for(value, bound, call)
+        elif field in OTHERS:
             yield compared(value, field, bound, call)
         elif field in TEXTS:
             yield TEXTS[field](value, bound) if isinstance(value, str) else UNJUDGED
@@ -561,6 +563,47 @@ def compared(value: Json, field: str, operand: Json, call: Json) -> str:
         return UNJUDGED
     first, *rest = (moment for _, moment in sorts)
     return verdict(all(first <= each if field == "atMost" else first >= each for each in rest))
+
+
+QUOTES = "\"'`\u00ab\u00bb\u2039\u203a\u201c\u201d\u2018\u2019\u201a\u201e"
+OPENING = QUOTES + "([{<\u00bf\u00a1\uff08\uff3b\uff5b\u3008\u300a\u300c\u300e\u3010"
+CLOSING = QUOTES + ")]}>.,;:!?\u2026\uff09\uff3d\uff5d\u3009\u300b\u300d\u300f\u3011\uff0c\u3001\u3002\uff1b\uff1a"
+CLOSING += "\uff01\uff1f\u060c\u061b\u061f"
+
+
+def asked_for(value: Json, how: str, call: Json) -> str:
+    """Whether the value stands in the user's request as whole words."""
+    try:
+        requests = meanings(call.get("context") or {}, "request")
+    except BlockedError:
+        return UNJUDGED
+    if not requests or not isinstance(requests[0], str) or not isinstance(value, str):
+        return UNJUDGED
+    request = requests[0]
+    if len(request.encode()) > 32768 or is_odd(request):
+        return UNJUDGED
+    if len(value) < (3 if how == "exact" else 1):
+        return FAILS
+    if is_odd(value):
+        return UNJUDGED
+    if how == "text":
+        request, value = (
+            re.sub("[A-Z]", lambda letter: letter[0].lower(), re.sub(r"\s+", " ", each)) for each in (request, value)
+        )
+    places = [at for at in range(len(request)) if request[at : at + len(value)] == value]
+    for at in places[:64]:
+        before, after = request[:at], request[at + len(value) :]
+        if re.search(rf"(\A|\s)[{re.escape(OPENING)}]{{0,16}}\Z", before) and re.match(
+            rf"(['\u2019]s)?[{re.escape(CLOSING)}]{{0,16}}(\s|\Z)", after
+        ):
+            return OK
+    return UNJUDGED if len(places) > 64 else FAILS
+
+
+def is_odd(text: str) -> bool:
+    hidden = {"Cc", "Cf", "Cn", "Co", "Cs"}
+    invisible = any(unicodedata.category(each) in hidden for each in text if each not in "\t\n\r")
+    return invisible or unicodedata.normalize("NFC", text) != text
 
 
 def sortable(value: Json) -> tuple[str, Json] | None:

@@ -443,6 +443,7 @@ ANY_FIELDS = {
     "emailDomain": st.just({"in": ["corp.com"]}),
     "cidr": st.just({"in": ["10.0.0.0/8"]}),
     "required": st.booleans(),
+    "fromRequest": st.sampled_from(["exact", "text"]),
 }
 ANY_NAMES = sorted({*ANY_FIELDS, "min", "max", "above"})
 ANY_FIELD_SETS = st.sampled_from(
@@ -451,6 +452,7 @@ ANY_FIELD_SETS = st.sampled_from(
     + [
         sorted({one, other} - ({"min", "max"} if "above" in (one, other) else set()))
         for one, other in combinations(ANY_NAMES, 2)
+        if "fromRequest" not in (one, other)
     ]
 )
 
@@ -464,6 +466,47 @@ def any_constraints(draw):
     lowest, highest = draw(BOUNDS) if {"min", "max", "above"} & {*names} else (None, None)
     drawn = {"min": lowest, "max": highest, "above": lowest}
     return {name: drawn[name] if name in drawn else draw(ANY_FIELDS[name]) for name in names}
+
+
+WRITTEN_BY_USERS = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "bob",
+                "bob",
+                "BOB",
+                "bob smith",
+                "doe@x",
+                "john.",
+                "@y",
+                "\u00e9",
+                "e\u0301",
+                "\u200b",
+                "\x1f",
+                "x",
+                "'s",
+            ),
+            *("\u2019s", *" " * 8, "  ", "\n", "\u00a0", "\u2028", *"()\u00ab\u00bb.,'\"-", "(" * 16, "!" * 17),
+            *("bobb" * 40, "bobx " * 64),
+        ]
+    ),
+    max_size=6,
+).map("".join)
+ASKED_FOR = st.one_of(
+    st.sampled_from(["bob", "Bob", "bob smith", "bob  Smith", "doe@x", "bo", "", 5]), WRITTEN_BY_USERS
+)
+
+
+@PROFILE
+@given(st.sampled_from(["exact", "text"]), ASKED_FOR, WRITTEN_BY_USERS, st.sampled_from(["request"] * 9 + ["Request"]))
+def test_what_users_asked_for_and_its_mirror_agree(how, value, request, name):
+    """Passes, fails, or cannot be judged: in `when`, the three differ."""
+    wanted = {"parameters": {"x": {"fromRequest": how}}}
+    call = {"parameters": {"x": value}, "context": {name: request}}
+    judge = compile_circumstances("when", msgspec.convert(wanted, Circumstances), lambda _: False)
+    verdict = judge(call["parameters"], call["context"])
+    by_mirror = naive.verdict_of_circumstances({"when": wanted}, call)
+    assert {True: naive.PASS, False: naive.ABSTAIN}.get(verdict, naive.FAIL) == by_mirror
 
 
 CONDITIONS = st.sampled_from(["when", "unless"])

@@ -1,0 +1,94 @@
+"""Finds a string in a text that people wrote, as whole words: not as a part of a longer name."""
+
+from string import ascii_lowercase, ascii_uppercase
+from unicodedata import is_normalized
+
+from app.canonical.ambiguous import Ambiguous
+
+MAX_PLACES = 64
+"""The most places at which a string is looked at."""
+
+MAX_MARKS = 16
+"""The most marks between a word and the space before or after it."""
+
+_QUOTES = "\"'`\u00ab\u00bb\u2039\u203a\u201c\u201d\u2018\u2019\u201a\u201e"
+OPENING = _QUOTES + "([{<\u00bf\u00a1\uff08\uff3b\uff5b\u3008\u300a\u300c\u300e\u3010"
+_CLOSING_WIDE = (
+    "\uff09\uff3d\uff5d\u3009\u300b\u300d\u300f\u3011\uff0c\u3001\u3002\uff1b\uff1a\uff01\uff1f\u060c\u061b\u061f"
+)
+CLOSING = _QUOTES + ")]}>.,;:!?\u2026" + _CLOSING_WIDE
+"""Marks that may stand between a space and a word, and between a word and a space: also wide and Arabic ones."""
+
+_POSSESSIVE = ("'s", "\u2019s")
+_WIDE_SPACES = "\u00a0\u1680\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACES = b"\t\n\r"
+_CONTROL = bytes({*range(ord(" ")), 0x7F}.difference(_SPACES))
+_from, _to = _SPACES + _CONTROL, b" " * len(_SPACES) + b"\0" * len(_CONTROL)
+_as_spaces = bytes.maketrans(_from, _to)
+_as_small_letters = bytes.maketrans(_from + ascii_uppercase.encode(), _to + ascii_lowercase.encode())
+"""For bytes of UTF-8: white space as a space, other control characters as NUL, and in the second small letters."""
+
+
+class Words:
+    """A text in which strings are looked for.
+
+    fold: regardless of ASCII case and of how long white space is and what it consists of; else by equal code points.
+    """
+
+    __slots__ = ("_fold", "_spaced", "_text")
+
+    def __init__(self, text: str, *, fold: bool) -> None:
+        """Raises Ambiguous as `readable` does."""
+        self._fold = fold
+        self._spaced = readable(text, fold=fold)
+        self._text = self._spaced if fold else text
+
+    def contain(self, text: str) -> bool:
+        """True if the text stands somewhere as whole words: with nothing but marks up to the next space on each side.
+
+        A possessive `'s` may follow it. Raises Ambiguous as `readable` does, and if none of the first 64 places is
+        right and there are more.
+        """
+        folded = readable(text, fold=self._fold)
+        wanted = folded if self._fold else text
+        start = self._text.find(wanted)
+        for _ in range(MAX_PLACES):
+            if start < 0:
+                return False
+            if self._is_whole(start, start + len(wanted)):
+                return True
+            start = self._text.find(wanted, start + 1)
+        if start >= 0:
+            raise Ambiguous(f"stands at more than {MAX_PLACES} places there, as a part of longer words at the first")
+        return False
+
+    def _is_whole(self, start: int, end: int) -> bool:
+        spaced = self._spaced
+        before = spaced[max(0, start - MAX_MARKS - 1) : start].rstrip(OPENING)
+        if before[-1:] != " " and (before or start > MAX_MARKS):
+            return False
+        if spaced.startswith(_POSSESSIVE, end):
+            end += 2
+        after = spaced[end : end + MAX_MARKS + 1].lstrip(CLOSING)
+        return after[:1] == " " or not (after or end + MAX_MARKS < len(spaced))
+
+
+def readable(text: str, *, fold: bool) -> str:
+    """The text with each white space as a space; with `fold`, runs as one and ASCII capitals as small letters.
+
+    Raises Ambiguous if it is not in Unicode's normal form C or has characters that people do not see: control, format,
+    private or unassigned ones.
+    """
+    read = text.encode().translate(_as_small_letters if fold else _as_spaces).decode()
+    if not read.isascii():
+        for space in _WIDE_SPACES:
+            read = read.replace(space, " ")
+        if not is_normalized("NFC", text):
+            raise Ambiguous("is not in Unicode's normal form C")
+        if not read.isprintable():
+            raise Ambiguous("has invisible characters")
+    if "\0" in read:
+        raise Ambiguous("has control characters")
+    while fold and "  " in read:
+        read = read.replace("  ", " ")
+    return read
