@@ -18,7 +18,7 @@ NOT_ASKED_BY_CLIENTS = {
     ("GET", "/livez"),  # for those who run the service, as the next two
     ("GET", "/metrics"),
     ("GET", "/schema/openapi.json"),
-    ("GET", "/docs"),
+    ("GET", "/docs/api"),
     ("GET", "/"),
     # Clients of the standard ask these.
     ("POST", "/access/v1/evaluation"),
