@@ -36,7 +36,7 @@ def test_one_that_cannot_be_decided_does_not_stop_the_others(tenant, agent_id, p
         assert decide(other, (first, 1)) == ["APPROVAL_NOT_FOUND"]
     stranger.close()
     seen = [
-        (each, 2 if each == changed else 1)
+        (each, 2 if each in (changed, decided) else 1)
         for each in (first, changed, decided, hiding, own, str(uuid.uuid4()), "nonsense")
     ]
     assert decide(person, *seen, (last, 1)) == [
