@@ -91,10 +91,14 @@ def _preview(
 ) -> None:  # fmt: skip
     """Print what would change and, given a span, what would flip; nothing is changed."""
     from app.cli.policy_flips import replayed
-    from app.cli.policy_sets import Sets
+    from app.cli.policy_sets import NEW_AGENT, Sets
 
     sets = Sets(api)
     plans = [_planned(sets, each, prune=prune, create=create) for each in files]
+    for plan in plans:
+        if plan.owner == NEW_AGENT:
+            needed = "there is no such agent yet, so `apply` needs --create-agents"
+            click.echo(f"{plan.read.path}: {plan.read.file.owner}: {needed}", err=True)
     reports = None if span_ms is None else replayed(sets, plans, span_ms)
     _print(plans, form, reports)
     is_any = any(plan.difference.is_any for plan in plans)

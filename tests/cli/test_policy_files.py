@@ -187,6 +187,10 @@ def test_agents_that_do_not_exist_are_made_if_that_is_wanted(remit, folder, tena
     (folder / "agents/new.yaml").write_text(
         REFUNDS.format(agent="{name: Brand new, alias: brand-new, groups: [crew], description: Two words}", most=1)
     )
+    shown = remit("diff", "policies")
+    assert shown.returncode == 0
+    needed = "there is no such agent yet, so `apply` needs --create-agents"
+    assert shown.stderr == f"policies/agents/new.yaml: agent brand-new: {needed}\n"
     refused = remit("apply", "policies")
     assert refused.returncode == 1
     assert refused.stderr.startswith('Error: policies/agents/new.yaml: No agent is called "brand-new"')
