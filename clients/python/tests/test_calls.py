@@ -52,6 +52,7 @@ SAMPLES = {
     "tools": [],
     "asked": [],
     "version": 1,
+    "seen": {},
     "method": "GET",
     "path": "/x",
 }
