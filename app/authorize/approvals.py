@@ -25,6 +25,7 @@ WHOLE_BYTES = 16 * 1024
 """Parameters of up to this many bytes of JSON are shown whole."""
 _BODY_BYTES = 8 * WHOLE_BYTES
 """A call with a larger body has more parameters than can be shown whole, however they are escaped."""
+_kept_request = re.compile(rb'"request":\{"length":[0-9]+,"hmac":"[0-9a-f]{64}"\}').sub
 _shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
@@ -85,8 +86,11 @@ def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Sign
 
 
 def hides(request: AuthorizeRequest, shown: bytes) -> bool:
-    """True if people see less of the call than its approval binds, or see it rounded. shown: its parameters."""
-    seen = shown + request.recorded_context
+    """True if people see less of the call than its approval binds, or see it rounded. shown: its parameters.
+
+    The user's request does not count: no tool gets it, and a warning at every approval would soon be ignored.
+    """
+    seen = shown + _kept_request(b"", request.recorded_context)
     if _CUT in seen or _shortened(seen) is not None or _cut_key(seen) is not None:
         return True
     if not _may_round(request.body):

@@ -13,9 +13,10 @@ from app.http.answers import Header
 from app.http.bodies import decode_json, not_json
 from app.model.agents import REFERENCE_RULES, agent_reference
 from app.model.api_keys import KEY_SESSION
+from app.model.constraints import MAX_REQUEST_BYTES, REQUEST
 from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
-from app.redaction.recording import MAX_RECORDED_BYTES, recorded
+from app.redaction.recording import MAX_RECORDED_BYTES, recorded, recorded_request
 from app.redaction.redactor import Redactor
 from app.redaction.signer import UNSIGNED, Purpose, Signer
 from app.redaction.work import MAX_SHORTENED, TooMuchWork, Work
@@ -96,8 +97,7 @@ def tool_call(
     if recorded_context is None:
         recorded_context = b""
         if context is not None:
-            _require_small(context)
-            recorded_context = _recorded("context", context, reading)
+            recorded_context = _recorded_context(context, reading)
     return AuthorizeRequest(
         called,
         tool_name,
@@ -142,6 +142,21 @@ def _require_no_key_session(context: dict[str, Any]) -> None:
     session = context.get("session")
     if type(session) is str and session.startswith(KEY_SESSION):
         raise Invalid.at("$.context.session", _RESERVED)
+
+
+def _recorded_context(context: dict[str, Any], reading: Reading) -> bytes:
+    """The context as the log keeps it: of the user's request, only a MAC. Raises PayloadTooLarge."""
+    request = context.get(REQUEST)
+    if type(request) is not str or reading.redactor.is_secret(REQUEST):
+        _require_small(context)
+        return _recorded("context", context, reading)
+    size = len(request.encode())
+    if size > MAX_REQUEST_BYTES:
+        raise PayloadTooLarge(f"$.context.{REQUEST} has {size} bytes; at most {MAX_REQUEST_BYTES} are taken")
+    others = {name: value for name, value in context.items() if name != REQUEST}
+    _require_small(others)
+    kept = _encode({REQUEST: recorded_request(request, reading.signer)})
+    return kept[:-1] + b"," + _recorded("context", others, reading)[1:] if others else kept
 
 
 def _require_small(context: dict[str, Any]) -> None:

@@ -33,6 +33,8 @@ class JsonType(StrEnum):
 REQUEST = "request"
 """The name in `context` of what the user asked for: the texts of the user's turns, as one string."""
 
+MAX_REQUEST_BYTES = 32 * 1024
+
 
 class FromRequest(StrEnum):
     """How a value must stand in the user's request: with equal code points, or in any ASCII case and white space."""

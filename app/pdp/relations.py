@@ -10,7 +10,7 @@ from app.canonical.ambiguous import Ambiguous
 from app.canonical.dates import moment_of
 from app.canonical.value_paths import ValuePath
 from app.canonical.whole_words import Words
-from app.model.constraints import REQUEST, Constraint, FromRequest, Operand
+from app.model.constraints import MAX_REQUEST_BYTES, REQUEST, Constraint, FromRequest, Operand
 from app.pdp.clauses import Test, Unjudged, scalar
 
 Json = dict[str, Any]
@@ -88,7 +88,6 @@ def _order(operand: Operand, holds: Callable[[Any, Any], bool], side: str) -> Re
     return relation
 
 
-MAX_REQUEST_BYTES = 32 * 1024
 FEWEST = {FromRequest.EXACT: 3, FromRequest.TEXT: 1}
 """The fewest characters of a value that is looked for; shorter ones stand in many requests by chance."""
 

@@ -87,6 +87,12 @@ def recorded(
     return encoded
 
 
+def recorded_request(text: str, signer: Signer) -> dict[str, Any]:
+    """What the log keeps of a user's request: `length`, its characters, and a MAC, `hmac`, if there is a secret."""
+    mac = signer.mac(Purpose.LONG_TEXT, text.encode())
+    return {"length": len(text)} | ({} if mac is None else {"hmac": mac})
+
+
 def takes_long(raw: bytes, redactor: Redactor) -> bool:
     """True if recording a call for the log may take more than a few milliseconds. raw: its body."""
     return len(raw) > QUICK_BYTES and (b"\\u" in raw or b'"-' in raw or may_name_secrets(raw, redactor))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from app.canonical.value_paths import EACH
+from app.model.constraints import REQUEST
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.logged_codes import code_from
@@ -21,7 +22,7 @@ _TO_THE_MINUTE = 17
 _HOLDERS = ("parameters", "context")
 _cut_key = re.compile(r"svc_[0-9a-f]{8}\.\.\.").search
 _SHORTENED = frozenset({"beginning", "length"})
-_MARKS = (REDACTED.encode(), b'"beginning":', b"svc_")
+_MARKS = (REDACTED.encode(), b'"beginning":', b"svc_", b'"request":{"length":')
 
 ValueName = tuple[str, str]
 """`parameters` or `context`, and the name of a value in it; "" = all of it."""
@@ -81,14 +82,19 @@ def _minute_ms(text: str) -> int:
 
 def may_hide(line: bytes) -> bool:
     """False if certainly no part of the call is redacted or shortened."""
-    redacted, shortened, cut = _MARKS
-    return redacted in line or shortened in line or cut in line
+    redacted, shortened, cut, request = _MARKS
+    return redacted in line or shortened in line or cut in line or request in line
 
 
 def hidden_places(parameters: dict[str, Any], context: dict[str, Any]) -> frozenset[ValueName]:
-    """The places where the log differs from what the caller sent: redacted, shortened, or with an API key removed."""
+    """The places where the log differs from what the caller sent: redacted, shortened, or with an API key removed.
+
+    Of a user's request, the log keeps only a MAC.
+    """
     places = ((of, name) for of, value in zip(_HOLDERS, (parameters, context), strict=True) for name in _hidden(value))
-    return frozenset(places)
+    request = context.get(REQUEST)
+    is_kept = type(request) is not dict or "length" not in request
+    return frozenset(places) if is_kept else frozenset((*places, ("context", REQUEST)))
 
 
 def is_hidden(value: Any) -> bool:

@@ -59,6 +59,17 @@ async def test_a_rule_that_reads_what_the_log_hides_makes_the_call_unjudged(log,
     assert (report.judged, report.unjudged.hidden, report.flipped) == (0, 1, 0)
 
 
+async def test_a_rule_that_reads_what_the_user_asked_for_makes_the_call_unjudged(log):
+    """The log keeps only its length and a MAC; a call without a request is judged."""
+    rule = asks(to={"fromRequest": "exact"})
+    await log.call("send", START, {"to": "ann"}, context={"request": {"length": 9}})
+    report = await log.replay([{"name": "new", "rules": [FREE, rule]}])
+    assert (report.judged, report.unjudged.hidden, report.flipped) == (0, 1, 0)
+    await send(log, 1, to="ann")
+    report = await log.replay([{"name": "new", "rules": [FREE, rule]}])
+    assert (report.judged, report.unjudged.hidden, report.flipped) == (1, 1, 1)
+
+
 async def test_a_call_that_does_not_depend_on_hidden_values_is_judged(log):
     """Such as a denial by another rule, a rule on another value, or a rule that only tests presence."""
     await send(log, 0, to="ann", token="[REDACTED]")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import UnsetType
 
-from app.model.constraints import Constraint, named_constraints
+from app.model.constraints import REQUEST, Constraint, named_constraints
 from app.model.rules import ParameterConstraint
 from app.pdp.call_schemas import named_schema, together
 from app.pdp.constraint_words import named_in_words
@@ -18,7 +18,13 @@ class ParameterConstraintType(RuleType[ParameterConstraint]):
     def compile(self, placed: PlacedRule[ParameterConstraint]) -> Demands:
         named, is_secret = list(_named(placed.rule)), placed.is_secret
         checks = (
-            compile_constraint(name, constraint, secret=is_secret(name), of=of, is_secret=is_secret)
+            compile_constraint(
+                name,
+                constraint,
+                secret=is_secret(name) or (of, name) == ("context", REQUEST),
+                of=of,
+                is_secret=is_secret,
+            )
             for of, name, constraint in named
         )
         return Demands(placed.condition(*checks, cost=cost_of(named, placed.when_failed)))
