@@ -1,6 +1,6 @@
 """The metadata of the decision point: section 6 of AuthZEN's certification scenario."""
 
-from conftest import PUBLIC
+PUBLIC = "https://pdp.example.com"
 
 WELL_KNOWN = "/.well-known/authzen-configuration"
 
