@@ -22,7 +22,9 @@ from dashboard import dashboard  # noqa: E402 - beside this file
 from app.settings import Settings  # noqa: E402
 
 CHART = ROOT / "deploy/helm/remit"
-OF_THE_CHART = frozenset({"host", "port", "workers", "compact", "redis_url", "data_dir", "secret", "bootstrap_key"})
+OF_THE_CHART = frozenset(
+    {"host", "port", "workers", "compact", "redis_url", "data_dir", "secret", "bootstrap_key", "oidc_client_secret"}
+)
 """Settings that the chart gives itself, or that belong into the Secret."""
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600}

@@ -10,7 +10,7 @@ import click
 
 from app.cli.api import URL_OPTION, over_http
 from app.cli.options import JSON
-from app.cli.saved_session import forget, key_for, read_saved, save
+from app.cli.saved_session import forget, key_for, read_saved, remember
 from app.cli.session import print_json
 from app.model.api_keys import SESSION_TYPE
 
@@ -50,7 +50,7 @@ def log_in(url: str, workspace: str | None, as_json: bool) -> None:
     token = _id_token(metadata["token_endpoint"], client_id, asked)
     body = {"id_token": token, "transport": "bearer"} | ({} if workspace is None else {"workspace": workspace})
     made = over_http(url, "", _NO_KEY).call("POST", "/v1/session", body)
-    save(url, made["token"], made["until"])
+    remember(url, made["token"], made["until"])
     if as_json:
         print_json({name: value for name, value in made.items() if name != "token"})
     else:

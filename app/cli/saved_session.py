@@ -26,7 +26,7 @@ def key_for(url: str) -> str:
     return os.environ.get("REMIT_API_KEY") or (read_saved(url) or {}).get("token", "")
 
 
-def save(url: str, token: str, until: str) -> None:
+def remember(url: str, token: str, until: str) -> None:
     """Save the session in place of any other."""
     path = saved_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -178,8 +178,9 @@ def test_the_replicas_believe_the_balancer_and_nobody_else():
     # Others are started before nginx and are given the lowest address that is free.
     assert ipaddress.ip_address(address) not in ipaddress.ip_network(network["ip_range"])
     assert {service["environment"]["REMIT_TRUSTED_PROXIES"] for service in OURS.values()} == {address}
-    # A location with headers of its own inherits none, so the caller's own would go through.
-    locations = re.findall(r"location [^{]*\{(?:[^{}]|\{[^{}]*\})*\}", (ROOT / "deploy/nginx.conf").read_text())
-    passing = [each for each in locations if "proxy_pass" in each]
-    assert len(passing) > 1
-    assert all("proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;" in each for each in passing)
+    # A location with headers of its own inherits none of the server's, so the caller's own would go through.
+    server = (ROOT / "deploy/nginx.conf").read_text().partition("\n  server {")[2]
+    outside, *locations = re.split(r"\n    location ", server)
+    assert outside.count("proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;") == 1
+    assert len([each for each in locations if "proxy_pass" in each]) > 1
+    assert not [each for each in locations if "proxy_set_header" in each]
