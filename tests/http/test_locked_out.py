@@ -106,7 +106,7 @@ def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", ["/livez", "/readyz", "/metrics", "/docs", "/docs/api", "/schema/openapi.json", "/v1/policies/schema.json"]
+    "path", ["/livez", "/readyz", "/metrics", "/docs/api", "/schema/openapi.json", "/v1/policies/schema.json"]
 )
 def test_a_request_that_needs_no_key_is_not_refused(call, path):
     """A balancer's health checks come from the same address as its callers."""
@@ -115,7 +115,7 @@ def test_a_request_that_needs_no_key_is_not_refused(call, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/agents/"])
+@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/agents/a/b"])
 def test_every_other_path_is_refused_whether_or_not_anything_is_there(call, path):
     """What a path begins with does not matter."""
     use_up(call)
@@ -132,7 +132,13 @@ def test_every_operation_that_needs_a_key_refuses_who_is_locked_out(call, operat
     """Before the request is examined further."""
     use_up(call)
     answer = call(operation.method, re.sub(r"{\w+}", ID, operation.path))
-    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "LOCKED_OUT")
+    assert answer.status_code == 429
+    said = answer.json()
+    # AuthZEN's errors are a sentence and no more.
+    if isinstance(said, str):
+        assert said.startswith("Too many requests from this address had no valid API key; wait ")
+    else:
+        assert said["error"]["code"] == "LOCKED_OUT"
 
 
 @pytest.mark.slow
