@@ -78,6 +78,10 @@ class Session:
             "group": "crew",
             "tool": "file.read",
             "webhook_id": "018bcfe5-6800-7000-8000-00000000cafe",
+            "session_id": "018bcfe5-6800-7000-8000-00000000beef",
+            "resource_type": "record",
+            "resource_name": "r1",
+            "workspace_id": self.tenant.id,
         }
         for operation in sorted(ENDPOINTS, key=lambda each: each.method == "DELETE"):
             for path in (operation.path.format_map(ids), re.sub(r"{\w+}", STRAY, operation.path)):
