@@ -130,17 +130,6 @@ class WhoAmI(Struct, frozen=True, kw_only=True, rename="camel"):
 class NewSession(SessionView, frozen=True, kw_only=True, rename="camel"):
     """A new session. Its token is in the cookie, or here if it was asked for.
 
-    id: Its id, which the log and the trail have as the id of a key.
-    name: Who signed in: the name of the API key, or of the person.
-    scopes: What it may do.
-    via: `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token.
-    key_id: The API key that it was made from and ends with; left out = none.
-    person: Who signed in with the identity provider; left out = somebody with a key or a code.
-    person: Who signed in with the identity provider; left out = somebody with a key or a code.
-    created_at: When it was made.
-    last_used_at: When a request was last authenticated by it, to the second; null = never.
-    idle_until: When it ends if it is not used before.
-    until: When it ends in any case.
     token: The token, to be sent as `Authorization: Bearer ses_…`. Shown only here, and only if `transport` is `bearer`.
     """
 
