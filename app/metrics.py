@@ -20,7 +20,7 @@ DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if w
 
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
-CROWDS = ("values", "sessions")
+CROWDS = ("values", "sessions", "amounts")
 """Things that rules track only a limited number of: values of a limit's `per`, and sessions of sequence rules."""
 
 LANES = ("fast", "slow")
@@ -121,7 +121,7 @@ _TRIPS = _Family("counter", "remit_breaker_trips_total", "Suspensions of agents 
 _CROWDED = _Family(
     "counter",
     "remit_crowded_denials_total",
-    "Calls refused because a rule tracks as many values or sessions of the agent as it may.",
+    "Calls refused because a rule tracks as many values, sessions or amounts as it may.",
     _TRIPS.end,
     CROWDS,
     "of",

@@ -11,7 +11,8 @@ KEYS[p+i]     live            sorted set; one for each quota with a bucket name:
 ARGV[p+1]     takes           `<quota> <amount> <bucket>;` for each: its number; millionths of a budget, empty = one call;
                               the bucket's name in `live`, empty = the rule has only one bucket
 
-RETURNS       crowded         `values` = the rule of the full quota has too many live buckets
+RETURNS       crowded         what the rule of the full quota has too many of: `values` = live buckets, `amounts` = live
+                              entries of a budget
               retry_us        0 = room never comes
 WRITES        if allowed, quota and live
 TIME          O(log N) per quota
@@ -78,7 +79,7 @@ if takes then
       local function too_much(entry) return (newest - total_of(entry)) % TOTALS + amount > max end
       leaves = first_that(quota, live, too_much) - 1
     elseif amount > 0 and live >= LIVE_MAX then
-      leaves = live - 1
+      leaves, own.crowded = live - 1, 'amounts'
     end
     return leaves and time_of(call('LINDEX', quota, leaves)) + window_us - quota_us or 0
   end
@@ -92,7 +93,7 @@ if takes then
       local live = KEYS[place]
       own.live, own.bucket = live, bucket
       own.wait = live_wait(live, bucket, LIVE_MAX)
-      own.no_bucket = own.wait > 0
+      if own.wait > 0 then own.crowded = 'values' end
     end
     if amount ~= '' then
       own.wait = math.max(own.wait, budget_wait(own, quota, newest_spared + 0, own.window_us, amount + 0))
@@ -101,8 +102,10 @@ if takes then
   end
 end
 --@ judge
-if state.full > 0 and state.custom[state.full] and state.custom[state.full].no_bucket then
-  state.crowded, state.reason = 'values', 'This limit counts 10000 different values for the agent already'
+local found_full = state.full > 0 and state.custom[state.full]
+if found_full and found_full.crowded then
+  state.crowded = found_full.crowded
+  state.reason = 'This limit counts 10000 ' .. (state.crowded == 'values' and 'different values for the agent' or 'amounts') .. ' already'
 end
 --@ write
 if takes and (state.result == 'allowed' or state.takes) then

@@ -4,7 +4,7 @@ parts: locate the keys and arguments of each part that this call has, and define
 ARGV[p+1]     parts           the last argument: for each part of the call, from last to first, its name and how many keys
                               and arguments it has, each followed by a space; they come after the quotas'
 
-ADDS          crowded         values, sessions: what a rule of the agent has too many of
+ADDS          crowded         values, amounts, sessions: what a rule has too many of
 ]]
 --@ names
 -- The numbers of keys and arguments before a part's own; nil for parts that the call does not have.

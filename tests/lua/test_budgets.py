@@ -14,6 +14,7 @@ from app.authorize.commit.quotas import CROWDED
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.ids import Ids
+from app.model.logged_codes import code_from
 from app.model.quotas import MAX_LIVE
 
 WINDOW = MINUTE
@@ -109,14 +110,21 @@ async def test_totals_wrap_around_unnoticed(scene):
 
 
 async def test_a_window_holds_no_more_than_ten_thousand_amounts(scene):
-    """The next one waits until the oldest has left."""
+    """The next one waits until the oldest has left, and its reason says what is full."""
     name = scene.keyspace.quota(POLICY, "budget")
     entries = [f"{START + n} {n + 1}" for n in range(MAX_LIVE)]
     await scene.client.call("LPUSH", name, "0 0", *entries)
+    told = []
+    scene.committing = CommitDecision(scene.runner, scene.clock, 1_000, crowded=told.append)
 
+    spent = await scene.commit(budget(1, MAX_LIVE), at=START + SECOND)
     answer = await scene.commit(budget(1, 10**9), at=START + SECOND)
 
-    assert (answer.outcome, answer.retry_after_us) == (FULL, MINUTE - SECOND)
+    assert spent.outcome == FULL
+    assert (answer.outcome.reason, answer.retry_after_us) == (CROWDED["amounts"], MINUTE - SECOND)
+    assert code_from(Result.DENIED, "budget", CROWDED["amounts"]) is answer.outcome.code
+    assert told == ["amounts"]
+    assert [entry["reason"] for entry in (await scene.entries())[-2:]] == [FULL.reason, CROWDED["amounts"]]
     assert (await scene.commit(budget(1, 10**9), at=START + MINUTE)).outcome == ALLOWED
 
 
@@ -137,9 +145,9 @@ async def test_beyond_ten_thousand_live_values_the_rule_fails_and_says_so(scene)
 
     answer = await scene.commit(one_of("abcdef", 5), at=START + SECOND)
 
-    assert answer.outcome.reason == CROWDED
+    assert answer.outcome.reason == CROWDED["values"]
     assert told == ["values"]
-    assert (await scene.entries())[-1]["reason"] == CROWDED
+    assert (await scene.entries())[-1]["reason"] == CROWDED["values"]
     assert answer.retry_after_us == MINUTE - SECOND
     assert (await scene.commit(one_of("7", 5), at=START + SECOND)).outcome == ALLOWED
     assert (await scene.commit(one_of("abcdef", 5), at=START + MINUTE)).outcome == ALLOWED

@@ -13,8 +13,11 @@ from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
 from app.store.keyspace import Keyspace
 
-CROWDED = f"This limit counts {MAX_LIVE} different values for the agent already"
-"""The script's reason if a rule has too many buckets in use."""
+CROWDED = {
+    "values": f"This limit counts {MAX_LIVE} different values for the agent already",
+    "amounts": f"This limit counts {MAX_LIVE} amounts already",
+}
+"""The script's reasons if a rule has too many buckets in use, or a budget too many amounts in its window."""
 
 _ACTIVE, _SUSPENDED = '{"status":"active","version":%.0f}', '{"status":"suspended","version":%.0f}'
 """The agent before and after a denial trips a breaker, in the form of `snapshots.snapshots`, with a placeholder for the
@@ -84,7 +87,7 @@ def final_outcome(plan: Plan, reply: CommitReply) -> Outcome:
     if reply.crowded == "sessions":
         return TOO_MANY_SESSIONS
     outcome = plan.quotas[reply.full - 1].when_full
-    return replace(outcome, reason=CROWDED) if reply.crowded else outcome
+    return replace(outcome, reason=CROWDED[reply.crowded]) if reply.crowded else outcome
 
 
 def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> str:
