@@ -1,9 +1,10 @@
 """Matches entries against a query, by their lines and by their stream fields."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from app.model.audit import ANY_SHADOW, AuditFilters
 from app.model.decisions import RuleRef, ShadowOutcome
@@ -24,10 +25,12 @@ class _Filterable(Struct, rename="camel"):
     policy_id: str | None
     rule: RuleRef | None
     timestamp: str
+    context: Raw = Raw(b"{}")
     shadow: ShadowOutcome | None = None
 
 
 _decode = msgspec.json.Decoder(_Filterable).decode
+_context_of = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _is_of(shadow: ShadowOutcome | None, wanted: str) -> bool:
@@ -61,6 +64,10 @@ class EntryFilter:
         if query.rule_type is not None:
             self._needles.append(b'"type":%b}' % _json(query.rule_type))
             self._rule_suffix = b" " + query.rule_type.encode()
+        context = {"session": query.session, "user": query.user}
+        self._context = {name: text for name, text in context.items() if text is not None}
+        self._context_needles = [b'"%b":%b' % (name.encode(), _json(text)) for name, text in self._context.items()]
+        self._needles[:0] = self._context_needles
         self._shadow = query.shadow
         self._shadow_needle = b""
         if query.shadow is not None:
@@ -72,6 +79,7 @@ class EntryFilter:
         """False if the entry with these stream fields certainly does not match."""
         return all(fields.get(name) == text for name, text in self._fields) and (
             (not self._rule_suffix or fields.get(b"rule", b"").endswith(self._rule_suffix))
+            and all(needle in fields.get(b"context", b"") for needle in self._context_needles)
             and (self._shadow is None or (b"shadow" in fields and self._shadow_needle in fields[b"shadow"]))
         )
 
@@ -86,6 +94,7 @@ class EntryFilter:
         return (
             all(getattr(entry, name) == text for name, text in self._attributes)
             and (self._rule_type is None or (entry.rule is not None and entry.rule.type == self._rule_type))
+            and (not self._context or self._context.items() <= _context_of(entry.context).items())
             and (self._shadow is None or _is_of(entry.shadow, self._shadow))
             and (self._from is None or entry.timestamp >= self._from)
             and (self._to is None or entry.timestamp <= self._to)

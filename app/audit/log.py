@@ -1,8 +1,8 @@
-"""The audit log as readers see it: one log, whether sealed or still in the stream; and its exports, in chunks."""
+"""The audit log as readers see it: one log, whether sealed or still in the stream."""
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,64 +11,24 @@ from msgspec.structs import replace
 from app.audit.archive import Archive
 from app.audit.entry_filter import EntryFilter
 from app.audit.entry_format import time_ms_of
+from app.audit.export import Progress, export
 from app.audit.follow import follow, resumed
-from app.audit.head import head_of, newest_of, read_head, unreadable_is_damage
+from app.audit.head import head_of, newest_of, unreadable_is_damage
 from app.audit.scan import EntryChunk, Scan
 from app.audit.sealed_walk import sequences_between
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
-from app.fairness.loop_turns import WorkspaceSlots, take_turn
+from app.fairness.loop_turns import WorkspaceSlots
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
-from app.model.exports import End, Writer
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.shared_polling import Polled
-
-Progress = Callable[[int, int], None]
-_PIECE_BYTES = 32 * 1024
-"""Bytes of lines written in one step: a millisecond or less, even in CSV and with gzip."""
-
-
-async def export(
-    client: Client, workspace_id: str, query: AuditFilters, kind: Format, progress: Progress | None = None
-) -> AsyncIterator[bytes]:
-    """Yield the matching entries that the log has now, oldest first; the last chunk marks the export as complete.
-
-    It reads a few segments at a time, however large the log. progress: called with the sequences searched and their
-    total. Raises StoreUnavailable midway if the store becomes unavailable or retention drops entries still to come;
-    the file then has no end marker.
-    """
-    scan, writer = Scan(client, workspace_id, query), Writer(kind)
-    newest = await scan.newest()
-    with unreadable_is_damage():
-        head, _ = await read_head(client, Keyspace(workspace_id))
-    entries = 0
-    yield writer.begin()
-    async for stretch in scan.chunks(head.first_sequence - 1, newest):
-        entries += len(stretch.sequences)
-        for lines in _pieces(stretch.body):
-            # Formatting a chunk as CSV, or compressing it, blocks the event loop.
-            yield writer.body(lines)
-            await take_turn()
-        if progress is not None:
-            progress(stretch.up_to - head.first_sequence + 1, newest - head.first_sequence + 1)
-    yield writer.end(End(entries, head.first_sequence, newest))
-
-
-def _pieces(body: bytes) -> Iterator[bytes]:
-    """Group the lines into chunks of about `_PIECE_BYTES`, never splitting a line."""
-    start = 0
-    while start < len(body):
-        end = body.find(b"\n", min(start + _PIECE_BYTES, len(body) - 1)) + 1
-        yield body[start:end]
-        start = end
-
 
 _NEAR_MS = 5_000
 _LAST_MS = 253_402_200_000_000

@@ -38,8 +38,9 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     context: What the caller vouched for in `context`, secrets redacted; left out if nothing was given.
     policy_version: The version at which the policy decided; left out if no policy did, and by older releases.
     type: The type of an entry that is not a decision: `approval` or `outcome`.
-    code: Why it was decided this way, for programs; derived from the other fields, so exports leave it out. In an entry
-    that is not a decision it says what happened, such as `approval_approved` or `executed`.
+    code: Why it was decided this way, for programs; derived from the other fields, so the log's own lines, which an
+    NDJSON export copies byte for byte, leave it out. In an entry that is not a decision it says what happened, such as
+    `approval_approved` or `executed`.
     approval_id: The approval that the entry is about, or that the call requested or used.
     decision_id: The decision whose outcome an `outcome` entry reports.
     shadow: What would have been decided if the shadow policies had been enforced; only if that is another result.
@@ -80,7 +81,8 @@ ShadowFilter = Annotated[
 class AuditFilters(QueryFields, frozen=True):
     """Filters on entries; all that are given must match.
 
-    `id`, `key_id`, `policy_id`, `rule_type` and `shadow` are not indexed: entries are scanned for them.
+    `id`, `key_id`, `policy_id`, `rule_type`, `session`, `user` and `shadow` are not indexed: entries are scanned for
+    them.
 
     agent_id: Only those of this agent, by its id or its alias.
     action: Only entries with this action.
@@ -92,6 +94,8 @@ class AuditFilters(QueryFields, frozen=True):
     key_id: Only entries of calls made with this API key.
     policy_id: Only entries that this policy decided.
     rule_type: Only entries that a rule of this type decided.
+    session: Only entries of calls with this `context.session`.
+    user: Only entries of calls with this `context.user`.
     shadow: Only entries where the shadow policy with this id, or any, would have given another result.
     """
 
@@ -103,6 +107,8 @@ class AuditFilters(QueryFields, frozen=True):
     key_id: IdFilter | None = None
     policy_id: IdFilter | None = None
     rule_type: Name | None = None
+    session: Name | None = None
+    user: Name | None = None
     shadow: ShadowFilter | None = None
     from_ms: TimeMs | None = field(name="from", default=None)
     to_ms: TimeMs | None = field(name="to", default=None)
@@ -110,7 +116,7 @@ class AuditFilters(QueryFields, frozen=True):
     @property
     def scans(self) -> bool:
         """True if a filter is not indexed, so the index cannot count the matches."""
-        unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.shadow)
+        unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.session, self.user, self.shadow)
         return any(value is not None for value in unindexed)
 
 

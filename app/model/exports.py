@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec import Struct, UnsetType
@@ -32,6 +32,9 @@ COLUMNS = (
     "decisionId",
     "shadow",
     "suspendedBy",
+    "agentName",
+    "keyName",
+    "policyName",
 )
 """The columns of a CSV file. New ones are added last, so every column keeps its number."""
 
@@ -51,18 +54,27 @@ class End(Struct, frozen=True, rename="camel"):
     last_sequence: int
 
 
-class Writer:
-    """Turns JSON lines into the bytes of a file, chunk by chunk."""
+NamesOf = Callable[[AuditEntry, int], tuple[str, str, str]]
+"""The names of the agent, API key and policy of the entry with this sequence, at its time; empty strings if unknown."""
 
-    def __init__(self, kind: Format) -> None:
+
+class Writer:
+    """Turns JSON lines into the bytes of a file, chunk by chunk. names_of: for CSV."""
+
+    def __init__(self, kind: Format, names_of: NamesOf) -> None:
         self._is_csv = kind is Format.CSV
+        self._names_of = names_of
 
     def begin(self) -> bytes:
         return _rows([COLUMNS]) if self._is_csv else b""
 
-    def body(self, lines: bytes) -> bytes:
-        """The bytes of these entries, given as JSON lines."""
-        return _rows([_cells(line) for line in lines.splitlines()]) if self._is_csv else lines
+    def body(self, lines: bytes, sequences: Sequence[int]) -> bytes:
+        """The bytes of these entries, given as JSON lines, and their sequences."""
+        if not self._is_csv:
+            return lines
+        return _rows(
+            _cells(line, sequence, self._names_of) for line, sequence in zip(lines.splitlines(), sequences, strict=True)
+        )
 
     def end(self, end: End) -> bytes:
         """The last record."""
@@ -76,7 +88,7 @@ def escaped_cell(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
-def _cells(line: bytes) -> list[str | float]:
+def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
     entry = decode_entry(line)
     rule = entry.rule
     return [
@@ -99,6 +111,7 @@ def _cells(line: bytes) -> list[str | float]:
         *(escaped_cell(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
         "" if isinstance(entry.shadow, UnsetType) else msgspec.json.encode(entry.shadow).decode(),
         escaped_cell(_text(entry.suspended_by)),
+        *map(escaped_cell, names_of(entry, sequence)),
     ]
 
 

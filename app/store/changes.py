@@ -70,6 +70,18 @@ async def read_back(
         newest = f"({chunk[-1][0].decode()}"
 
 
+async def read_forward(client: Client, keyspace: Keyspace) -> AsyncIterator[tuple[str, dict[str, str] | None]]:
+    """Yield the ids and fields of all changes, oldest first; None for a foreign entry."""
+    oldest = "-"
+    while True:
+        chunk = await client.call_bytes("XRANGE", keyspace.changes, oldest, "+", "COUNT", _CHUNK)
+        for each in own_records(chunk):
+            yield each
+        if len(chunk) < _CHUNK:
+            return
+        oldest = f"({chunk[-1][0].decode()}"
+
+
 def own_records(entries: Any) -> Iterator[tuple[str, dict[str, str] | None]]:
     """Yield the id and fields of entries of the trail, which are still undecoded; None for one that no script added.
     Such an entry cannot be removed without a trace, so readers of the trail skip it.

@@ -7,8 +7,9 @@ import pytest
 from audit_entries import AGENTS, Writer
 
 from app.audit import segments as audit_segments
+from app.audit.export import export
 from app.audit.index import name_of
-from app.audit.log import AuditLog, export
+from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery, Format

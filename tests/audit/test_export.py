@@ -9,7 +9,8 @@ import pytest
 from audit_entries import AGENTS, START_MS, Writer, entry_of
 
 from app.audit import scan as audit_scan
-from app.audit.log import AuditLog, export
+from app.audit.export import export
+from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditEntry, AuditQuery, Format
@@ -70,6 +71,7 @@ async def test_csv_has_a_row_an_entry_and_reads_back(client, writer, workspace_i
 def test_every_field_of_an_entry_has_a_column():
     """A rule has two; columns of earlier releases keep their places."""
     fields = {field.encode_name for field in msgspec.structs.fields(AuditEntry)} - {"rule"} | {"ruleIndex", "ruleType"}
+    fields |= {"agentName", "keyName", "policyName"}
     assert sorted(COLUMNS) == sorted(fields)
     assert COLUMNS[:14][-4:] == ("reason", "latencyMs", "parameters", "context")
 

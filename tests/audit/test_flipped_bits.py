@@ -6,7 +6,8 @@ import pytest
 from audit_entries import AGENTS, Writer, decoded
 from profiles import examples
 
-from app.audit.log import AuditLog, export
+from app.audit.export import export
+from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery, Format

@@ -8,8 +8,9 @@ from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
 
 from app.audit import segments as audit_segments
 from app.audit.archive import MANIFEST, Archive
+from app.audit.export import export
 from app.audit.follow import follow, resumed
-from app.audit.log import AuditLog, export
+from app.audit.log import AuditLog
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier

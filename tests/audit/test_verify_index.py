@@ -6,8 +6,9 @@ from audit_entries import AGENTS, Writer
 
 from app.audit import segment_builder as audit_block
 from app.audit import segments as audit_segments
+from app.audit.export import export
 from app.audit.index import name_of
-from app.audit.log import AuditLog, export
+from app.audit.log import AuditLog
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier

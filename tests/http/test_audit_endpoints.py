@@ -1,6 +1,8 @@
 """The audit log over HTTP: status, verification, export and stream, on a running service."""
 
+import csv
 import gzip
+import io
 from itertools import islice
 
 import httpx
@@ -224,3 +226,40 @@ def test_one_entry_is_read_by_its_id_and_found_by_what_decided(tenant):
     for unknown in ("no-id", policy):
         answer = tenant.reader.get(f"/v1/audit-logs/{unknown}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "AUDIT_ENTRY_NOT_FOUND")
+
+
+def test_csv_names_what_was_renamed_or_deleted_as_it_was(tenant):
+    """The log keeps ids; their names come from the trail of changes, as of each entry."""
+    policy = tenant.new_policy(tenant.agent, name="first rules")["id"]
+    tenant.authorize(tenant.agent)
+    tenant.admin.patch(f"/v1/agents/{tenant.agent}", json={"name": "=renamed"}).raise_for_status()
+    tenant.authorize(tenant.agent)
+    tenant.admin.patch(f"/v1/policies/{policy}", json={"name": "second rules"}).raise_for_status()
+    tenant.authorize(tenant.agent)
+    tenant.admin.delete(f"/v1/agents/{tenant.agent}").raise_for_status()
+
+    text = tenant.reader.get("/v1/audit-logs/export", params={"format": "csv"}).text
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))[:-1]
+
+    told = [(row["agentName"], row["policyName"], row["keyName"]) for row in rows]
+    assert told == [
+        ("a", "first rules", "a key"),
+        ("'=renamed", "first rules", "a key"),
+        ("'=renamed", "second rules", "a key"),
+    ]
+
+
+def test_entries_are_found_by_session_and_by_user(tenant):
+    """As the caller gave them in `context`, not nested in anything else, whether sealed or not."""
+    chats = {"session": 'a "b"'}, {"session": "c", "user": "ann"}, {"user": "ann"}, {"x": {"user": "ann"}}
+    ids = [tenant.authorize(tenant.agent, context=context)["id"] for context in chats]
+
+    def found(**filters):
+        return [ids.index(entry["id"]) for entry in tenant.log(**filters)]
+
+    for _ in range(2):
+        assert found(session='a "b"') == [0]
+        assert found(user="ann") == [2, 1]
+        assert found(user="ann", session="c") == [1]
+        assert found(user="an") == []
+        sealed_up_to(tenant, len(ids))
