@@ -81,7 +81,8 @@ class Delivery:
         self._attempt_s = attempt_s
         self._allow_http = settings.webhook_http
         self._networks = settings.webhook_private_networks
-        self._public_url = settings.public_url
+        pages = "console" if settings.console else "v1"
+        self._approvals_url = settings.public_url and f"{settings.public_url.rstrip('/')}/{pages}/approvals/"
         self._tls = ssl.create_default_context()
 
     def check(self, url: str) -> None:
@@ -124,7 +125,7 @@ class Delivery:
         if webhook.format is WebhookFormat.STANDARD:
             return body
         event = msgspec.json.decode(body)
-        return msgspec.json.encode(slack_message(event["type"], event["data"], self._public_url))
+        return msgspec.json.encode(slack_message(event["type"], event["data"], self._approvals_url))
 
     def _headers(
         self, workspace_id: str, webhook: Webhook, where: Destination, event_id: str, content: bytes

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import logging
 import re
 import socket
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,8 @@ from msgspec import Struct
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.hosts import canonical_host, stands_for_ipv4
 from app.model.webhooks import URL_MAX
+
+log = logging.getLogger(__name__)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Networks = Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
@@ -114,6 +117,14 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"the name cannot be looked up: {error}") from None
         addresses = [ipaddress.ip_address(each[4][0]) for each in replies]
-        for address in addresses:
-            require_public(address, self._allowed)
+        try:
+            for address in addresses:
+                require_public(address, self._allowed)
+        except Refused as refused:
+            # Who may write a webhook must not learn the addresses of internal names; the operator may.
+            log.warning("webhook: the name %s %s", host, refused)
+            raise Refused(
+                "has a name that leads to an address that is not public; the service's log has it, and "
+                "REMIT_WEBHOOK_NETWORKS can allow it"
+            ) from None
         return list(dict.fromkeys(addresses))

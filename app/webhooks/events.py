@@ -44,6 +44,7 @@ class _Entry(Struct, rename="camel"):
     """The fields of an entry that determine its event."""
 
     id: str
+    agent_id: str
     timestamp: str
     result: str | None = None
     code: str = ""
@@ -59,13 +60,16 @@ class LogEvent(Struct, frozen=True):
 
     type: WebhookEvent
     entry_id: str
+    agent_id: str
     timestamp: str
     approval_id: str
     line: bytes
 
-    def event(self, workspace_id: str, approval: Approval | None) -> Event:
-        """The event as sent. approval: its current state; None if it no longer exists."""
-        data: dict[str, Any] = {"workspaceId": workspace_id, "entry": Raw(self.line)}
+    def event(self, workspace_id: str, agent_name: str | None, approval: Approval | None) -> Event:
+        """The event as sent. agent_name: None if the agent no longer exists. approval: its current state; None if it no
+        longer exists.
+        """
+        data: dict[str, Any] = {"workspaceId": workspace_id, "agentName": agent_name, "entry": Raw(self.line)}
         if self.approval_id:
             data["approval"] = approval
         return Event(event_id(workspace_id, "log", self.entry_id), self.type, self.timestamp, data)
@@ -84,7 +88,7 @@ def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
     if kind is None or kind not in webhook.events:
         return None
     approval_id = "" if kind is WebhookEvent.DECISION_DENIED else entry.approval_id
-    return LogEvent(kind, entry.id, entry.timestamp, approval_id, line)
+    return LogEvent(kind, entry.id, entry.agent_id, entry.timestamp, approval_id, line)
 
 
 def event_of_change(workspace_id: str, change: Change) -> Event | None:

@@ -7,7 +7,7 @@ from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.fairness.loop_turns import take_turn
-from app.model.webhooks import OF_LOG, Webhook
+from app.model.webhooks import OF_LOG, Webhook, WebhookEvent
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
@@ -87,6 +87,8 @@ class Outbox:
         entries = await self._client.call_bytes("XRANGE", self._keyspace.changes, start, "+", "COUNT", _AT_ONCE)
         for change_id, record in own_records(entries):
             event = None if record is None else event_of_change(self._workspace_id, change_of(change_id, record))
+            if record is not None and event is not None and event.type is WebhookEvent.AGENT_SUSPENDED:
+                event.data["agentName"] = await self._agent_name(record["resourceId"])
             yield event if event is not None and event.type in self._webhook.events else None, change_id
 
     async def _entries(self) -> AsyncIterator[tuple[Event | None, str]]:
@@ -104,13 +106,18 @@ class Outbox:
             for sequence, line in zip(chunk.sequences, chunk.body.splitlines(), strict=True):
                 event = event_of_line(line, self._webhook)
                 if event is not None:
-                    yield event.event(self._workspace_id, await self._approval(event.approval_id)), str(sequence)
+                    name, approval = await self._agent_name(event.agent_id), await self._approval(event.approval_id)
+                    yield event.event(self._workspace_id, name, approval), str(sequence)
             yield None, str(chunk.up_to)
             await take_turn()
 
     async def _after(self, stream: str, position: str) -> list[tuple[str, dict[str, str]]]:
         entries: Any = await self._client.call("XRANGE", stream, f"({position}", "+", "COUNT", _AT_ONCE)
         return [(entry_id, as_record(fields)) for entry_id, fields in entries]
+
+    async def _agent_name(self, agent_id: str) -> str | None:
+        name: str | None = await self._client.call("HGET", self._keyspace.agent(agent_id), "name")
+        return name
 
     async def _approval(self, approval_id: str) -> Any:
         if not approval_id:

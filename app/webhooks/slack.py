@@ -1,7 +1,7 @@
 """Events as messages for Slack. Callers' strings appear only in elements that Slack does not interpret.
 
 `rich_text` has separate elements for links, styles and lines, so a string cannot forge them. Invisible characters, and
-those that begin another line, are written as codes. The notification text is the same for all events of a type.
+those that begin another line, are written as codes. The notification names agent and tool, without markup.
 """
 
 import json
@@ -22,12 +22,15 @@ _TITLES = {
     LOST: "Events were lost",
     TEST: "Remit can reach this channel",
 }
-_VALUE_MAX, _VALUES_MAX = 300, 20
+_VALUE_MAX, _VALUES_MAX, _NAME_MAX = 300, 20, 80
 _SHORTENED = "… (the approval and the log have it in full)"
 
 
-def slack_message(kind: str, data: dict[str, Any], public_url: str | None = None) -> dict[str, Any]:
-    """The body of an incoming webhook: blocks, and a notification text with nothing from a caller."""
+def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = None) -> dict[str, Any]:
+    """The body of an incoming webhook: blocks, and a text for the notification.
+
+    approvals_url: what comes before an approval's id in the address of its page.
+    """
     title = _TITLES.get(kind, "Something has happened")
     if (data.get("change") or {}).get("tripped"):
         title = "A denial breaker suspended an agent"
@@ -39,10 +42,18 @@ def slack_message(kind: str, data: dict[str, Any], public_url: str | None = None
         if values := _call(data).get(name):
             elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
     if approval := data.get("approval"):
-        elements.append(_where_to_decide(str(approval["id"]), public_url))
+        elements.append(_where_to_decide(str(approval["id"]), approvals_url))
     if elements:
         blocks.append({"type": "rich_text", "elements": elements})
-    return {"text": f"Remit: {title}", "blocks": blocks}
+    return {"text": f"{title}{_notified(data)}", "mrkdwn": False, "blocks": blocks}
+
+
+def _notified(data: dict[str, Any]) -> str:
+    """What a notification adds to the title, so that it can be judged without opening it."""
+    words = [data.get("agentName"), (data.get("entry") or {}).get("toolName")]
+    shown = " · ".join(_shown(word, _NAME_MAX, "…") for word in words if word)
+    # The three characters that Slack's markup is made of: without them, no link and no mention.
+    return shown and ": " + shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _call(data: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +63,9 @@ def _call(data: dict[str, Any]) -> dict[str, Any]:
 def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts about the event, one per line."""
     if change := data.get("change"):
+        name = [("Agent", data["agentName"])] if data.get("agentName") else []
         facts = [
+            *name,
             ("What", f"{change['resourceType']} {change['resourceId']} was {change['kind']}"),
             ("By", change["actorName"]),
             ("Now", json.dumps(change["after"], ensure_ascii=False)),
@@ -67,7 +80,8 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     entry, approval = data.get("entry") or {}, data.get("approval")
     if not entry:
         return []
-    facts = [("Agent", entry["agentId"]), ("Tool", entry["toolName"]), ("Reason", entry["reason"])]
+    agent = [data["agentName"], entry["agentId"]] if data.get("agentName") else [entry["agentId"]]
+    facts = [("Agent", " · ".join(agent)), ("Tool", entry["toolName"]), ("Reason", entry["reason"])]
     if approval:
         asked = approval["requestedBy"]["name"]
         facts += [("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]
@@ -95,16 +109,18 @@ def _preformatted(values: dict[str, Any]) -> dict[str, Any]:
     return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "\n".join(lines)}]}
 
 
-def _where_to_decide(approval_id: str, public_url: str | None) -> dict[str, Any]:
+def _where_to_decide(approval_id: str, approvals_url: str | None) -> dict[str, Any]:
     elements: list[dict[str, Any]] = []
-    if public_url is not None:
-        link = f"{public_url.rstrip('/')}/v1/approvals/{approval_id}"
-        elements += [{"type": "link", "url": link, "text": "The approval"}, {"type": "text", "text": " · "}]
+    if approvals_url is not None:
+        elements += [
+            {"type": "link", "url": approvals_url + approval_id, "text": "The approval"},
+            {"type": "text", "text": " · "},
+        ]
     elements.append({"type": "text", "text": f"remit approvals show {approval_id}", "style": {"code": True}})
     return {"type": "rich_text_section", "elements": elements}
 
 
-def _shown(text: str) -> str:
+def _shown(text: str, most: int = _VALUE_MAX, end: str = _SHORTENED) -> str:
     """The string on one line, shortened, with invisible and cursor-moving characters written as codes."""
     line = with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))
-    return line if len(line) <= _VALUE_MAX else line[:_VALUE_MAX] + _SHORTENED
+    return line if len(line) <= most else line[:most] + end

@@ -166,14 +166,16 @@ async def test_the_checked_address_is_the_one_connected_to(monkeypatch):
     assert (reached, names.asked) == ([("93.184.216.34", 443)], 1)
 
 
-async def test_a_name_is_checked_again_for_every_attempt(monkeypatch, receiver, loopback):
-    """A name that was public yesterday may not be today."""
+async def test_a_name_is_checked_again_for_every_attempt(monkeypatch, receiver, loopback, caplog):
+    """A name that was public yesterday may not be today. Only the service's log has an internal name's address."""
     delivery = Delivery(Settings(webhook_http=True), Secrets(Signer([])))
     Names(monkeypatch, ["127.0.0.1"])
     port = receiver.url.split(":")[2]
     attempt = await delivery.send("ws", webhook(f"http://hooks.example.com:{port}"), "msg_1", b"{}")
     assert not attempt.delivered
-    assert "leads to 127.0.0.1" in attempt.error
+    assert "an address that is not public" in attempt.error
+    assert "127.0.0.1" not in attempt.error
+    assert "hooks.example.com leads to 127.0.0.1" in caplog.text
     assert receiver.got == []
 
 

@@ -103,6 +103,7 @@ def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receive
     change = told["agent.suspended"]["change"]
     assert (change["actorId"], change["reason"]) == ("breaker", "Denial breaker: 2 denials in 60 s")
     assert change["tripped"] == {"policyId": policy["id"], "decisionId": filling["id"]}
+    assert told["agent.suspended"]["agentName"] == "an agent"
     assert told["decision.denied"]["entry"]["suspendedBy"] == policy["id"]
 
 
@@ -123,6 +124,7 @@ def test_an_approval_event_contains_the_call(tenant, agent_id, receiver, sending
     assert event["timestamp"] == event["data"]["entry"]["timestamp"]
     shown = tenant.reader.get(f"/v1/approvals/{asked['approval']['id']}").json()
     assert event["data"]["approval"] == shown
+    assert event["data"]["agentName"] == "an agent"
 
 
 def test_a_webhook_gets_only_the_events_it_chose_and_only_new_ones(tenant, agent_id, receiver, sending):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from app.canonical.visible import is_hidden
 from app.webhooks.slack import slack_message
 
+CONSOLE = "https://remit.example/console"
 APPROVAL_ID = "01a1fb57-73a1-7c34-9c4e-5a0ff3c1d7b2"
 HOSTILE = st.sampled_from(
     [
@@ -30,13 +31,13 @@ values = st.recursive(st.none() | st.booleans() | st.integers() | texts, lambda 
 calls = st.dictionaries(texts, values, max_size=30)
 
 
-def message(parameters, reason="why", tool="refund.create", name="runtime", context=None):
+def message(parameters, reason="why", tool="refund.create", name="runtime", context=None, agent="night bot"):
     """The message about a call that waits."""
     entry = {"agentId": "agent", "toolName": tool, "reason": reason, "parameters": parameters}
     approval = {"id": APPROVAL_ID, "status": "pending", "expiresAt": "2026-11-20T12:00:00Z"}
     approval |= {"requestedBy": {"name": name}, "parameters": parameters, "context": context or {}}
-    data = {"workspaceId": "ws", "entry": entry, "approval": approval}
-    return slack_message("approval.requested", json.loads(json.dumps(data)), "https://remit.example")
+    data = {"workspaceId": "ws", "agentName": agent, "entry": entry, "approval": approval}
+    return slack_message("approval.requested", json.loads(json.dumps(data)), f"{CONSOLE}/approvals/")
 
 
 def elements(block):
@@ -44,11 +45,16 @@ def elements(block):
         yield from part["elements"]
 
 
-@given(calls, texts, texts, texts, calls)
-def test_callers_text_is_never_a_link_markup_or_a_line(parameters, reason, tool, name, context):
-    """It appears only in plain text, one line per value; the link, styles and notification are ours."""
-    made, plain = message(parameters, reason, tool, name, context), message({"a": 1}, context={"b": 2})
-    assert made["text"] == plain["text"]
+@given(calls, texts, texts, texts, calls, texts)
+def test_callers_text_is_never_a_link_markup_or_a_line(parameters, reason, tool, name, context, agent):
+    """It appears only in plain text, one line per value; the link, styles and title are ours."""
+    made, plain = message(parameters, reason, tool, name, context, agent), message({"a": 1}, context={"b": 2})
+    assert made["text"].startswith("A call waits for a person")
+    assert made["mrkdwn"] is False
+    assert len(made["text"]) < 1_000
+    assert not set("<>") & set(made["text"])
+    assert not any(is_hidden(character) for character in made["text"])
+    assert all(each.startswith(("amp;", "lt;", "gt;")) for each in made["text"].split("&")[1:])
     header, body = made["blocks"]
     assert header == plain["blocks"][0]
     assert {each["type"] for each in body["elements"]} <= {"rich_text_section", "rich_text_preformatted"}
@@ -71,9 +77,9 @@ def test_a_message_reads_well():
     """It has what happened, the call, the reason, and where to decide."""
     made = message({"amount": 900, "order": "A-17"}, reason='"refund.create" needs a person\'s approval')
     section, heading, call, link = made["blocks"][1]["elements"]
-    assert made["text"] == "Remit: A call waits for a person"
+    assert made["text"] == "A call waits for a person: night bot · refund.create"
     assert "".join(each["text"] for each in section["elements"]).split("\n") == [
-        "Agent: agent",
+        "Agent: night bot · agent",
         "Tool: refund.create",
         'Reason: "refund.create" needs a person\'s approval',
         "Asked by: runtime",
@@ -82,7 +88,7 @@ def test_a_message_reads_well():
     ]
     assert heading["elements"][0]["text"] == "Parameters: "
     assert call["elements"][0]["text"] == 'amount = 900\norder = "A-17"'
-    assert link["elements"][0]["url"] == f"https://remit.example/v1/approvals/{APPROVAL_ID}"
+    assert link["elements"][0]["url"] == f"{CONSOLE}/approvals/{APPROVAL_ID}"
 
 
 def test_every_other_event_has_a_message_too():
@@ -104,7 +110,7 @@ def test_a_breaker_that_suspended_an_agent_says_so_and_why():
     change = {"resourceType": "agent", "resourceId": "a1", "kind": "updated", "actorName": "breaker"}
     change |= {"after": {"status": "suspended", "version": 2}, "reason": "Denial breaker: 3 denials in 60 s"}
     change |= {"tripped": {"policyId": "p1", "decisionId": "d1"}}
-    made = slack_message("agent.suspended", {"workspaceId": "ws", "change": change})
-    assert made["text"] == "Remit: A denial breaker suspended an agent"
+    made = slack_message("agent.suspended", {"workspaceId": "ws", "agentName": "night bot", "change": change})
+    assert made["text"] == "A denial breaker suspended an agent: night bot"
     shown = "".join(each["text"] for each in elements(made["blocks"][1]))
     assert "Why: Denial breaker: 3 denials in 60 s\nPolicy: p1\nDecision: d1" in shown
