@@ -22,17 +22,32 @@ def all_folded(names: Collection[str]) -> list[str]:
     return [*map(str.lower if "".join(names).isascii() else folded, names)]
 
 
+_FEW = 16
+"""Comparing names one by one is faster up to about this many."""
+
+
 def spelled_once(name: str) -> Callable[[dict[str, Any]], bool]:
     """Return a test that is True for objects with no other spelling of the name, whether or not they have the name."""
     fold = folded(name)
+    size = len(fold)
 
     def test(holder: dict[str, Any]) -> bool:
-        # Usually the letters of the name occur in no other name. Folding changes nothing across line ends.
-        if folded("\n".join(holder)).count(fold) == (name in holder):
-            return True
-        return all_folded(holder.keys()).count(fold) == (name in holder)
+        if len(holder) > _FEW:
+            return _is_once(holder, name, fold)
+        for key in holder:  # a loop of its own, because every rule that reads a name runs it for every call
+            # Folding changes the length of no ASCII name.
+            if key != name and (len(key) == size or not key.isascii()) and folded(key) == fold:
+                return False
+        return True
 
     return test
+
+
+def _is_once(holder: dict[str, Any], name: str, fold: str) -> bool:
+    # Usually the letters of the name occur in no other name. Folding changes nothing across line ends.
+    if folded("\n".join(holder)).count(fold) == (name in holder):
+        return True
+    return all_folded(holder.keys()).count(fold) == (name in holder)
 
 
 def other_spelling(name: str) -> str:

@@ -1,6 +1,8 @@
 """Names that some programs read as one: which they are, and where a schema reads them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.canonical.spellings import SchemaNames, folded, spelled_once
 
@@ -12,7 +14,19 @@ def test_a_name_in_another_spelling_is_noticed(other):
     """Beside the name, in its place, first or last; what is spelled otherwise is another name."""
     is_another = folded(other) != "risk"
     for holder in ({other: 1}, {"risk": 1, other: 2}, {other: 1, "risk": 2}, {"x": 0, other: 1, "y": 0}):
-        assert spelled_once("risk")(holder) is is_another
+        many = holder | {f"n{number}": number for number in range(40)}
+        for spelled in ("risk", folded(other)):
+            is_once = is_another if spelled == "risk" else other == spelled
+            assert (spelled_once(spelled)(holder), spelled_once(spelled)(many)) == (is_once, is_once)
+
+
+@given(
+    st.lists(st.text("kK\u212as\u017fS\ufb01fi\u0130.\n", max_size=3), unique=True, max_size=24),
+    st.text("kK\u212as\u017fS\ufb01fi\u0130.\n", max_size=3),
+)
+def test_few_names_and_many_are_compared_alike(names, name):
+    holder = dict.fromkeys(names)
+    assert spelled_once(name)(holder) is all(other == name or folded(other) != folded(name) for other in names)
 
 
 @pytest.mark.parametrize(
