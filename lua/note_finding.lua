@@ -9,7 +9,7 @@ ARGV[2]       kept            about how many notices are kept
 
 RETURNS       {status}
   noted       it is the newest notice now
-  known       it was the newest notice already; nothing written
+  known       it is among the newest 100 notices; nothing written
 WRITES        notices
 TIME          O(1)
 HOLDS         I16 no event is lost unseen
@@ -18,7 +18,8 @@ assert(#KEYS == 1 and #ARGV == 2, 'ARITY')
 local notices = KEYS[1]
 local finding, kept = ARGV[1], ARGV[2]
 
-local newest = redis.call('XREVRANGE', notices, '+', '-', 'COUNT', 1)[1]
-if newest and newest[2][2] == finding then return {'known'} end
+for _, notice in ipairs(redis.call('XREVRANGE', notices, '+', '-', 'COUNT', 100)) do
+  if notice[2][2] == finding then return {'known'} end
+end
 redis.call('XADD', notices, 'MAXLEN', '~', kept, '*', 'finding', finding)
 return {'noted'}

@@ -13,6 +13,7 @@ from tenants import Tenant
 
 from app.audit.retention import Retention
 from app.redis_client.clients import open_client
+from app.store.keyspace import Keyspace
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,29 @@ def test_a_verification_gives_a_checkpoint_that_a_later_one_takes(tenant):
     forged = first["checkpoint"].replace(first["checkpoint"].split()[3], "0" * 64)
     third = tenant.admin.get("/v1/audit-logs/verify", params={"checkpoint": forged}).json()
     assert third["finding"]["fault"] == "rewritten"
+
+
+def test_only_an_admins_checkpoint_raises_an_alarm_and_each_finding_once(tenant):
+    """An invented checkpoint does not match an intact log; two findings in turn are told once each."""
+    decide(tenant, 20)
+    sealed_up_to(tenant, 20)
+    line = tenant.admin.get("/v1/audit-logs/verify").json()["checkpoint"]
+    forged = [line.replace(line.split()[3], digit * 64) for digit in "01"]
+    forged[1] = forged[1].replace(" 2 ", " 1 ")
+    auditor = tenant.replica.client(tenant.new_key(["audit"])["key"])
+
+    def notices():
+        return tenant.in_store(lambda client: client.call("XLEN", Keyspace(tenant.id).notices))
+
+    for each in forged:
+        assert auditor.get("/v1/audit-logs/verify", params={"checkpoint": each}).json()["finding"] is not None
+    assert notices() == 0
+    messages = set()
+    for each in forged * 2:
+        found = tenant.admin.get("/v1/audit-logs/verify", params={"checkpoint": each}).json()["finding"]
+        messages.add(found["message"])
+    assert notices() == len(messages) == 2
+    auditor.close()
 
 
 @pytest.mark.parametrize("line", ["nonsense", ""])
