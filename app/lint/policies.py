@@ -11,7 +11,7 @@ from app.lint.rules import breaker_warnings, constraint_warnings
 from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy, PolicyKind
 from app.model.rule import Rule
-from app.model.rules import DenialCounted, PolicyRule, Sequenced, TimeBased, ToolAllowlist
+from app.model.rules import DenialCounted, PolicyRule, Sequenced, TimeBased, ToolAllowlist, ToolDenylist
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
@@ -65,14 +65,15 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools
         if policy.enabled:
             yield from _against_lower_tiers(policy, enabled)
             yield from _below_what_always_decides(policy, enabled)
+            yield from _shadowing_allowlists(policy, enabled)
     if policy.enabled:
         yield from breaker_warnings(policy, enabled)
     yield from _contradictions(policy, [each for each in enabled if each.id != policy.id])
     yield from from_request_warnings(policy, known_tools)
     for index, rule in enumerate(policy.rules):
-        yield from constraint_warnings(f"$.rules[{index}]", rule)
+        yield from constraint_warnings(f"$.rules[{index}]", rule, _judged_with(policy, enabled))
         yield from parameter_warnings(f"$.rules[{index}]", rule, known_tools)
-        yield from _refused_by_allowlist(policy, index, rule)
+        yield from _refused_anyway(policy, index, rule, enabled)
         yield from _never_begins(index, rule)
         for place, pattern in _patterns_of(rule):
             if known_tools and pattern != EVERY_TOOL and not known_tools.covered(pattern):
@@ -148,15 +149,64 @@ def _contradictions(policy: Policy, others: Sequence[Policy]) -> Iterator[Policy
             yield PolicyWarning(Code.WINDOW_NEVER_OPENS, f"$.rules[{index}].timeWindow", message)
 
 
-def _refused_by_allowlist(policy: Policy, index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
-    """A rule whose tools the policy's own allowlist refuses has no effect."""
-    if isinstance(rule, ToolAllowlist | DenialCounted):
+def _shadowing_allowlists(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
+    """Grants of one priority decide together, so an allowlist of one refuses what another allows."""
+    for other in enabled:
+        if other.id == policy.id or other.kind is not PolicyKind.GRANT or other.priority != policy.priority:
+            continue
+        for one, allowlisting in ((policy, other), (other, policy)):
+            index, shadowed = _first_refused(one, allowlisting)
+            if shadowed is None:
+                continue
+            whose = f'this policy allows and the allowlist of "{other.name}" refuses'
+            if allowlisting is policy:
+                index, whose = _of(policy, ToolAllowlist)[0][0], f'"{other.name}" allows and this allowlist refuses'
+            message = (
+                f'"{shadowed}" is denied: {whose}. Grants of one priority decide together, and an allowlist refuses '
+                "what it does not name; name the tool in it too, or allow all tools in one allowlist"
+            )
+            yield PolicyWarning(Code.ALLOWLIST_SHADOWS, f"$.rules[{index}].tools", message)
+            break
+
+
+def _first_refused(one: Policy, other: Policy) -> tuple[int, str | None]:
+    """The first tool pattern that `one` allows and an allowlist of `other` refuses, and the index of its rule.
+
+    None if there is none, or if the two have no tool in common, of which there is another warning.
+    """
+    allowlists = [rule.tools for _, rule in _of(other, ToolAllowlist) if rule.is_always]
+    own = _of(one, ToolAllowlist)
+    allows: list[tuple[int, PolicyRule]] = [*own] or [
+        each for each in enumerate(one.rules) if each[1].names_right_calls
+    ]
+    if own and not all(tools_meet(rule.tools, tools) for _, rule in own for tools in allowlists):
+        return 0, None
+    found = ((index, first_not_within(rule.tools, tools)) for index, rule in allows for tools in allowlists)
+    return next((each for each in found if each[1] is not None), (0, None))
+
+
+def _judged_with(policy: Policy, enabled: Sequence[Policy]) -> list[Policy]:
+    """The policy and those whose rules a call that it allows must pass, too."""
+    return [policy, *(each for each in enabled if each.id != policy.id and each.kind is PolicyKind.GUARDRAIL)]
+
+
+def _refused_anyway(policy: Policy, index: int, rule: PolicyRule, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
+    """A rule has no effect if other rules of the policy or of a guardrail refuse every tool that it covers."""
+    if isinstance(rule, ToolAllowlist | ToolDenylist | DenialCounted):
         return
-    for _, allowlist in _of(policy, ToolAllowlist):
-        if allowlist.is_always and not tools_meet(rule.tools, allowlist.tools):
-            message = "the policy's own allowlist refuses every tool that this rule covers, so it never decides"
-            yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
-            return
+    for each in _judged_with(policy, enabled):
+        whose = "the policy's own" if each.id == policy.id else f'of "{each.name}", the'
+        denied = [pattern for _, deny in _of(each, ToolDenylist) if deny.is_always for pattern in deny.tools]
+        allowlists = [allowlist for _, allowlist in _of(each, ToolAllowlist) if allowlist.is_always]
+        if any(not tools_meet(rule.tools, allowlist.tools) for allowlist in allowlists):
+            word = "allowlist"
+        elif first_not_within(rule.tools, denied) is None:
+            word = "denylist"
+        else:
+            continue
+        message = f"{whose} {word} refuses every tool that this rule covers, so it never decides"
+        yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
+        return
 
 
 def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:

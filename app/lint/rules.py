@@ -22,11 +22,31 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LOWER_BOUNDS = ("min", "above", "at_least", "enum", "equals", "path", "host")
 
 
-def constraint_warnings(place: str, rule: PolicyRule) -> Iterator[PolicyWarning]:
-    """The warnings about the constraints of one rule; `place` is the rule's JSON path."""
+def constraint_warnings(place: str, rule: PolicyRule, policies: Sequence[Policy]) -> Iterator[PolicyWarning]:
+    """The warnings about the constraints of one rule. place: its JSON path. policies: those whose rules a call must
+    pass, too, the rule's own among them.
+    """
     for where, of, name, constraint in rule.constraints():
-        if not where:  # a `when` only selects calls; it does not admit them
-            yield from _about(f"{place}.{of}.{name}", name, constraint)
+        if where:  # a `when` only selects calls; it does not admit them
+            continue
+        for warning in _about(f"{place}.{of}.{name}", name, constraint):
+            if warning.code is not Code.MIN_MISSING or not _has_least_elsewhere(rule, (of, name), policies):
+                yield warning
+
+
+def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policies: Sequence[Policy]) -> bool:
+    """True if another rule bounds the value from below in every call that the rule covers."""
+    return any(
+        (of, name) == named and not where and _has_any(constraint, _LOWER_BOUNDS)
+        for policy in policies
+        for other in policy.rules
+        if other.is_always and first_not_within(rule.tools, other.tools) is None
+        for where, of, name, constraint in other.constraints()
+    )
+
+
+def _has_any(constraint: Constraint, bounds: Iterable[str]) -> bool:
+    return any(getattr(constraint, bound, UNSET) is not UNSET for bound in bounds)
 
 
 def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarning]:
@@ -34,9 +54,11 @@ def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarn
     # Next to a constraint such as `path` or `host`, a pattern can only narrow further.
     if constraint.regex is not UNSET and constraint.path is UNSET and constraint.host is UNSET:
         yield from _about_regex(f"{place}.regex", words, constraint.regex)
-    has_most = any(getattr(constraint, bound, UNSET) is not UNSET for bound in ("max", "below", "at_most"))
-    has_least = any(getattr(constraint, bound, UNSET) is not UNSET for bound in _LOWER_BOUNDS)
-    if has_most and not has_least and words & _AMOUNT_WORDS:
+    if (
+        _has_any(constraint, ("max", "below", "at_most"))
+        and not _has_any(constraint, _LOWER_BOUNDS)
+        and (words & _AMOUNT_WORDS)
+    ):
         message = f'"{name}" may be negative, and -1000000 is below every maximum; give it a min'
         yield PolicyWarning(Code.MIN_MISSING, place, message)
 

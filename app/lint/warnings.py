@@ -13,6 +13,7 @@ class Code(StrEnum):
     SILENCES_BELOW = "silences_below"
     NEVER_DECIDES = "never_decides"
     ALLOWLISTS_DISJOINT = "allowlists_disjoint"
+    ALLOWLIST_SHADOWS = "allowlist_shadows"
     REGEX_ON_PATH_OR_HOST = "regex_on_path_or_host"
     REGEX_UNANCHORED = "regex_unanchored"
     MIN_MISSING = "min_missing"

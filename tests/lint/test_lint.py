@@ -131,6 +131,26 @@ EARNED = {
         [policy(ALLOW), policy({"type": "tool_allowlist", "tools": ["mail.*"]}, name="wall", kind="guardrail")],
         (Code.ALLOWLISTS_DISJOINT, "$.rules[0].tools"),
     ),
+    "an allowlist refuses what a grant beside it allows": (
+        [policy(ALLOW), policy({"type": "tool_allowlist", "tools": ["mail.send", "refund.list"]}, name="mail")],
+        (Code.ALLOWLIST_SHADOWS, "$.rules[0].tools"),
+    ),
+    "an allowlist that refuses what a grant beside it allows": (
+        [policy(DENY, {"type": "tool_allowlist", "tools": ["mail.send"]}), policy(BOUNDED, name="other")],
+        (Code.ALLOWLIST_SHADOWS, "$.rules[1].tools"),
+    ),
+    "a limit on a tool that is denied": (
+        [policy(ALLOW, {"type": "tool_denylist", "tools": ["refund.de*"]}, limit("refund.delete"))],
+        (Code.NEVER_DECIDES, "$.rules[2]"),
+    ),
+    "a limit on a tool that a guardrail denies": (
+        [policy(ALLOW, limit("refund.delete")), policy(DENY, name="wall", kind="guardrail")],
+        (Code.NEVER_DECIDES, "$.rules[1]"),
+    ),
+    "a minimum for other tools": (
+        [policy(constrained("amount", max=500), {**constrained("amount", above=0), "tools": ["refund.create"]})],
+        (Code.MIN_MISSING, "$.rules[0].parameters.amount"),
+    ),
     "a regex on a path": (
         [policy(constrained("path", regex="^/repo/.*$"))],
         (Code.REGEX_ON_PATH_OR_HOST, "$.rules[0].parameters.path.regex"),
@@ -304,6 +324,18 @@ NOT_EARNED = {
     ],
     "one tier": [policy(BOUNDED), policy(ALLOW, name="other")],
     "below what abstains": [policy(ALLOW), policy(BOUNDED, name="high", priority=10)],
+    "a denied tool among those of a limit": [policy(ALLOW, DENY, limit("refund.delete", "refund.create"))],
+    "the same denial in a guardrail": [policy(ALLOW, DENY), policy(DENY, name="wall", kind="guardrail")],
+    "a narrow allowlist in a guardrail": [
+        policy(ALLOW),
+        policy({"type": "tool_allowlist", "tools": ["refund.list"]}, name="wall", kind="guardrail"),
+    ],
+    "allowlists that name all that the others allow": [policy(ALLOW), policy(ALLOW, name="other")],
+    "a minimum in a rule beside it": [policy(constrained("amount", max=500), constrained("amount", above=0))],
+    "a minimum in a guardrail": [
+        policy(constrained("amount", max=500)),
+        policy({**constrained("amount", min=0), "tools": ["*"]}, name="wall", kind="guardrail"),
+    ],
     "a number with both bounds": [policy(constrained("amount", min=0, max=500))],
     "a maximum of something that may be negative": [policy(constrained("temperature", max=30))],
     "an anchored regex": [policy(constrained("customer", regex="^C-[0-9]+$"))],
