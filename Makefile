@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CLIENT := clients/python
+TYPESCRIPT := clients/typescript
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 help: ## show this help
@@ -24,6 +25,14 @@ test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowe
 
 test-client-core: $(VENV)/run.stamp $(CLIENT)/.venv/core.stamp ## those of clients/ that need no framework
 	cd $(CLIENT) && .venv/bin/pytest --ignore tests/frameworks $(ARGS)
+
+test-typescript: $(TYPESCRIPT)/build/types ## those of clients/typescript that need no framework; needs npm
+	diff $< $(TYPESCRIPT)/src/api.ts || { echo "the API has changed: run make client-types"; exit 1; }
+	cd $(TYPESCRIPT) && npm run --silent build && node pages.mjs tests/pages README && node_modules/.bin/tsc
+	cd $(TYPESCRIPT) && node --test --test-reporter=$(or $(REPORTER),dot) build/tests/all.js
+
+client-types: $(TYPESCRIPT)/build/types ## make the types of clients/typescript from the OpenAPI document; needs npm
+	cp $< $(TYPESCRIPT)/src/api.ts
 
 check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs
 	$(BIN)/ruff format --check .
@@ -125,10 +134,18 @@ requirements/console/node_modules/.package-lock.json: requirements/console/packa
 	cd requirements/console && npm ci --no-progress
 	@touch $@
 
+$(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
+	cd $(TYPESCRIPT) && npm ci --no-progress --ignore-scripts
+	@touch $@
+
+$(TYPESCRIPT)/build/types: $(TYPESCRIPT)/node_modules/.package-lock.json $(VENV)/run.stamp always
+	mkdir -p $(@D)
+	$(BIN)/python -c 'import sys; from app.http.routes import encoded_document as made; sys.stdout.buffer.write(made())' | node $(TYPESCRIPT)/types.mjs $@
+
 $(VENV)/venv.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Remit needs Python 3.11 or later; name one with make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: help run test test-all test-clients test-client-core check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit
+.PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit
 .DEFAULT_GOAL := help

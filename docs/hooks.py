@@ -28,6 +28,7 @@ OUTSIDE = {
             "SECURITY.md",
             "bench/README.md",
             "clients/python/README.md",
+            "clients/typescript/README.md",
             "deploy/helm/remit/README.md",
             "examples/README.md",
             "lua/README.md",

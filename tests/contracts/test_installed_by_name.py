@@ -11,6 +11,7 @@ READ = [
     *(path for suffix in ("md", "yml", "yaml", "sh") for path in ROOT.glob(f"examples/**/*.{suffix}")),
     *ROOT.glob("*.md"),
     ROOT / "clients/python/README.md",
+    ROOT / "clients/typescript/README.md",
 ]
 BY_NAME = re.compile(
     r"\b(?:pipx?|uv|uvx|poetry|npm|npx)\s[^`\n]*?[\s'\"](?:@[\w-]+/)?remit(?:-client|-mcp)?(?:\[|[\s'\"`=]|$)"

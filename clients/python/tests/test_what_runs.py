@@ -11,11 +11,11 @@ import uuid
 from collections import UserString
 
 import pytest
-from cases import PATIENT, YES
+from cases import PATIENT, SHARED, YES
 from service import answer
 
 from remit_client import AsyncRemit, Remit
-from remit_client.arguments import frozen, strict_json
+from remit_client.arguments import folded, frozen, strict_json
 from remit_client.enforcement import Enforcer
 
 KEY = "svc_" + "0" * 32
@@ -200,22 +200,16 @@ def test_another_thread_sees_copies(guarded):
     assert ran["a"] is not mine["a"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a": 1, "a": 2}',
-        '{"a": 1, "A": 2}',
-        '{"k": 1, "\\u212a": 2}',
-        '{"s": 1, "\\u017f": 2}',
-        '{"x": [{"i": 1, "\\u0131": 2}]}',
-        '{"a\\u0000b": 1}',
-        '{"a": NaN}',
-        '{"a": 1e999}',
-    ],
-)
+@pytest.mark.parametrize("text", SHARED["ambiguous"])
 def test_json_that_two_parsers_read_differently_is_refused(text):
     with pytest.raises(ValueError, match=r"member|NUL|JSON|large"):
         strict_json(text)
+
+
+@pytest.mark.parametrize(("name", "spelled"), SHARED["spellings"].items())
+def test_names_are_folded_as_the_service_folds_them(name, spelled):
+    assert {folded(other) for other in spelled["same"]} == {name}
+    assert name not in {folded(other) for other in spelled["other"]}
 
 
 @pytest.mark.parametrize("mapping", [{"refund_create": "refund.create"}, lambda name: name.replace("_", ".")])

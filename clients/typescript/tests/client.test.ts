@@ -1,0 +1,187 @@
+/** The client against a real service. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ApprovalPending, Denied, Refused, Remit } from "../src/index.js";
+import { ESCALATED, FaultyServer, KEY, PATIENT_MS, said, YES } from "./faults.js";
+import { service } from "./service.js";
+
+test("an allowed call runs and is in the log, a denied one does not run and says why", async () => {
+  const { admin, remit, newAgent } = await service();
+  const agent = await newAgent();
+  const refund = remit.guard(agent, "refund.create", ({ amount }: { amount: number }) => `paid ${amount}`);
+  assert.equal(await refund({ amount: 120 }), "paid 120");
+  await assert.rejects(refund({ amount: 900 }), (error) => {
+    assert.ok(error instanceof Denied);
+    assert.equal(error.decision.code, "parameter_invalid");
+    assert.match(error.message, /Parameter "amount" is 900, above the maximum 500. Change the parameters/);
+    assert.match(error.forAgent(), /^"refund.create" was not run. Parameter "amount" is 900/);
+    return true;
+  });
+  const log = await admin.request("GET", "/v1/audit-logs", { query: { agent_id: agent } });
+  assert.deepEqual(
+    log.map((one) => [one.toolName, one.parameters, one.result]),
+    [
+      ["refund.create", { amount: 900 }, "denied"],
+      ["refund.create", { amount: 120 }, "allowed"],
+    ],
+  );
+});
+
+test("a twin of a name that a rule reads is denied, as the service treats it", async () => {
+  const { remit, newAgent } = await service();
+  const agent = await newAgent();
+  const refund = remit.guard(agent, "refund.create", () => assert.fail("it ran"));
+  await assert.rejects(refund({ amount: 1, Amount: 9000 }), Denied);
+});
+
+test("whole numbers of any size are judged exactly", async () => {
+  const { admin, remit, newAgent } = await service();
+  const agent = await newAgent([
+    { type: "parameter_constraint", tools: ["*"], parameters: { id: { enum: [9007199254740993n] } } },
+  ]);
+  assert.equal((await remit.authorize(agent, "read", { id: 9007199254740993n })).result, "allowed");
+  assert.equal((await remit.authorize(agent, "read", { id: 9007199254740992n })).result, "denied");
+  assert.ok(admin);
+});
+
+test("a person approves, and the same call runs once", async () => {
+  const { admin, remit, newAgent } = await service();
+  const agent = await newAgent();
+  const mail = remit.guard(agent, "mail.send", ({ to }: { to: string }) => `mail to ${to}`, {
+    context: { user: "ann" },
+  });
+  const pending = await mail({ to: "a@example.com" }).catch((error: unknown) => error);
+  assert.ok(pending instanceof ApprovalPending);
+  const id = pending.approvalId as string;
+  assert.deepEqual((await remit.approval(id)).parameters, { to: "a@example.com" });
+  assert.equal((await admin.approve(id, { note: "fine", version: 1 })).status, "approved");
+  await assert.rejects(mail({ to: "b@example.com" }), ApprovalPending);
+  assert.equal(await mail({ to: "a@example.com" }), "mail to a@example.com");
+  await assert.rejects(mail({ to: "a@example.com" }), ApprovalPending);
+});
+
+test("a waiting call runs after the yes, and not after a no or a withdrawal", async () => {
+  const { admin, remit, newAgent } = await service();
+  const agent = await newAgent();
+  const mail = remit.guard(agent, "mail.send", ({ to }: { to: string }) => to, { waitMs: PATIENT_MS });
+  const waiting = async (to: string) => {
+    const asked = mail({ to });
+    asked.catch(() => undefined);
+    for (;;) {
+      const all = await admin.request("GET", "/v1/approvals", { query: { status: "pending", agent_id: agent } });
+      const one = all.find((each) => each.parameters["to"] === to);
+      if (one) return { asked, id: one.id };
+    }
+  };
+  const yes = await waiting("a@example.com");
+  await admin.approve(yes.id);
+  assert.equal(await yes.asked, "a@example.com");
+  const no = await waiting("b@example.com");
+  await admin.deny(no.id, { note: "not today" });
+  await assert.rejects(no.asked, (error) => error instanceof Denied && /not today/.test(error.forAgent()));
+  const withdrawn = await waiting("c@example.com");
+  await remit.cancel(withdrawn.id);
+  await assert.rejects(withdrawn.asked, /the approval is cancelled/);
+});
+
+test("a wait outlives a restart of the service, and ends with its time", async () => {
+  const pending = said({ body: { id: "a1", status: "pending" } });
+  const approved = said({ body: { id: "a1", status: "approved" } });
+  const server = await FaultyServer.start([ESCALATED, pending, said({ status: 502, raw: "" }), approved, YES]);
+  const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+  assert.equal(await remit.guard("b", "t", () => "ran", { waitMs: 9_000 })({}), "ran");
+  assert.match(server.asked[1] ?? "", /^GET \/v1\/approvals\/a1\?wait=9 /);
+  server.close();
+  const silent = await FaultyServer.start([ESCALATED, pending]);
+  const hasty = new Remit({ url: silent.url, key: KEY, timeoutMs: PATIENT_MS });
+  await assert.rejects(hasty.guard("b", "t", () => "ran", { waitMs: 50 })({}), ApprovalPending);
+  silent.close();
+});
+
+test("another approval's answer counts for nothing", async () => {
+  const server = await FaultyServer.start([ESCALATED, said({ body: { id: "a2", status: "approved" } }), YES]);
+  const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+  await assert.rejects(remit.guard("b", "t", () => assert.fail("it ran"), { waitMs: 9_000 })({}), ApprovalPending);
+  server.close();
+});
+
+test("a batch has a decision for each call, or none", async () => {
+  const { remit, newAgent } = await service();
+  const agent = await newAgent();
+  const calls = [120, 900].map((amount) => ({ agent, tool: "refund.create", parameters: { amount } }));
+  assert.deepEqual(
+    (await remit.authorizeMany(calls)).map((one) => one.result),
+    ["allowed", "denied"],
+  );
+  assert.deepEqual(
+    (await remit.authorizeMany(calls, "all_or_nothing")).map((one) => one.allowed),
+    [false, false],
+  );
+  const [first, ...others] = await remit.authorizeMany([calls[1]!, calls[0]!], "deny_on_first_deny");
+  assert.deepEqual([first?.result, others.some((one) => one.allowed)], ["denied", false]);
+  const server = await FaultyServer.start([said({ body: { results: [] } })]);
+  await assert.rejects(new Remit({ url: server.url, key: KEY }).authorizeMany(calls), /0 decisions on 2 calls/);
+  server.close();
+});
+
+test("an outcome is in the log", async () => {
+  const { admin, remit, newAgent } = await service();
+  const agent = await newAgent();
+  const refund = remit.guard(
+    agent,
+    "refund.create",
+    ({ amount }: { amount: number }) => {
+      if (amount > 1) throw new Error("no money");
+    },
+    { reportOutcome: true },
+  );
+  await refund({ amount: 1 });
+  await assert.rejects(refund({ amount: 2 }), /no money/);
+  const log = await admin.request("GET", "/v1/audit-logs", { query: { agent_id: agent } });
+  assert.deepEqual(log.map((one) => ("outcome" in one ? one.outcome : one.result)).length, 4);
+  const warned: string[] = [];
+  const server = await FaultyServer.start([YES, said({ status: 500, raw: "" })]);
+  const client = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS, warn: (text) => warned.push(text) });
+  assert.equal(await client.guard("b", "t", () => "ran", { reportOutcome: true })({}), "ran");
+  assert.match(warned[0] ?? "", /was not reported/);
+  server.close();
+});
+
+test("any endpoint can be asked, with a version and a reason", async () => {
+  const { admin, newAgent } = await service();
+  const id = await newAgent();
+  const agent = await admin.request("GET", "/v1/agents/{agent_id}", { path: { agent_id: id } });
+  const change = {
+    path: { agent_id: id },
+    body: { description: "Pays customers back" },
+    headers: { "Change-Reason": "ticket 17" },
+  };
+  await admin.request("PATCH", "/v1/agents/{agent_id}", { ...change, ifVersion: agent.version });
+  await assert.rejects(
+    admin.request("PATCH", "/v1/agents/{agent_id}", { ...change, ifVersion: agent.version }),
+    (error) => error instanceof Refused && error.status === 412,
+  );
+  await assert.rejects(admin.request("GET", "/v1/agents/{agent_id}", { path: { agent_id: "../keys" } }), Refused);
+  await assert.rejects(admin.request("GET", "/v1/agents/{agent_id}", { path: { agent_id: ".." } }), TypeError);
+  assert.equal(await admin.request("DELETE", "/v1/agents/{agent_id}", { path: { agent_id: id } }), undefined);
+});
+
+test("a client says what it lacks, and shows no key", () => {
+  const fine = { url: "http://127.0.0.1:1", key: KEY };
+  const rows: [object, RegExp][] = [
+    [{ ...fine, url: "" }, /REMIT_URL/],
+    [{ ...fine, key: "" }, /REMIT_API_KEY/],
+    [{ ...fine, key: "svc_\n" }, /visible ASCII/],
+    [{ ...fine, url: "ftp://x" }, /http:\/\/host/],
+    [{ ...fine, url: `http://${KEY}@x` }, /pass the key as key/],
+    [{ ...fine, timeoutMs: 0 }, /timeoutMs/],
+  ];
+  for (const [options, said] of rows)
+    assert.throws(
+      () => new Remit(options),
+      (error) => said.test(String(error)) && !String(error).includes(KEY),
+    );
+  assert.equal(new Remit({ ...fine, url: "http://127.0.0.1:1/remit/" }).url, "http://127.0.0.1:1/remit");
+});

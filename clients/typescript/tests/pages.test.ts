@@ -1,0 +1,3 @@
+import { testPage } from "./pages.js";
+
+testPage("README");
