@@ -26,7 +26,9 @@ local event_id, now_ms = ARGV[1], ARGV[2]
 
 if call('HEXISTS', webhook, 'version') == 0 then return {'missing', 0} end
 local events = event_id ~= '' and {event_id} or call('ZRANGE', parked, 0, 999)
-if event_id ~= '' and call('HEXISTS', unsent, event_id) == 0 then return {'missing', 0} end
+if event_id ~= '' and not (call('ZSCORE', waiting, event_id) or call('ZSCORE', parked, event_id)) then
+  return {'missing', 0}
+end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 call('HLEN', outbox)
 call('HLEN', unsent)

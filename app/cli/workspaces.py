@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, NAME
+from app.cli.options import JSON, NAME, REASON
 from app.cli.output import print_table
 from app.cli.session import print_json, with_services
 
@@ -20,12 +20,13 @@ def workspaces() -> None:
 
 @workspaces.command("create")
 @click.argument("name", type=NAME)
+@REASON
 @JSON
-def create_workspace(name: str, as_json: bool) -> None:
+def create_workspace(name: str, as_json: bool, reason: str) -> None:
     """Create a workspace and print its id and its first admin key, once."""
 
     async def create(services: "Services") -> tuple[str, str]:
-        return await services.records.workspaces.create(name)
+        return await services.records.workspaces.create(name, reason)
 
     workspace_id, raw_key = with_services(create)
     if as_json:

@@ -89,10 +89,6 @@ class LoopBudget:
         """The step that began has taken this much CPU time of the loop, and `beside` of a thread, in seconds."""
         self._take(workspace_id, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
 
-    def is_watched(self, workspace_id: str) -> bool:
-        """True while the calls of this workspace are measured."""
-        return workspace_id in self._watched_until
-
     def _switch(self, workspace_id: str) -> None:
         """A call of another workspace than the latest has come."""
         if self._latest:

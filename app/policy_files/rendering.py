@@ -50,5 +50,6 @@ def as_json(value: Any, schema: str | None = None) -> str:
 
 
 def file_name(called: str) -> str:
-    """A name that people chose, as a file name valid on any system."""
-    return _HIDDEN.sub("-", called).strip(" .-")[:_NAME_CHARACTERS] or "unnamed"
+    """A name that people chose, as a file name valid on any system; never `*.test`, as files with tests are called."""
+    name = _HIDDEN.sub("-", called).strip(" .-")[:_NAME_CHARACTERS] or "unnamed"
+    return f"{name.removesuffix('.test')}-test" if name.endswith(".test") else name

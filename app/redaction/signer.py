@@ -39,13 +39,6 @@ class Signer:
         """The same MAC under each of the secrets, newest first; empty without a secret."""
         return [hmac.digest(key, message, "sha256").hex() for key in self._keys[purpose]]
 
-    def made(self, mac: str, purpose: Purpose, message: bytes) -> bool:
-        """True if this is the message's MAC for this purpose under one of the secrets."""
-        return any(
-            hmac.compare_digest(hmac.digest(key, message, "sha256").hex().encode(), mac.encode())
-            for key in self._keys[purpose]
-        )
-
 
 UNSIGNED = Signer(())
 """The signer of a service without a secret."""

@@ -120,10 +120,6 @@ class Agents:
                 if left == 0:
                     return
 
-    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[Agent]:
-        """The workspace's agents, oldest first."""
-        return [agent async for agent in self.each(workspace_id, limit, offset)]
-
     async def update(
         self,
         workspace_id: str,

@@ -44,12 +44,17 @@ class Workspaces:
             return ids[name_or_id]
         raise Invalid(f'No workspace "{name_or_id}"; there are: {", ".join(ids) or "none"}')
 
-    async def create(self, name: str) -> tuple[str, str]:
-        """The id of a new workspace and its first admin key, raw. Raises Invalid if the name is taken."""
+    async def create(self, name: str, reason: str = "") -> tuple[str, str]:
+        """The id of a new workspace and its first admin key, raw. Raises Invalid if the name is taken.
+
+        reason: for the workspace's trail, which begins with the creation of the key.
+        """
         workspace_id, created = await self._claim(name)
         if not created:
             raise Invalid(f'There is a workspace "{name}" already, {workspace_id}')
-        _, raw_key = await self._keys.create(workspace_id, "first admin key", (Scope.ADMIN,), by=_BY)
+        _, raw_key = await self._keys.create(
+            workspace_id, "first admin key", (Scope.ADMIN,), by=ChangedBy(COMMAND_LINE, reason)
+        )
         return workspace_id, raw_key
 
     async def ensure_default(self, raw_key: str) -> None:

@@ -65,10 +65,6 @@ class Sender:
             task.cancel()
         await asyncio.gather(*self._served.values(), return_exceptions=True)
 
-    async def settle(self) -> None:
-        """Return once every round that `look` has started is over; for tests."""
-        await asyncio.gather(*self._served.values())
-
     async def _serve(self, workspace_id: str, webhook_id: str, stopped: asyncio.Event) -> None:
         """Serve one round: until nothing is left to send, or an attempt fails."""
         keyspace = Keyspace(workspace_id)

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import click
@@ -299,6 +300,14 @@ def test_a_new_workspace_shows_its_id_and_its_first_key_once(remit, replica, ids
     assert f"{shown[1]}  {name}\n" in listed
     assert not re.search(RAW_KEY, listed)
     assert {"id": shown[1], "name": name} in json.loads(remit("workspace", "list", "--json").stdout)
+
+
+@pytest.mark.slow
+def test_the_reason_for_a_workspace_begins_its_trail(remit):
+    """With the creation of its first key."""
+    made = json.loads(remit("workspace", "create", f"for a reason {uuid.uuid4()}", "--reason", "T-7", "--json").stdout)
+    [change] = json.loads(remit("changes", "-w", made["id"], "--json").stdout)
+    assert (change["resourceType"], change["reason"]) == ("api_key", "T-7")
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.policy_files.documents import MAX_BYTES, MAX_DEPTH, DocumentError, read_document
-from app.policy_files.rendering import as_json, as_yaml
+from app.policy_files.policy_file import find_files
+from app.policy_files.rendering import as_json, as_yaml, file_name
 
 YAML = b"""\
 # a comment
@@ -154,3 +155,12 @@ def test_any_text_is_a_document_or_an_error(raw):
     """No other exception is raised."""
     with contextlib.suppress(DocumentError):
         assert read_document(raw).lines is not None
+
+
+@pytest.mark.parametrize("called", ["refunds.test", ".test", "a.test.test", f"{'x' * 95}.test.y", "..test"])
+def test_no_owners_file_is_taken_for_a_test(tmp_path, called):
+    """A policy file is found in its folder, whatever people called the agent."""
+    for ending in (".yaml", ".json"):
+        path = tmp_path / f"{file_name(called)}{ending}"
+        path.write_text("")
+        assert path in find_files([tmp_path])

@@ -32,7 +32,7 @@ def agents(client, ids):
 async def test_concurrent_creations_do_not_exceed_the_limit_of_agents(agents, workspace_id):
     """Of twenty concurrent creations for five places, five succeed."""
     assert await outcomes(agents.create(workspace_id, "a", None, by=BY) for _ in range(20)) == 5
-    assert len(await agents.list_page(workspace_id)) == 5
+    assert len([each async for each in agents.each(workspace_id)]) == 5
 
 
 async def test_concurrent_creations_do_not_exceed_the_limits_of_policies(client, ids, workspace_id):

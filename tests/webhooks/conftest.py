@@ -69,7 +69,7 @@ class Sending:
         sender = Sender(client, Delivery(self._settings, secrets, attempt_s), 1000)
         sender._name = self._tenant.id  # one process, whichever round it is: the lease is its own
         await sender.look(asyncio.Event())
-        await sender.settle()
+        await asyncio.gather(*sender._served.values())
 
 
 @pytest.fixture

@@ -171,6 +171,9 @@ def test_a_failed_event_is_retried_and_blocks_no_other(tenant, receiver, sending
     assert state(tenant, webhook)["lastError"] == "the receiver answered 503"
     [waiting] = tenant.admin.get(f"/v1/webhooks/{webhook['id']}/events").json()
     assert (waiting["status"], waiting["attempts"], waiting["type"]) == ("waiting", 1, "policy.changed")
+    for other in (f"{waiting['id']} tries", waiting["id"][:-1]):
+        answer = tenant.admin.post(f"/v1/webhooks/{webhook['id']}/retry", json={"event": other})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "WEBHOOK_EVENT_NOT_FOUND")
     again = tenant.admin.post(f"/v1/webhooks/{webhook['id']}/retry", json={"event": waiting["id"]})
     assert again.json() == {"events": 1}
     sending.round()
