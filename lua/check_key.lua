@@ -7,9 +7,10 @@ KEYS[1]       caller_key      hash; record of the caller's API key; missing = re
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       is_use          "1" = the caller uses the key now; "" = an open stream asks whether it is still valid
 
-RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name, root}
+RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name, root, via, person}
   valid       the key's scopes and the agents it is bound to, both comma-separated; agents "" = not bound;
-              session_from "" = the request's context names the session; expires_ms "" = never; the key's name and root
+              session_from "" = the request's context names the session; expires_ms "" = never; the key's name and root;
+              how a session is used, and who signed in with the identity provider; "" = no session, nobody
   revoked     there is no such record; all but time_us is ""
   expired     the key has expired; all but time_us is ""
 WRITES        last use of a valid key, and when a session ends if it is not used again, at most once a second
@@ -27,9 +28,9 @@ local time_ms = math.floor(time_us / 1000)
 local time_text = string.format('%.0f', time_us)
 
 local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name',
-  'root', 'ends_ms', 'idle_ms')
-if not key[1] then return {'revoked', '', '', '', time_text, '', '', ''} end
-if key[2] and not (time_ms < tonumber(key[2])) then return {'expired', '', '', '', time_text, '', '', ''} end
+  'root', 'ends_ms', 'idle_ms', 'via', 'person')
+if not key[1] then return {'revoked', '', '', '', time_text, '', '', '', '', ''} end
+if key[2] and not (time_ms < tonumber(key[2])) then return {'expired', '', '', '', time_text, '', '', '', '', ''} end
 
 local since_ms = time_ms - (tonumber(key[3]) or 0)
 if is_use and not (since_ms >= 0 and since_ms < 1000) then
@@ -39,4 +40,5 @@ if is_use and not (since_ms >= 0 and since_ms < 1000) then
     redis.call('HSET', caller_key, 'expires_ms', key[2])
   end
 end
-return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or '', key[7] or ''}
+return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or '', key[7] or '',
+  key[10] or '', key[11] or ''}

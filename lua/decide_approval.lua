@@ -34,6 +34,7 @@ ARGV[17]      max_uses        for how many calls, unless a person grants fewer
 ARGV[18]      most_valid_ms   how long it can be used once approved, unless a person grants less
 ARGV[19]      policy_id       of the policy whose rule asked
 ARGV[20]      rule            that asked, "<index> <type>"
+ARGV[21]      decided_by      JSON of who decides, for the log and for people
 
 RETURNS       {status, state, version}
   done        the verdict is in the log; state is that of the approval: pending while more people must approve
@@ -53,7 +54,7 @@ TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 10 and #ARGV == 20, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 21, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -64,7 +65,7 @@ local uses, valid_ms, keep_ms = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
 local agent_id, tool_name, asked_by, required = ARGV[13], ARGV[14], ARGV[15], tonumber(ARGV[16])
 local max_uses, most_valid_ms = tonumber(ARGV[17]), tonumber(ARGV[18])
-local policy_id, rule = ARGV[19], ARGV[20]
+local policy_id, rule, decided_by = ARGV[19], ARGV[20], ARGV[21]
 
 if not time_us then
   local clock = call('TIME')
@@ -116,7 +117,7 @@ local sequence = string.format('%.0f', (call('HGET', commits, 'sequence') or 0) 
 version = version + 1
 local record = {'version', version, 'said', (stored[7] or '') .. time_ms_text .. ' ' .. key_id .. ' ' .. verdict .. ' '
   .. note .. '\n', 'approvers', approvers .. (verdict == 'approved' and ' ' .. root or ''),
-  'name ' .. key_id, caller[3]}
+  'by ' .. key_id, decided_by}
 local function set(name, value)
   record[#record + 1] = name
   record[#record + 1] = value
@@ -143,7 +144,8 @@ call('XADD', audit_stream, sequence .. '-0',
   'id', entry_id, 'timeMs', time_ms_text, 'agentId', agent_id, 'keyId', key_id, 'action', 'approval',
   'toolName', tool_name, 'parameters', '{}', 'result', '', 'policyId', policy_id, 'rule', rule,
   'reason', string.upper(string.sub(verdict, 1, 1)) .. string.sub(verdict, 2) .. ' by "' .. caller[3] .. '"' .. said,
-  'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. verdict, 'approvalId', approval_id)
+  'latencyUs', '0', 'type', 'approval', 'code', 'approval_' .. verdict, 'approvalId', approval_id,
+  'decidedBy', decided_by)
 call('HSET', commits, 'sequence', sequence)
 call('HSET', approval, unpack(record))
 call('XADD', events, 'MAXLEN', '~', '10000', '*', 'id', approval_id, 'status', state)

@@ -39,8 +39,8 @@ local aliases, commits, marks = KEYS[7], KEYS[8], KEYS[9]
 local actor_id, before, expected, id, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local old_marks, version_token = ARGV[6], ARGV[7]
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked'} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked'} end
 if redis.call('HGET', agent, 'version') ~= expected then return {'stale'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', agents)
@@ -52,9 +52,9 @@ redis.call('HLEN', marks)
 local policy_ids = redis.call('ZRANGE', agent_policies, 0, -1)
 
 local function note(resource_type, resource_id, was)
-  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
+  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', 'deleted',
     'resourceType', resource_type, 'resourceId', resource_id, 'before', was, 'after', '', 'sequence', sequence,
-    unpack(reason == '' and {} or {'reason', reason}))
+    'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 end
 for i = 8, #ARGV, 2 do note('policy', ARGV[i], ARGV[i + 1]) end
 note('agent', id, before)

@@ -30,15 +30,15 @@ local caller_key, changes, webhook, webhooks = KEYS[1], KEYS[2], KEYS[3], KEYS[4
 local outbox, waiting, parked, unsent = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local actor_id, before, expected, id, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked'} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked'} end
 if redis.call('HGET', webhook, 'version') ~= expected then return {'stale'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', webhooks)
 
-redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', 'deleted',
   'resourceType', 'webhook', 'resourceId', id, 'before', before, 'after', '',
-  unpack(reason == '' and {} or {'reason', reason}))
+  'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('ZREM', webhooks, id)
 redis.call('DEL', webhook, outbox, waiting, parked, unsent)
 return {'done'}

@@ -53,8 +53,8 @@ local reason = ARGV[11]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked', 0, 0, 0} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked', 0, 0, 0} end
 local stored = redis.call('HMGET', agent, 'version', 'created_ms', 'updated_ms', 'revision', 'rate_limits',
   'rules_bytes', 'approvals_ended', 'alias')
 -- The revision and not the version token, which also changes with every edit of a policy: suspending an agent must
@@ -87,9 +87,10 @@ if stored[6] then record[#record + 1], record[#record + 2] = 'rules_bytes', stor
 if approvals_ended then record[#record + 1], record[#record + 2] = 'approvals_ended', approvals_ended end
 if alias ~= '' then record[#record + 1], record[#record + 2] = 'alias', alias end
 for i = 12, #ARGV do record[#record + 1] = ARGV[i] end
-redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1],
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'agent', 'resourceId', id,
-  'before', before, 'after', after, 'sequence', sequence, unpack(reason == '' and {} or {'reason', reason}))
+  'before', before, 'after', after, 'sequence', sequence, 'reason', reason,
+  'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('DEL', agent)
 redis.call('HSET', agent, unpack(record))
 redis.call('ZADD', agents, string.format('%.0f', created_ms), id)

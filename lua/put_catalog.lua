@@ -33,15 +33,15 @@ local caller_key, changes, catalog, catalog_tools = KEYS[1], KEYS[2], KEYS[3], K
 local actor_id, kind, resource_id, before, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local expected, version, reason = ARGV[6], ARGV[7], ARGV[8]
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked'} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked'} end
 if (redis.call('HGET', catalog, 'version') or '') ~= expected then return {'stale'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('HLEN', catalog_tools)
 
-redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', kind,
   'resourceType', 'catalog', 'resourceId', resource_id, 'before', before, 'after', after,
-  unpack(reason == '' and {} or {'reason', reason}))
+  'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 for i = 9, #ARGV, 2 do
   local name, record = ARGV[i], ARGV[i + 1]
   if record == '' then redis.call('HDEL', catalog_tools, name)

@@ -30,16 +30,16 @@ local caller_key, changes, key, keys = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local actor_id, after, id, created_ms, keys_max = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local reason = ARGV[6]
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked'} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked'} end
 if redis.call('HEXISTS', key, 'created_ms') == 1 then return {'exists'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 local keys_held = redis.call('ZCARD', keys)
 if keys_held >= keys_max then return {'full'} end
 
-redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'created',
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', 'created',
   'resourceType', 'api_key', 'resourceId', id, 'before', '', 'after', after,
-  unpack(reason == '' and {} or {'reason', reason}))
+  'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('HSET', key, 'created_ms', created_ms)
 for i = 7, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', keys, created_ms, id)

@@ -101,8 +101,8 @@ for i = 1, policy_count do
   steps[i] = step
 end
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked', 0} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked', 0} end
 local token_held = redis.call('HGET', tokens, token_field)
 if expected ~= '' and (token_held or '0') ~= expected then return {'stale', 0} end
 for _, step in ipairs(steps) do
@@ -136,9 +136,9 @@ end
 if redis.call('HLEN', marks) + more_marks > marks_max and more_marks > 0 then return {'marks_full', 0} end
 
 for i, step in ipairs(steps) do
-  local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', step.kind,
+  local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', step.kind,
     'resourceType', 'policy', 'resourceId', step.id, 'before', step.before, 'after', step.after,
-    'sequence', sequence, unpack(reason == '' and {} or {'reason', reason}))
+    'sequence', sequence, 'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
   if step.kind == 'deleted' then
     redis.call('ZREM', owner_policies, step.id)
     redis.call('ZREM', policies, step.id)

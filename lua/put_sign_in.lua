@@ -42,7 +42,8 @@ redis.call('HLEN', session)
 if redis.call('ZCOUNT', sign_ins, '(' .. created_ms, '+inf') >= sign_ins_max then return {'full'} end
 
 redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', caller[1], 'kind', 'created',
-  'resourceType', 'session', 'resourceId', id, 'before', '', 'after', after)
+  'resourceType', 'session', 'resourceId', id, 'before', '', 'after', after,
+  'person', (has_key or actor_id == 'console') and '' or actor_id)
 redis.call('HSET', session, 'created_ms', created_ms)
 for i = 10, #ARGV, 2 do redis.call('HSET', session, ARGV[i], ARGV[i + 1]) end
 redis.call('PEXPIREAT', session, ends_ms)

@@ -39,8 +39,8 @@ local reason = ARGV[8]
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked', 0, 0, 0} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked', 0, 0, 0} end
 local stored = redis.call('HMGET', webhook, 'version', 'created_ms', 'updated_ms')
 if tonumber(stored[1] or 0) ~= expected then return {'stale', 0, 0, 0} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
@@ -56,9 +56,9 @@ local updated_ms = stored[3] and math.max(now_ms, tonumber(stored[3]) + 1) or no
 local record = {'created_ms', string.format('%.0f', created_ms), 'updated_ms', string.format('%.0f', updated_ms),
   'version', expected + 1}
 for i = 9, #ARGV do record[#record + 1] = ARGV[i] end
-local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name,
+local change_id = redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1],
   'kind', expected == 0 and 'created' or 'updated', 'resourceType', 'webhook', 'resourceId', id,
-  'before', before, 'after', after, unpack(reason == '' and {} or {'reason', reason}))
+  'before', before, 'after', after, 'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('DEL', webhook)
 redis.call('HSET', webhook, unpack(record))
 redis.call('ZADD', webhooks, string.format('%.0f', created_ms), id)

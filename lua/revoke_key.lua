@@ -34,8 +34,8 @@ local other_admin = needs_other and KEYS[#KEYS]
 local last_session = needs_other and #KEYS - 1 or #KEYS
 assert(#ARGV == 8 and last_session >= 4, 'ARITY')
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked'} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked'} end
 local stored = redis.call('HMGET', key, 'created_ms', 'expires_ms', 'sign_ins')
 if not stored[1] or (stored[2] or '') ~= expires_ms or (stored[3] or '') ~= sign_ins then return {'stale'} end
 if needs_other then
@@ -48,9 +48,9 @@ end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
 redis.call('ZCARD', keys)
 
-redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', 'deleted',
+redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', 'deleted',
   'resourceType', resource_type, 'resourceId', id, 'before', before, 'after', '',
-  unpack(reason == '' and {} or {'reason', reason}))
+  'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('DEL', key)
 for i = 5, last_session do redis.call('DEL', KEYS[i]) end
 redis.call('ZREM', keys, id)

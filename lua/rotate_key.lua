@@ -40,8 +40,8 @@ local actor_id, before, after, successor_after = ARGV[1], ARGV[2], ARGV[3], ARGV
 local expires_ms, until_ms, id, successor_id, created_ms = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local keys_max, reason, sign_ins = tonumber(ARGV[10]), ARGV[11], ARGV[12]
 
-local actor_name = actor_id == 'console' and actor_id or redis.call('HGET', caller_key, 'name')
-if not actor_name then return {'revoked'} end
+local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
+if not actor[1] then return {'revoked'} end
 local stored = redis.call('HMGET', key, 'created_ms', 'expires_ms', 'sign_ins')
 if not stored[1] or (stored[2] or '') ~= expires_ms or (stored[3] or '') ~= sign_ins then return {'stale'} end
 -- Scripts do not roll back: a key of the wrong type must fail before the first write.
@@ -55,9 +55,9 @@ for i = 6, #KEYS do
 end
 
 local function note(kind, resource_id, was, became)
-  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor_name, 'kind', kind,
+  redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'kind', kind,
     'resourceType', 'api_key', 'resourceId', resource_id, 'before', was, 'after', became,
-    unpack(reason == '' and {} or {'reason', reason}))
+    'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 end
 note('created', successor_id, '', successor_after)
 note('updated', id, before, after)

@@ -16,7 +16,16 @@ from app.errors import (
     Unauthorized,
 )
 from app.model.actors import Actor
-from app.model.approvals import OPEN, Approval, ApprovalQuery, ApprovalStatus, Grant, policies_that_asked, whole_record
+from app.model.approvals import (
+    OPEN,
+    Approval,
+    ApprovalQuery,
+    ApprovalStatus,
+    Grant,
+    Person,
+    policies_that_asked,
+    whole_record,
+)
 from app.model.ids import Ids
 from app.model.text import with_hidden_shown
 from app.redis_client.client import Client, Value
@@ -132,6 +141,7 @@ class Approvals:
             KEEP_MS,
             self._backlog_max,
             *(record[name] for name in _ASKED),
+            msgspec.json.encode(Person.of(by)),
         ]
         raw_reply = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
         reply = check_reply(DECIDE_APPROVAL, raw_reply)

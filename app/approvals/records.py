@@ -1,11 +1,12 @@
 """Converts between an approval's record in the store and its struct."""
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from app.model.approvals import Approval, ApprovalStatus, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
+from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace
@@ -18,6 +19,7 @@ _LISTED_MS = 2 * KEEP_MS
 
 _strings = msgspec.json.Decoder(list[str])
 _string = msgspec.json.Decoder(str)
+_person = msgspec.json.Decoder(Person)
 
 
 def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
@@ -40,7 +42,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             policy_id=record["policy_id"] or None,
             rule=RuleRef(number_of(index), kind) if kind else None,
             reason=record["reason"],
-            requested_by=Person(record["key_id"], record["key_name"]),
+            requested_by=_asker(record),
             requests=number_of(record["requests"]),
             required=number_of(record["required"]),
             approvals=_verdicts(record),
@@ -84,6 +86,12 @@ def _verdicts(record: dict[str, str]) -> list[Said]:
     verdicts = []
     for line in record.get("said", "").splitlines():
         time_ms, key_id, verdict, note = line.split(" ", 3)
-        by = Person(key_id, record.get(f"name {key_id}", ""))
+        by = _person.decode(record[f"by {key_id}"]) if f"by {key_id}" in record else None
+        by = by or Person(key_id, record.get(f"name {key_id}", ""))  # as an older release recorded it
         verdicts.append(Said(by, ApprovalStatus(verdict), rfc3339(number_of(time_ms)), _string.decode(note)))
     return verdicts
+
+
+def _asker(record: dict[str, str]) -> Person:
+    via = Via(record["key_via"]) if "key_via" in record else UNSET
+    return Person(record["key_id"], record["key_name"], via, record.get("key_person") or UNSET)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.api_keys import SESSION_TYPE, Caller, Scope, SessionFrom, digest_of
+from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY
@@ -117,14 +118,18 @@ class Authenticator:
         if pointer is not None:
             workspace_id, _, key_id = pointer.partition(" ")
             reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], ["", "1" if is_use else ""])
-            status, scopes, agents, session_from, time_us, expires_ms, name, root = check_reply(CHECK_KEY, reply)
+            status, scopes, agents, session_from, time_us, expires_ms, *named = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 with decoding_record(f"The record of API key {key_id}"):
                     granted = frozenset(Scope(scope) for scope in scopes.split(","))
                     session = SessionFrom(session_from) if session_from else None
                     left_s = number_of(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
+                    name, root, via, person = named
+                    used = Via(via or Via.KEY)
                 bound = frozenset(agents.split(",")) if agents else None
-                caller = Caller(workspace_id, key_id, granted, bound, session, name=name, root=root)
+                caller = Caller(
+                    workspace_id, key_id, granted, bound, session, name=name, root=root, via=used, person=person
+                )
                 if raw_key.startswith(SESSION_TYPE) and digest not in self._remembered:
                     asyncio.get_running_loop().call_later(_SESSION_CACHED_S, self._remembered.pop, digest, None)
                 self._remember(digest, caller)

@@ -13,6 +13,7 @@ from app.cli.output import WholeNumber, print_record, print_table
 from app.cli.session import print_json
 from app.model.approvals import ApprovalFilters, ApprovalStatus
 from app.model.text import with_hidden_shown
+from app.model.via import Via
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
 IDS = click.argument("approval_ids", nargs=-1, required=True, type=Uuid("remit approvals list"))
@@ -206,11 +207,11 @@ def _print_call(approval: dict[str, Any]) -> None:
         ("tool", _visible(approval["toolName"])),
         ("action", _visible(approval["action"])),
         ("reason", _visible(approval["reason"])),
-        ("asked by", f"{_visible(approval['requestedBy']['name'])}, {approval['requests']} times"),
+        ("asked by", f"{_named(approval['requestedBy'])}, {approval['requests']} times"),
         ("needs", f"{approval['required']} with different keys" if approval["required"] > 1 else "one person"),
         ("expires", approval["expiresAt"]),
     ]
-    fields += [("said", f"{each['verdict']} by {_visible(each['by']['name'])}: {_visible(each['note'])}")
+    fields += [("said", f"{each['verdict']} by {_named(each['by'])}: {_visible(each['note'])}")
                for each in approval["approvals"]]  # fmt: skip
     print_record(fields)
     bound = set(approval["boundContext"])
@@ -219,6 +220,12 @@ def _print_call(approval: dict[str, Any]) -> None:
         for name, value in values.items():
             mark = " (bound)" if name in bound and title == "context" else ""
             click.echo(f"  {_visible(name)}{mark} = {_visible(json.dumps(value, ensure_ascii=False))}")
+
+
+def _named(person: dict[str, Any]) -> str:
+    """The name of who asked or decided and, if it was not with a key, how."""
+    via = person.get("via", Via.KEY)
+    return _visible(person["name"]) + ("" if via == Via.KEY else f" ({via})")
 
 
 def _api(url: str) -> Api:

@@ -24,6 +24,7 @@ from app.model.text import with_hidden_shown
     actor_id=Option(
         "--actor", click.STRING, "Only changes made with this key (id or name), by `console` or by `breaker`."
     ),
+    person=Option("--person", Uuid("remit sessions list --json"), help="Only changes made by the person with this id."),
     resource_type=Option("--type"),
     resource_id=Option("--id", Uuid("remit changes --json")),
     from_ms=Option(kind=Time(), help="Only changes at or after this time: ISO 8601, a date, -24h."),
@@ -56,5 +57,6 @@ def _row(change: dict[str, Any]) -> tuple[str, ...]:
     fields = change["after"] or {}
     shown = ", ".join(name for name in fields if name != "version") if change["kind"] == "updated" else "-"
     what = f"{change['resourceType']} {change['kind']}"
-    said = (change["timestamp"], change["actorName"], what, change["resourceId"], shown or "-", change.get("reason"))
+    by = f"{change['actorName']} ({change['via']})" if "via" in change else change["actorName"]
+    said = (change["timestamp"], by, what, change["resourceId"], shown or "-", change.get("reason"))
     return tuple(with_hidden_shown(each or "") for each in said)

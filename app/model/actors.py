@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from app.model.via import Via
+
 
 class ActorKind(StrEnum):
     """Kinds of actors. Only a key has a record, and a change made with it needs that record."""
@@ -18,11 +20,14 @@ class Actor(Struct, frozen=True):
 
     id: of the API key; of an actor without a record, its kind.
     name: of the key when it authenticated; the scripts read it again.
+    via, person: of a session, where it is used and the id of who signed in with the identity provider; "" = nobody.
     """
 
     id: str
     name: str
     kind: ActorKind
+    via: Via = Via.KEY
+    person: str = ""
 
 
 COMMAND_LINE = Actor("console", "console", ActorKind.CONSOLE)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from app.model.actors import UNRECORDED, Actor, ActorKind
+from app.model.via import Via
 
 KEY_TYPE = "svc_"
 SESSION_TYPE = "ses_"
@@ -61,6 +62,7 @@ class Caller(Struct, frozen=True):
     session_from: if None, `context.session` names the session of a call.
     asks_for_all: True if it may ask for decisions about every agent; the hot path then checks no further.
     name: of the key. root: who holds it (`ApiKey.root`); the key's own id if left out.
+    via, person: of a session, as in `Actor`.
     """
 
     workspace_id: str
@@ -71,6 +73,8 @@ class Caller(Struct, frozen=True):
     asks_for_all: bool = False
     name: str = ""
     root: str = ""
+    via: Via = Via.KEY
+    person: str = ""
 
     def __post_init__(self) -> None:
         if not self.root:
@@ -80,7 +84,7 @@ class Caller(Struct, frozen=True):
     @property
     def actor(self) -> Actor:
         """The key, or who asks without one, as the actor of a change."""
-        return UNRECORDED.get(self.key_id) or Actor(self.key_id, self.name, ActorKind.KEY)
+        return UNRECORDED.get(self.key_id) or Actor(self.key_id, self.name, ActorKind.KEY, self.via, self.person)
 
     def has_any(self, scopes: Iterable[Scope]) -> bool:
         """True if one of the scopes was granted; `admin` includes every scope."""

@@ -7,10 +7,12 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from app.model.actors import Actor
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
 from app.model.text import Name
+from app.model.via import Via
 
 DEFAULT_SECONDS = 900
 Seconds = Annotated[int, Meta(ge=60, le=604_800)]
@@ -53,15 +55,24 @@ OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 """The status of an approval that can still be decided or used, unless its time is over."""
 
 
-class Person(Struct, frozen=True, rename="camel"):
-    """The API key that somebody used, with its name at that time.
+class Person(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Who asked or decided, with their name at that time.
 
-    key_id: The API key.
-    name: Its name.
+    key_id: The API key or session that they used.
+    name: Of the key, or of who had signed in.
+    via: How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; left out = it
+    was not recorded.
+    person: Who had signed in with the identity provider, the same at every sign-in; left out = nobody.
     """
 
     key_id: Uuid
     name: str
+    via: Via | UnsetType = UNSET
+    person: Uuid | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, actor: Actor) -> "Person":
+        return cls(actor.id, actor.name, actor.via, actor.person or UNSET)
 
 
 class Said(Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from app.model.approvals import Person
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 from app.model.query_fields import AgentFilter, IdFilter, Offset, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
@@ -45,6 +46,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     decision_id: The decision whose outcome an `outcome` entry reports.
     shadow: What would have been decided if the shadow policies had been enforced; only if that is another result.
     suspended_by: The policy whose denial breaker suspended the agent on this denial.
+    decided_by: Who decided the approval; only of entries that say so.
     """
 
     id: Id
@@ -67,6 +69,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     decision_id: Uuid | UnsetType = UNSET
     shadow: ShadowOutcome | UnsetType = UNSET
     suspended_by: Uuid | UnsetType = UNSET
+    decided_by: Person | UnsetType = UNSET
 
 
 def _shadow_in(text: str) -> str:

@@ -11,6 +11,7 @@ from app.model.agents import Trip
 from app.model.fields import Count, Timestamp, Uuid
 from app.model.query_fields import IdFilter, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
 from app.model.text import MAX_NAME, VisibleLines, require_text
+from app.model.via import Via
 
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _ACTOR = {"type": "string", "pattern": f"^({BREAKER.id}|{COMMAND_LINE.id}|{_UUID})$"}
@@ -44,9 +45,9 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
 
     id: Its place in the trail: it sorts by time.
     timestamp: When it was made, by the store's clock.
-    actor_id: The API key that made it; `console`: made with `remit` or by a setting, without a key; `breaker`: a denial
-    breaker suspended an agent.
-    actor_name: The key's name at that time, or `console` or `breaker`.
+    actor_id: The API key or session that made it, or, of a sign-in with the identity provider, the person; `console`:
+    made with `remit` or by a setting, without a key; `breaker`: a denial breaker suspended an agent.
+    actor_name: The name of the key or of who had signed in, at that time, or `console` or `breaker`.
     kind: What was done; revoking a key is deleting it.
     resource_type: The type of thing that changed.
     resource_id: Its id; for the catalogue, of which there is one, the workspace's.
@@ -56,6 +57,8 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     sequence: For agents and policies: the number of the newest audit entry then. Every later entry was decided with the
     change in effect.
     reason: The reason given for it; left out if none was given.
+    via: Of a change made in a session: `console` = in a browser; `cli` = with a program; otherwise left out.
+    person: Who had signed in with the identity provider and made it, the same at every sign-in; otherwise left out.
     tripped: The breaker that made the change, and the decision that filled it; left out if it was not a breaker.
     """
 
@@ -70,6 +73,8 @@ class Change(Struct, frozen=True, kw_only=True, rename="camel"):
     after: Annotated[Raw, Meta(extra_json_schema={"type": ["object", "null"]})]
     sequence: Count | UnsetType = UNSET
     reason: Reason | UnsetType = UNSET
+    via: Via | UnsetType = UNSET
+    person: Uuid | UnsetType = UNSET
     tripped: Trip | UnsetType = UNSET
 
 
@@ -95,6 +100,7 @@ class ChangeFilters(QueryFields, frozen=True):
     """Filters on changes; all that are given must match.
 
     actor_id: Only changes made with this API key, without one (`console`), or by denial breakers (`breaker`).
+    person: Only changes made by the person with this id, in any of their sessions.
     resource_type: Only changes to this type of thing.
     resource_id: Only changes to the thing with this id.
     from_ms: Only changes at or after this time; without an offset it is UTC.
@@ -102,6 +108,7 @@ class ChangeFilters(QueryFields, frozen=True):
     """
 
     actor_id: Annotated[str, Spelled(_actor_in, _ACTOR)] | None = None
+    person: IdFilter | None = None
     resource_type: ResourceType | None = None
     resource_id: IdFilter | None = None
     from_ms: TimeMs | None = field(name="from", default=None)

@@ -35,6 +35,7 @@ COLUMNS = (
     "agentName",
     "keyName",
     "policyName",
+    "decidedBy",
 )
 """The columns of a CSV file. New ones are added last, so every column keeps its number."""
 
@@ -112,6 +113,7 @@ def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
         "" if isinstance(entry.shadow, UnsetType) else msgspec.json.encode(entry.shadow).decode(),
         escaped_cell(_text(entry.suspended_by)),
         *map(escaped_cell, names_of(entry, sequence)),
+        "" if isinstance(entry.decided_by, UnsetType) else msgspec.json.encode(entry.decided_by).decode(),
     ]
 
 

@@ -1,13 +1,13 @@
 """Sign-ins: sessions of people, each an API key that ends soon."""
 
 import secrets
-from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 
 from app.model.api_keys import SESSION_TYPE, Scope
 from app.model.times import rfc3339
+from app.model.via import Via
 
 LONGEST_MS = 8 * 3_600_000
 """A session ends this long after its sign-in, however much it is used."""
@@ -17,13 +17,6 @@ IDLE_MS = 30 * 60_000
 
 CODE_SECONDS = 60
 """How long the one-time code of `remit console` is valid."""
-
-
-class Via(StrEnum):
-    """Where a session is used: `console` = a browser, as a cookie; `cli` = a program, as a bearer token."""
-
-    CONSOLE = "console"
-    CLI = "cli"
 
 
 class SignIn(Struct, frozen=True, kw_only=True):

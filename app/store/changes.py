@@ -12,6 +12,7 @@ from app.model.actors import Actor
 from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import LAST_MS, rfc3339
+from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record, decoding_record, number_of
 from app.store.keyspace import Keyspace
@@ -125,6 +126,7 @@ def require_actor(status: str) -> None:
 def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
     return (
         query.actor_id in (None, record["actorId"])
+        and query.person in (None, record.get("person"))
         and query.resource_type in (None, record["resourceType"])
         and query.resource_id in (None, record["resourceId"])
     )
@@ -144,7 +146,9 @@ def change_of(change_id: str, record: dict[str, str]) -> Change:
             before=Raw((record["before"] or "null").encode()),
             after=Raw((record["after"] or "null").encode()),
             sequence=number_of(record["sequence"]) if "sequence" in record else UNSET,
-            reason=record.get("reason", UNSET),
+            reason=record.get("reason") or UNSET,
+            via=Via(record["via"]) if record.get("via") else UNSET,
+            person=record.get("person") or UNSET,
             tripped=Trip(record["policyId"], record["decisionId"]) if "decisionId" in record else UNSET,
         )
 

@@ -6,8 +6,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Count, CreatedAt, DisplayName, Id, Timestamp
-from app.model.sign_ins import SignIn, Standing, Via
+from app.model.sign_ins import SignIn, Standing
 from app.model.times import rfc3339
+from app.model.via import Via
 
 
 class WorkspaceName(Struct, frozen=True):

@@ -67,7 +67,7 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
         facts = [
             *name,
             ("What", f"{change['resourceType']} {change['resourceId']} was {change['kind']}"),
-            ("By", change["actorName"]),
+            ("By", _named(change["actorName"], change)),
             ("Now", json.dumps(change["after"], ensure_ascii=False)),
         ]
         if tripped := change.get("tripped"):
@@ -85,7 +85,14 @@ def _facts(data: dict[str, Any]) -> list[tuple[str, str]]:
     if approval:
         asked = approval["requestedBy"]["name"]
         facts += [("Asked by", asked), ("Status", approval["status"]), ("Expires", approval["expiresAt"])]
+    if decided := entry.get("decidedBy"):
+        facts.append(("Decided by", _named(decided["name"], decided)))
     return facts
+
+
+def _named(name: str, by: dict[str, Any]) -> str:
+    """The name of who did something, and how they came in, if that is known."""
+    return f"{name} ({by['via']})" if "via" in by else name
 
 
 def _section(facts: list[tuple[str, str]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, aclosing
 
 import approvals_races as races
 import pytest
-from approvals_races import ANN, ASKER, BOB, LASTS_S, Scene, ask, ask_by_name, decide, expire, pass_time
+from approvals_races import ANN, ASKER, BOB, LASTS_S, PAT, Scene, ask, ask_by_name, decide, expire, pass_time
 
 from app.redis_client.clients import open_client
 
@@ -29,6 +29,17 @@ RACES = {
     "a person and a key they made, two needed": ([APPROVE], [races.decide_with_child("approved")], {"people": 2}),
     "approve, rotate and approve one's own": ([APPROVE], [races.decide_with_successor("approved", ASKER)], PENDING),
     "deny, make a key and approve one's own": ([DENY], [races.decide_with_child("approved", ASKER)], PENDING),
+    "a person in two sessions, two needed": (
+        [decide("approved", PAT)],
+        [races.decide_in_new_session("approved")],
+        {"people": 2, "signed_in": True},
+    ),
+    "a person and a key they made in a session, two needed": (
+        [decide("approved", PAT)],
+        [races.decide_with_child("approved", PAT)],
+        {"people": 2, "signed_in": True},
+    ),
+    "approve in a session, end it": ([decide("approved", PAT)], [races.end_sessions], {"signed_in": True}),
     "use, rotate and cancel": ([ask], [races.decide_with_successor("cancelled", ASKER)], PENDING),
     "approve, deny": ([APPROVE], [decide("denied", BOB)], PENDING),
     "approve, cancel": ([APPROVE], [CANCEL], PENDING),
@@ -92,7 +103,7 @@ async def test_a_race_ends_as_one_of_its_sequential_histories(clients, name):
     """If those histories differ, the places at which one act is stopped lead to more than one of them."""
     one, two, terms = RACES[name]
     made = {each: terms[each] for each in ("people", "uses", "valid_s") if each in terms}
-    entered = {each: terms[each] for each in ("asked", "approved") if each in terms}
+    entered = {each: terms[each] for each in ("asked", "approved", "signed_in") if each in terms}
 
     async def scene():
         return await Scene(clients, **made).enter(**entered)

@@ -5,6 +5,7 @@ before its next script runs.
 """
 
 import asyncio
+import uuid
 from contextlib import suppress
 
 from approvals_world import TOOL, Clock, Clocked, InProcess
@@ -17,14 +18,17 @@ from app.model.approvals import ApprovalStatus, ApprovalTerms
 from app.model.ids import Ids
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
+from app.model.sign_ins import Identity
 from app.model.times import parse_time_ms
+from app.model.via import Via
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
+from app.store.sign_ins import SignIns
 from tests.support import parts
 from tests.support.actors import BY, by_key, the_key
 
 LASTS_S = 300
-ASKER, ANN, BOB = range(3)
+ASKER, ANN, BOB, PAT = range(4)
 HOUSE = {"approval_expired", "approval_cancelled"}
 AT_ANY_TIME = HOUSE | {"approval_mismatch"}
 
@@ -72,6 +76,11 @@ class Replica(InProcess):
             make(client, ids) for make in (parts.agents, parts.policies, parts.api_keys)
         )
         self.approval_reaper = ApprovalReaper(client, ids, 1 << 30)
+        self.sign_ins = SignIns(client, ids)
+
+    async def signed_in(self, workspace_id):
+        """The id of a new session of one and the same person."""
+        return (await self.sign_ins.create(workspace_id, pat(), Via.CONSOLE))[0].id
 
 
 class Scene:
@@ -83,14 +92,18 @@ class Scene:
         self.terms = ApprovalTerms(expires_seconds=LASTS_S, approvals=people, valid_seconds=valid_s, max_uses=uses)
         self.approval_id = ""
 
-    async def enter(self, asked=True, approved=False):
-        """Make every replica know the agent; if `asked`, each asks once. approved: enough people approve."""
+    async def enter(self, asked=True, approved=False, signed_in=False):
+        """Make every replica know the agent; if `asked`, each asks once. approved: enough people approve.
+
+        signed_in: Pat has signed in with the identity provider.
+        """
         replica = self.replicas[2]
         made = [
             await replica.keys.create(self.workspace_id, name, (Scope.ADMIN,), by=BY)
             for name in ("asker", "ann", "bob")
         ]
         self.keys = [key.id for key, _ in made]
+        self.keys += [await replica.signed_in(self.workspace_id)] if signed_in else []
         self.agent = (await replica.agents.create(self.workspace_id, "one", None, by=BY)).id
         free = (ToolAllowlist(tools=["refund.*"]),)
         await replica.policies.create(
@@ -185,6 +198,11 @@ async def ask_by_name(scene, replica):
     return await replica.asked(scene.workspace_id, scene.agent, scene.keys[ASKER], 1, scene.approval_id)
 
 
+def pat(**others):
+    """Who Pat is, according to the identity provider."""
+    return Identity(name="pat", scopes=(Scope.ADMIN,), person=str(uuid.uuid5(uuid.NAMESPACE_URL, "pat")), **others)
+
+
 def decide(verdict, key=ANN):
     """A person's word, or the asker's."""
 
@@ -221,6 +239,22 @@ def _decide_with_new(verdict, make):
         return await decide(verdict, len(scene.keys) - 1)(scene, replica)
 
     return said
+
+
+def decide_in_new_session(verdict):
+    """Pat signs in once more, and says the word in that session."""
+
+    async def said(scene, replica):
+        scene.keys.append(await replica.signed_in(scene.workspace_id))
+        return await decide(verdict, len(scene.keys) - 1)(scene, replica)
+
+    return said
+
+
+async def end_sessions(scene, replica):
+    """The identity provider says that Pat has signed out."""
+    await replica.sign_ins.end_of_person(scene.workspace_id, pat().person, None)
+    return "", None
 
 
 async def pass_time(scene, replica):

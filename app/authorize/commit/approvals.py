@@ -62,6 +62,8 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "digest": approval.digest,
             "key_id": caller.key_id,
             "key_name": caller.name,
+            "key_via": caller.via,
+            "key_person": caller.person,
             "policy_id": outcome.policy_id or "",
             "rule": "" if rule is None else f"{rule.index} {rule.type}",
             "reason": outcome.reason,

@@ -33,8 +33,9 @@ from app.http.references import id_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import SESSION_TYPE, Caller, Scope, is_raw_key
 from app.model.query_fields import QueryFields
-from app.model.sign_ins import Identity, Via
+from app.model.sign_ins import Identity
 from app.model.text import FieldError
+from app.model.via import Via
 from app.replica import Records, Services
 from app.store.standing import standing_of
 from app.views.sessions import NewSession, SessionView, WhoAmI

@@ -21,7 +21,7 @@ from app.http.cookies import FLOW_COOKIE, cookie_in, flow_cookie, set_cookie
 from app.http.endpoint import endpoint
 from app.http.problems import nothing_here
 from app.model.identity_provider import IdentityProvider
-from app.model.sign_ins import Via
+from app.model.via import Via
 from app.replica import Services
 
 SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/backchannel-logout"

@@ -29,7 +29,7 @@ function One({ change }) {
   const at = Date.parse(change.timestamp);
   const around = to("decisions", { from: new Date(at - 600_000).toISOString(), to: new Date(at + 600_000).toISOString() });
   return html`<li><span class=${`dot-kind ${change.kind}`} aria-hidden="true"></span><div class="stack">
-    <p><b><${Text} value=${change.actorName} /></b> ${change.kind} ${change.resourceType.replace("_", " ")} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
+    <p><b><${Text} value=${change.actorName} /></b>${change.via && ` (${change.via})`} ${change.kind} ${change.resourceType.replace("_", " ")} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
       ${change.tripped && html` <${Pill} is="suspended" word="by a breaker" />`} <span class="muted"><${Time} at=${change.timestamp} /></span></p>
     ${change.reason && html`<p class="quote"><${Text} value=${change.reason} /></p>`}
     <p class="small muted">${rows.length > 0 && html`${rows.slice(0, 4).map((row) => html`<${Tag}>${row.path}<//> `)}${rows.length > 4 ? `and ${rows.length - 4} more ` : ""}`}
