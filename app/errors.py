@@ -95,6 +95,20 @@ class OwnApproval(AppError):
     code = "OWN_APPROVAL"
 
 
+class NotAnApprover(AppError):
+    """The rules that asked demand that people of certain groups decide, who have signed in."""
+
+    status = 403
+    code = "NOT_AN_APPROVER"
+
+
+class SignInTooOld(AppError):
+    """The rules that asked demand that people decide who have signed in lately: sign in again, with `max_age`."""
+
+    status = 403
+    code = "SIGN_IN_TOO_OLD"
+
+
 class ApprovalNotFound(NotFound):
     """No approval with this id exists in the caller's workspace, or it ended long ago."""
 

@@ -35,6 +35,9 @@ ARGV[18]      most_valid_ms   how long it can be used once approved, unless a pe
 ARGV[19]      policy_id       of the policy whose rule asked
 ARGV[20]      rule            that asked, "<index> <type>"
 ARGV[21]      decided_by      JSON of who decides, for the log and for people
+ARGV[22]      groups          who may decide: a line for each demand, with groups, separated by tabs, in one of which the
+                              person must be; "" = anybody
+ARGV[23]      fresh_s         how old the person's sign-in may be, s; "" = any, and a key may decide
 
 RETURNS       {status, state, version}
   done        the verdict is in the log; state is that of the approval: pending while more people must approve
@@ -48,13 +51,15 @@ RETURNS       {status, state, version}
   own         the key that decides has the root of the one that asked, or was made by it; nothing written
   not_own     only the key that asked, or one with its root, may cancel; nothing written
   twice       it was approved already with a key that has this one's root, made it, or was made by it; nothing written
+  not_approver  no person decides, or one who is not in a group of each demand; nothing written
+  not_fresh   the person's sign-in is older than fresh_s; nothing written
   backlog     the stream has backlog_max entries; nothing written
 WRITES        entry, commits, approval, open, agent_open, events; approval_call if the approval has ended
 TIME          O(log N + P), N open approvals, P policies that asked
 HOLDS         I2 no decision without its entry, I7 a revoked key gets no decision, I14 an approval is of one call,
               used as often as it says
 ]]
-assert(#KEYS >= 10 and #ARGV == 21, 'ARITY')
+assert(#KEYS >= 10 and #ARGV == 23, 'ARITY')
 local call = redis.call
 local caller_key, approval, commits, audit_stream = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local open, agent_open, approval_call, events = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -66,6 +71,7 @@ local backlog_max, time_us = tonumber(ARGV[12]), tonumber(ARGV[1])
 local agent_id, tool_name, asked_by, required = ARGV[13], ARGV[14], ARGV[15], tonumber(ARGV[16])
 local max_uses, most_valid_ms = tonumber(ARGV[17]), tonumber(ARGV[18])
 local policy_id, rule, decided_by = ARGV[19], ARGV[20], ARGV[21]
+local groups, fresh_s = ARGV[22], tonumber(ARGV[23])
 
 if not time_us then
   local clock = call('TIME')
@@ -74,7 +80,8 @@ end
 local time_ms = math.floor(time_us / 1000)
 local time_ms_text = string.format('%.0f', time_ms)
 
-local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by', 'root')
+local caller = call('HMGET', caller_key, 'created_ms', 'expires_ms', 'name', 'made_by', 'root', 'person', 'groups',
+  'authenticated_s')
 local stored = call('HMGET', approval, 'status', 'version', 'expires_ms', 'approvers', 'uses_left', 'granted_ms', 'said',
   'approved_by', 'asked_sequence', 'approvers_made_by')
 local state, version = stored[1], tonumber(stored[2] or 1)
@@ -99,6 +106,18 @@ if verdict == 'cancelled' then
   if root ~= asker_root then return refuse('not_own') end
 elseif root == asker_root or has(made_by, asker_root) then
   return refuse('own')
+elseif groups ~= '' or fresh_s then
+  if not caller[6] then return refuse('not_approver') end
+  local has_groups = '\n' .. (caller[7] or '') .. '\n'
+  for demand in string.gmatch(groups, '[^\n]+') do
+    local is_met = false
+    for group in string.gmatch(demand, '[^\t]+') do
+      is_met = is_met or string.find(has_groups, '\n' .. group .. '\n', 1, true)
+    end
+    if not is_met then return refuse('not_approver') end
+  end
+  local authenticated_s = tonumber(caller[8])
+  if fresh_s and not (authenticated_s and time_ms / 1000 - authenticated_s <= fresh_s) then return refuse('not_fresh') end
 end
 -- Roots of those who have approved, and of all who made their keys.
 local approvers, approvers_made_by = stored[4] or '', stored[10] or ''

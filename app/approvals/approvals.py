@@ -8,11 +8,14 @@ from msgspec import UNSET
 from app.approvals.reaper import require_backlog
 from app.approvals.records import KEEP_MS, approval_of, drop_old_ids, open_keys
 from app.errors import (
+    AppError,
     ApprovalChanged,
     ApprovalDecided,
     ApprovalNotFound,
     Invalid,
+    NotAnApprover,
     OwnApproval,
+    SignInTooOld,
     Unauthorized,
 )
 from app.model.actors import Actor
@@ -41,6 +44,18 @@ ANY_GRANT = Grant()
 _CHUNK = 128
 _READ_MAX = 1_000
 _SHOWN_NOTE = 500
+_REFUSALS: dict[str, tuple[type[AppError], str]] = {
+    "revoked": (Unauthorized, "The API key is unknown or has been revoked"),
+    "stale": (ApprovalChanged, "The approval has changed since it was read; read it again, then decide"),
+    "own": (OwnApproval, "Nobody decides their own request: this key and the one that asked count as one person"),
+    "not_own": (OwnApproval, "Only the key that asked may cancel; to refuse the call, deny it"),
+    "twice": (
+        ApprovalDecided,
+        "This key, or one that counts as the same person, has approved it already; another person must",
+    ),
+    "expired": (ApprovalDecided, "Nobody decided it in time: the approval has expired"),
+    "ended": (ApprovalDecided, "The approval has ended: its agent, requesting key or policy no longer exists"),
+}
 _ASKED = ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms", "policy_id", "rule")
 
 
@@ -114,8 +129,8 @@ class Approvals:
         """The approval, once the verdict is in the log.
 
         verdict: approved, denied or cancelled. if_match: only if the approval is still as the person saw it.
-        Raises ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, Invalid if the grant exceeds what the
-        rules allow, Unauthorized if the key was revoked meanwhile.
+        Raises ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, NotAnApprover, SignInTooOld, Invalid if
+        the grant exceeds what the rules allow, Unauthorized if the key was revoked meanwhile.
         """
         approval, record = await self._read(workspace_id, approval_id)
         if if_match is not None and approval.version not in if_match:
@@ -142,11 +157,13 @@ class Approvals:
             self._backlog_max,
             *(record[name] for name in _ASKED),
             msgspec.json.encode(Person.of(by)),
+            "" if approval.approvers is UNSET else "\n".join("\t".join(each.groups) for each in approval.approvers),
+            "" if approval.fresh is UNSET else approval.fresh,
         ]
         raw_reply = await self._client.run(DECIDE_APPROVAL, [keyspace.key(by.id), *keys.values(), *basis], args)
         reply = check_reply(DECIDE_APPROVAL, raw_reply)
         require_backlog(reply[0])
-        _raise_for(reply[0], reply[1])
+        _raise_for(reply[0], reply[1], approval)
         await drop_old_ids(self._client, keyspace, now_ms)
         return await self.get(workspace_id, approval_id)
 
@@ -191,30 +208,25 @@ def _require_within(record: dict[str, str], grant: Grant) -> None:
         raise Invalid.at("$.validSeconds", f"must be at most {most_seconds}, the maximum of the rule that asks")
 
 
-def _raise_for(status: str, state: str) -> None:
-    match status:
-        case "done":
-            return
-        case "revoked":
-            raise Unauthorized("The API key is unknown or has been revoked")
-        case "missing":
-            raise unknown_approval()
-        case "stale":
-            raise ApprovalChanged("The approval has changed since it was read; read it again, then decide")
-        case "own":
-            raise OwnApproval("Nobody decides their own request: this key and the one that asked count as one person")
-        case "not_own":
-            raise OwnApproval("Only the key that asked may cancel; to refuse the call, deny it")
-        case "twice":
-            raise ApprovalDecided(
-                "This key, or one that counts as the same person, has approved it already; another person must"
-            )
-        case "expired":
-            raise ApprovalDecided("Nobody decided it in time: the approval has expired")
-        case "ended":
-            raise ApprovalDecided("The approval has ended: its agent, requesting key or policy no longer exists")
-        case _:
-            raise ApprovalDecided(f"The approval is {state} already")
+def _raise_for(status: str, state: str, approval: Approval) -> None:
+    if status == "done":
+        return
+    if status == "missing":
+        raise unknown_approval()
+    if status == "not_approver":
+        raise NotAnApprover(_who_must_decide(approval))
+    if status == "not_fresh":
+        raise SignInTooOld(
+            f"Only a person whose sign-in is at most {approval.fresh} seconds old decides this; sign in again"
+        )
+    kind, message = _REFUSALS.get(status, (ApprovalDecided, f"The approval is {state} already"))
+    raise kind(message)
+
+
+def _who_must_decide(approval: Approval) -> str:
+    groups = [] if approval.approvers is UNSET else [" or ".join(each.groups) for each in approval.approvers]
+    who = f" who is in the group {', and in the group '.join(groups)}" if groups else ""
+    return f"Only a person{who} decides this, signed in with the identity provider and not with an API key"
 
 
 def _shown(note: str) -> str:

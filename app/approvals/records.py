@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, Raw
 
-from app.model.approvals import Approval, ApprovalStatus, Person, Said
+from app.model.approvals import Approval, ApprovalStatus, Approvers, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
 from app.model.via import Via
@@ -19,6 +19,7 @@ _LISTED_MS = 2 * KEEP_MS
 
 _strings = msgspec.json.Decoder(list[str])
 _string = msgspec.json.Decoder(str)
+_approvers = msgspec.json.Decoder(list[Approvers])
 _person = msgspec.json.Decoder(Person)
 
 
@@ -45,6 +46,8 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             requested_by=_asker(record),
             requests=number_of(record["requests"]),
             required=number_of(record["required"]),
+            approvers=_approvers.decode(record["who"]) if "who" in record else UNSET,
+            fresh=number_of(record["fresh_s"]) if "fresh_s" in record else UNSET,
             approvals=_verdicts(record),
             created_at=rfc3339(number_of(record["created_ms"])),
             expires_at=rfc3339(number_of(record["expires_ms"])),

@@ -7,19 +7,17 @@ from typing import Any
 import click
 
 from app.cli.api import LISTENING, URL_OPTION, Api, over_http
+from app.cli.approval_display import print_call, print_unusual, visible
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, Option, Uuid, filters
-from app.cli.output import WholeNumber, print_record, print_table
+from app.cli.output import WholeNumber, print_table
 from app.cli.session import print_json
 from app.model.approvals import ApprovalFilters, ApprovalStatus
-from app.model.text import with_hidden_shown
-from app.model.via import Via
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
 IDS = click.argument("approval_ids", nargs=-1, required=True, type=Uuid("remit approvals list"))
 _UNKNOWN_BEFORE = {LISTENING, "lost"}
 """Events of the stream before which others may have happened that it does not tell."""
-_COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 
 
 @click.group(cls=CommandGroup)
@@ -37,7 +35,7 @@ def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [(each["id"], each["status"], each["expiresAt"], _visible(each["toolName"])) for each in found]
+    rows = [(each["id"], each["status"], each["expiresAt"], visible(each["toolName"])) for each in found]
     print_table(("ID", "STATUS", "EXPIRES", "TOOL"), rows, "Nothing is waiting; escalated decisions create approvals")
 
 
@@ -52,8 +50,8 @@ def show_approval(url: str, approval_id: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        _print_call(found)
-        _print_unusual(api, approval_id)
+        print_call(found)
+        print_unusual(api, approval_id)
 
 
 @approvals.command("approve")
@@ -170,8 +168,8 @@ def _decide(url: str, approval_ids: tuple[str, ...], verb: str, body: dict[str, 
 def _ask(api: Api, approval: dict[str, Any]) -> None:
     """Show one call and send the person's verdict; if somebody else has decided it meanwhile, say so and go on."""
     click.echo()
-    _print_call(approval)
-    _print_unusual(api, approval["id"])
+    print_call(approval)
+    print_unusual(api, approval["id"])
     note = ""
     while True:
         said = click.prompt("Allow this call? [y/n/note/s]", default="s", show_default=False).strip()
@@ -197,65 +195,9 @@ def _ask(api: Api, approval: dict[str, Any]) -> None:
     click.echo(f"approval {found['id']} is {found['status']}")
 
 
-def _print_call(approval: dict[str, Any]) -> None:
-    """Print the whole call. Nothing in it can move the cursor, colour a line or imitate another field."""
-    status = approval["status"]
-    fields = [
-        ("approval", approval["id"]),
-        ("status", click.style(status, fg=_COLOURS.get(status))),
-        ("agent", approval["agentId"]),
-        ("tool", _visible(approval["toolName"])),
-        ("action", _visible(approval["action"])),
-        ("reason", _visible(approval["reason"])),
-        ("asked by", f"{_named(approval['requestedBy'])}, {approval['requests']} times"),
-        ("needs", f"{approval['required']} with different keys" if approval["required"] > 1 else "one person"),
-        ("expires", approval["expiresAt"]),
-    ]
-    fields += [("said", f"{each['verdict']} by {_named(each['by'])}: {_visible(each['note'])}")
-               for each in approval["approvals"]]  # fmt: skip
-    print_record(fields)
-    bound = set(approval["boundContext"])
-    for title, values in (("parameters", approval["parameters"]), ("context", approval["context"])):
-        click.echo(f"{title}:")
-        for name, value in values.items():
-            mark = " (bound)" if name in bound and title == "context" else ""
-            click.echo(f"  {_visible(name)}{mark} = {_visible(json.dumps(value, ensure_ascii=False))}")
-
-
-def _named(person: dict[str, Any]) -> str:
-    """The name of who asked or decided and, if it was not with a key, how."""
-    via = person.get("via", Via.KEY)
-    return _visible(person["name"]) + ("" if via == Via.KEY else f" ({via})")
-
-
 def _api(url: str) -> Api:
     return over_http(
         url,
         "an approver's. Approvals are decided by people, each with a key of their own: "
         "`remit keys create --name ann --scope approve --scope view` creates one",
     )
-
-
-def _print_unusual(api: Api, approval_id: str) -> None:
-    """Print what is unusual about the call; or why that is not known, such as to the runtime that asked."""
-    try:
-        usual = api.get(f"/v1/approvals/{approval_id}/usual")
-    except click.ClickException as error:
-        click.echo(f"not compared with other calls: {error.format_message()}")
-        return
-    if not usual["calls"]:
-        click.echo("this agent was never allowed to call this tool before")
-        return
-    click.echo(f"compared with the {usual['calls']} latest allowed calls:")
-    unusual = [each for each in usual["values"] if "unusual" in each]
-    for each in unusual:
-        click.echo(f"  {_visible(each['path'])}: {_visible(each['unusual'])}")
-    if usual["omitted"]:
-        click.echo(f"  {usual['omitted']} more values were not compared")
-    elif not unusual:
-        click.echo("  nothing is unusual")
-
-
-def _visible(text: str) -> str:
-    """The string on one line; every invisible or cursor-moving character is shown as its code."""
-    return with_hidden_shown(text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r"))

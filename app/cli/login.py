@@ -10,6 +10,7 @@ import click
 
 from app.cli.api import URL_OPTION, over_http
 from app.cli.options import JSON
+from app.cli.output import WholeNumber
 from app.cli.saved_session import forget, key_for, read_saved, remember
 from app.cli.session import print_json
 from app.model.api_keys import SESSION_TYPE
@@ -25,8 +26,11 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 @click.command("login")
 @URL_OPTION
 @click.option("--workspace", help="Which workspace, if you have access to several.")
+@click.option(
+    "--max-age", type=WholeNumber(0, 28_800), help="Enter your password again if that was longer ago, in seconds."
+)
 @JSON
-def log_in(url: str, workspace: str | None, as_json: bool) -> None:
+def log_in(url: str, workspace: str | None, max_age: int | None, as_json: bool) -> None:
     """Sign in with the identity provider; later commands that talk to this service are made as you.
 
     Prints an address and a code to enter there, in any browser, and waits for at most ten minutes. The session lasts
@@ -42,7 +46,8 @@ def log_in(url: str, workspace: str | None, as_json: bool) -> None:
     if metadata.get("issuer") != issuer or "device_authorization_endpoint" not in metadata:
         raise click.ClickException(f"{issuer} has no device flow; sign in with `remit console`, or use an API key")
     wanted = ["openid", "profile", "email", *(["groups"] if "groups" in metadata.get("scopes_supported", ()) else [])]
-    asked = _ask(metadata["device_authorization_endpoint"], {"client_id": client_id, "scope": " ".join(wanted)})
+    form = {"client_id": client_id, "scope": " ".join(wanted)} | ({} if max_age is None else {"max_age": str(max_age)})
+    asked = _ask(metadata["device_authorization_endpoint"], form)
     complete = asked.get("verification_uri_complete")
     click.echo(f"Open {asked['verification_uri']} and enter {asked['user_code']}", err=True)
     if complete:

@@ -11,11 +11,24 @@ from app.model.actors import Actor
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
-from app.model.text import Name
+from app.model.text import Name, require_visible
 from app.model.via import Via
 
 DEFAULT_SECONDS = 900
 Seconds = Annotated[int, Meta(ge=60, le=604_800)]
+
+
+class Approvers(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may decide: people who have signed in with the identity provider; an API key is nobody.
+
+    groups: A person must have been in one of these groups at the sign-in.
+    """
+
+    groups: Annotated[list[Name], Meta(min_length=1, max_length=20)]
+
+    def __post_init__(self) -> None:
+        for index, group in enumerate(self.groups):
+            require_visible(f"groups[{index}]", group)
 
 
 class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -25,12 +38,17 @@ class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     approvals: How many people must approve, each with a key of their own; 1 if left out.
     valid_seconds: How long an approval can be used, in seconds; 900 if left out.
     max_uses: How many calls with exactly the same arguments an approval permits; 1 if left out.
+    approvers: Who may decide; if left out, whoever has the scope `approve`.
+    fresh: How long ago, in seconds, the identity provider may have seen the credentials of the person who decides; if
+    left out, it does not matter, and keys may decide too.
     """
 
     expires_seconds: Seconds = DEFAULT_SECONDS
     approvals: Annotated[int, Meta(ge=1, le=5)] = 1
     valid_seconds: Seconds = DEFAULT_SECONDS
     max_uses: Annotated[int, Meta(ge=1, le=1000)] = 1
+    approvers: Approvers | UnsetType = UNSET
+    fresh: Annotated[int, Meta(ge=30, le=28_800)] | UnsetType = UNSET
 
 
 DEFAULT_TERMS = ApprovalTerms()
@@ -107,6 +125,8 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     requested_by: Who asked.
     requests: How often it has been requested.
     required: How many people must approve.
+    approvers: Who may decide: a person who meets all of these; left out = whoever has the scope `approve`.
+    fresh: How long ago, in seconds, their sign-in may be; left out = it does not matter.
     approvals: The verdicts so far.
     expires_at: When the time to decide ends.
     usable_until: When the approval stops being usable; null before it is approved.
@@ -131,6 +151,8 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     requested_by: Person
     requests: Count
     required: Count
+    approvers: list[Approvers] | UnsetType = UNSET
+    fresh: Count | UnsetType = UNSET
     approvals: list[Said]
     created_at: CreatedAt
     expires_at: Timestamp

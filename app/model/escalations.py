@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from app.model.approvals import DEFAULT_TERMS, ApprovalTerms
+from app.model.approvals import DEFAULT_TERMS, ApprovalTerms, Approvers
 from app.model.constraints import REQUEST
 from app.model.rule import Rule
 
@@ -31,13 +31,30 @@ def escalation_of(policy_id: str, rule: Rule) -> Escalation:
     return Escalation(digest, DEFAULT_TERMS if rule.approval is UNSET else rule.approval, policy_id)
 
 
-def together(escalations: tuple[Escalation, ...]) -> ApprovalTerms:
-    """The combined terms: as many people as the strictest demands, for the shortest time and the fewest calls."""
-    return ApprovalTerms(
-        expires_seconds=min(escalation.terms.expires_seconds for escalation in escalations),
-        approvals=max(escalation.terms.approvals for escalation in escalations),
-        valid_seconds=min(escalation.terms.valid_seconds for escalation in escalations),
-        max_uses=min(escalation.terms.max_uses for escalation in escalations),
+class JointTerms(Struct, frozen=True, kw_only=True):
+    """What several rules demand together: as many people as the strictest, for the shortest time and the fewest calls.
+
+    approvers: a person who decides meets all of them. fresh: None = no rule demands a sign-in.
+    """
+
+    expires_seconds: int = DEFAULT_TERMS.expires_seconds
+    approvals: int = DEFAULT_TERMS.approvals
+    valid_seconds: int = DEFAULT_TERMS.valid_seconds
+    max_uses: int = DEFAULT_TERMS.max_uses
+    approvers: tuple[Approvers, ...] = ()
+    fresh: int | None = None
+
+
+def together(escalations: tuple[Escalation, ...]) -> JointTerms:
+    """The combined terms."""
+    terms = [escalation.terms for escalation in escalations]
+    return JointTerms(
+        expires_seconds=min(each.expires_seconds for each in terms),
+        approvals=max(each.approvals for each in terms),
+        valid_seconds=min(each.valid_seconds for each in terms),
+        max_uses=min(each.max_uses for each in terms),
+        approvers=tuple(each.approvers for each in terms if each.approvers is not UNSET),
+        fresh=min((each.fresh for each in terms if each.fresh is not UNSET), default=None),
     )
 
 

@@ -15,7 +15,7 @@ from app.errors import NoAccess, ProviderUnavailable, Unauthorized
 from app.model.group_scopes import GroupScopes, parse_group_scopes, scopes_by_workspace
 from app.model.sign_ins import Identity
 from app.oidc.fetching import fetch_json, require_fetchable
-from app.oidc.tokens import LEEWAY_S, claims_of, header_of, key_for, require_nonce
+from app.oidc.tokens import LEEWAY_S, authenticated_s, claims_of, header_of, key_for, require_fresh, require_nonce
 from app.settings import PREFIX, Settings, SettingsError
 
 REFRESH_S = 3600.0
@@ -55,8 +55,11 @@ class Provider:
         self._reading, self._problem = asyncio.Lock(), ""
         require_fetchable("The issuer", self.issuer)
 
-    async def authorization_url(self, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser goes to sign in. Raises ProviderUnavailable."""
+    async def authorization_url(self, state: str, nonce: str, verifier: str, max_age_s: int | None) -> str:
+        """Where a browser goes to sign in. max_age_s: how long ago its person may have shown credentials there.
+
+        Raises ProviderUnavailable.
+        """
         metadata = await self._known()
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         has_groups = "groups" in metadata.get("scopes_supported", ())
@@ -69,7 +72,7 @@ class Provider:
             "nonce": nonce,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
-        }
+        } | ({} if max_age_s is None else {"max_age": str(max_age_s)})
         where = require_fetchable("authorization_endpoint", metadata.get("authorization_endpoint"))
         return f"{where}{'&' if '?' in where else '?'}{urlencode(query)}"
 
@@ -79,8 +82,11 @@ class Provider:
         if iss != self.issuer and (iss is not None or needed):
             raise Unauthorized(f"The answer's iss is not {self.issuer}")
 
-    async def redeem(self, code: str, verifier: str, nonce: str) -> dict[str, Any]:
-        """The claims of the ID token that the code stands for. Raises Unauthorized, ProviderUnavailable."""
+    async def redeem(self, code: str, verifier: str, nonce: str, max_age_s: int | None) -> dict[str, Any]:
+        """The claims of the ID token that the code stands for. max_age_s: as it was asked for.
+
+        Raises Unauthorized, ProviderUnavailable.
+        """
         metadata = await self._known()
         where = require_fetchable("token_endpoint", metadata.get("token_endpoint"))
         form = {
@@ -100,6 +106,7 @@ class Provider:
             raise ProviderUnavailable("The identity provider answered without an id_token")
         claims = await self._verified(token, self.client_id, ["sub", "nonce"])
         require_nonce(claims, nonce)
+        require_fresh(claims, max_age_s)
         return claims
 
     async def presented(self, token: str) -> dict[str, Any]:
@@ -134,14 +141,14 @@ class Provider:
             seen = ", ".join(sorted(groups)[:20]) or "none"
             raise NoAccess(f"No group of yours has access {'there' if workspace else 'here'}; your groups: {seen}")
         chosen = workspace or next(iter(access))
-        sid, auth_time = claims.get("sid"), claims.get("auth_time")
+        sid = claims.get("sid")
         return chosen, Identity(
             name=_name_in(claims),
             scopes=access[chosen],
             person=self.person(claims["sub"]),
             groups=tuple(sorted(groups)),
             sid=sid if isinstance(sid, str) else "",
-            authenticated_s=auth_time if isinstance(auth_time, int) else None,
+            authenticated_s=authenticated_s(claims),
         )
 
     def person(self, sub: str) -> str:
@@ -153,7 +160,8 @@ class Provider:
         for name in self._groups_path:
             found = found.get(name) if isinstance(found, dict) else None
         listed = found[:_GROUPS_MAX] if isinstance(found, list) else [found]
-        return {each for each in listed if isinstance(each, str)}
+        # Their names become lines of a record, and are compared with what policies can name.
+        return {each for each in listed if isinstance(each, str) and not any(map(is_hidden, each))}
 
     async def _verified(self, token: str, audience: str, require: list[str]) -> dict[str, Any]:
         header = header_of(token)

@@ -1,6 +1,7 @@
 """Signed tokens: which keys and algorithms count, and what every claim must be."""
 
 import hmac
+import time
 from typing import Any
 
 import jwt
@@ -85,6 +86,28 @@ def claims_of(
     if "sub" in claims and not (isinstance(claims["sub"], str) and 1 <= len(claims["sub"]) <= 255):  # noqa: PLR2004
         raise Unauthorized("The token's sub must be a text of 1 to 255 characters")
     return claims
+
+
+def authenticated_s(claims: dict[str, Any]) -> int | None:
+    """When the provider last saw the person's credentials, s since the epoch; None if it does not say.
+
+    Raises Unauthorized if that is in the future: it would be fresh for too long.
+    """
+    auth_time = claims.get("auth_time")
+    if not isinstance(auth_time, int | float) or isinstance(auth_time, bool):
+        return None
+    if not auth_time <= time.time() + LEEWAY_S:
+        raise Unauthorized("The token's auth_time is in the future")
+    return int(auth_time)
+
+
+def require_fresh(claims: dict[str, Any], max_age_s: int | None) -> None:
+    """Raise Unauthorized unless the person showed their credentials at most so long ago."""
+    if max_age_s is None:
+        return
+    seen_s = authenticated_s(claims)
+    if seen_s is None or time.time() - seen_s > max_age_s + LEEWAY_S:
+        raise Unauthorized(f"The token's auth_time is not within the last {max_age_s} seconds, as was asked for")
 
 
 def require_nonce(claims: dict[str, Any], nonce: str) -> None:

@@ -161,7 +161,7 @@ def session_of(record: dict[str, str]) -> SignIn:
             via=Via(record["via"]),
             key_id=record.get("key_id", ""),
             person=record.get("person", ""),
-            groups=tuple(json.decode(record.get("groups", "[]"), type=list[str])),
+            groups=tuple(filter(None, record.get("groups", "").split("\n"))),
             sid=record.get("sid", ""),
             authenticated_s=number_or_none(record.get("authenticated_s")),
             last_used_ms=number_or_none(record.get("last_used_ms")),
@@ -178,7 +178,7 @@ def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
         if "made_by" in maker:
             fields += ("made_by", maker["made_by"])
     if session.person:
-        fields += ("root", session.person, "person", session.person, "groups", json.encode(session.groups))
+        fields += ("root", session.person, "person", session.person, "groups", "\n".join(session.groups))
         fields += ("sid", session.sid)
     if session.authenticated_s is not None:
         fields += ("authenticated_s", session.authenticated_s)

@@ -35,15 +35,17 @@ class Totals(Struct, frozen=True, kw_only=True, rename="camel"):
     policies: Count | UnsetType = UNSET
 
 
-class SignedInPerson(Struct, frozen=True):
+class SignedInPerson(Struct, frozen=True, rename="camel"):
     """Somebody who signed in with the identity provider.
 
     id: The same at every sign-in.
     groups: The groups that they had when they signed in.
+    authenticated_at: When the provider last saw their credentials; left out = it did not say.
     """
 
     id: Id
     groups: list[str]
+    authenticated_at: Timestamp | UnsetType = UNSET
 
 
 class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -142,7 +144,10 @@ class NewSession(SessionView, frozen=True, kw_only=True, rename="camel"):
 
 
 def _person(session: SignIn) -> SignedInPerson | UnsetType:
-    return SignedInPerson(session.person, list(session.groups)) if session.person else UNSET
+    if not session.person:
+        return UNSET
+    seen_s = session.authenticated_s
+    return SignedInPerson(session.person, list(session.groups), UNSET if seen_s is None else rfc3339(seen_s * 1000))
 
 
 def _or_left_out(total: int | None) -> int | UnsetType:

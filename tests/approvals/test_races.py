@@ -40,6 +40,13 @@ RACES = {
         {"people": 2, "signed_in": True},
     ),
     "approve in a session, end it": ([decide("approved", PAT)], [races.end_sessions], {"signed_in": True}),
+    "approve in a session, name other approvers": (
+        [decide("approved", PAT)],
+        [races.name_approvers],
+        {"signed_in": True, "groups": ["finance"]},
+    ),
+    "use, name approvers": ([ask], [races.name_approvers], APPROVED),
+    "two persons, one of the group": ([APPROVE], [decide("approved", PAT)], {"signed_in": True, "groups": ["finance"]}),
     "use, rotate and cancel": ([ask], [races.decide_with_successor("cancelled", ASKER)], PENDING),
     "approve, deny": ([APPROVE], [decide("denied", BOB)], PENDING),
     "approve, cancel": ([APPROVE], [CANCEL], PENDING),
@@ -102,7 +109,7 @@ def merges(one, two):
 async def test_a_race_ends_as_one_of_its_sequential_histories(clients, name):
     """If those histories differ, the places at which one act is stopped lead to more than one of them."""
     one, two, terms = RACES[name]
-    made = {each: terms[each] for each in ("people", "uses", "valid_s") if each in terms}
+    made = {each: terms[each] for each in ("people", "uses", "valid_s", "groups") if each in terms}
     entered = {each: terms[each] for each in ("asked", "approved", "signed_in") if each in terms}
 
     async def scene():

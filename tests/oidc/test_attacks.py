@@ -114,9 +114,9 @@ def signed(fake, alg="RS256", key=None, headers=None, **changed):
     return jwt.encode(claims(fake, **changed), key or ALGORITHMS[alg][0], alg, headers={"kid": alg, **(headers or {})})
 
 
-async def redeem(fake, token):
+async def redeem(fake, token, max_age_s=None):
     fake.token = token
-    return await fake.provider.redeem("code", "verifier", "n")
+    return await fake.provider.redeem("code", "verifier", "n", max_age_s)
 
 
 @pytest.mark.parametrize("alg", ALGORITHMS)
@@ -197,6 +197,17 @@ async def test_another_token_is_refused_with_what_was_expected(fake, attack):
     assert token not in refused.value.message
 
 
+async def test_a_sign_in_that_was_to_be_fresh_is(fake):
+    """A provider that ignores max_age, says nothing or names the future, signs nobody in who could then approve."""
+    now = int(time.time())
+    assert await redeem(fake, signed(fake, auth_time=now - 50), max_age_s=60)
+    for auth_time in (..., now - 60 - LEEWAY_S - 5, now + LEEWAY_S + 60, "now", True, 1e400):
+        with pytest.raises(Unauthorized, match="auth_time"):
+            await redeem(fake, signed(fake, auth_time=auth_time), max_age_s=60)
+    with pytest.raises(Unauthorized, match="auth_time is in the future"):
+        fake.provider.identity(await redeem(fake, signed(fake, auth_time=now + LEEWAY_S + 60)))
+
+
 async def test_clocks_may_differ_by_half_a_minute(fake):
     """Of two well-kept machines."""
     for changed in ({"exp": int(time.time()) - LEEWAY_S + 5}, {"iat": int(time.time()) + LEEWAY_S - 5}):
@@ -221,7 +232,7 @@ async def test_a_new_key_is_found_and_a_removed_one_no_longer_counts(fake):
 
 async def test_concurrent_sign_ins_read_the_keys_once(fake):
     """At the start, and after an hour."""
-    await asyncio.gather(*(fake.provider.authorization_url("s", "n", "v") for _ in range(10)))
+    await asyncio.gather(*(fake.provider.authorization_url("s", "n", "v", None) for _ in range(10)))
     assert fake.asked.count("/jwks") == 1
     fake.clock.now_s += REFRESH_S
     await asyncio.gather(*(fake.provider.authorization_url("s", "n", "v") for _ in range(10)))

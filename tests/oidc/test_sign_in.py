@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 import uuid
 
 import httpx
@@ -10,6 +11,8 @@ import pytest
 from command_line import run_remit
 from forked import Forked
 from servers import clean_env
+
+from app.model.times import parse_time_ms
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
 SAME = {"Sec-Fetch-Site": "same-origin"}
@@ -31,6 +34,21 @@ def test_a_person_signs_in_and_has_the_scopes_of_their_groups(remit, idp, browse
         [first, *_] = admin.get("/v1/changes", params={"actor_id": person}).json()
         assert (first["kind"], first["resourceType"], first["actorName"]) == ("created", "session", me["name"])
         assert first["after"]["groups"] == ["remit-approvers", "staff"]
+
+
+def test_whoever_signs_in_afresh_shows_credentials_again(remit, browser):
+    """With max_age; the session says when that was. Without it, the provider may remember them for long."""
+    browser.sign_in(remit, "ann", until=lambda url: url.endswith("/console"))
+    assert "authenticatedAt" not in browser.session(remit).json()["person"]
+    answer = browser.send("GET", f"{remit.base_url}/console/sign-in?to=/console&max_age=0")
+    assert "max_age=0" in answer.headers["location"]
+    asked_again = browser.follow(answer, until=lambda url: "/interaction/" in url)
+    assert "/interaction/" in asked_again
+    browser.follow(browser.send("GET", asked_again), until=lambda url: url.endswith("/console"))
+    seen_s = parse_time_ms(browser.session(remit).json()["person"]["authenticatedAt"]) / 1000
+    assert abs(seen_s - time.time()) < 60
+    for age in ("-1", "28801x", "99999", "1e3", "٣"):
+        assert browser.send("GET", f"{remit.base_url}/console/sign-in", params={"max_age": age}).status_code == 400
 
 
 def test_somebody_without_a_group_is_told_which_groups_were_seen(remit, browser):

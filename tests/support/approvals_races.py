@@ -14,7 +14,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.errors import AppError
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
-from app.model.approvals import ApprovalStatus, ApprovalTerms
+from app.model.approvals import ApprovalStatus, ApprovalTerms, Approvers
 from app.model.ids import Ids
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
@@ -86,10 +86,13 @@ class Replica(InProcess):
 class Scene:
     """An agent, a rule that asks, three keys, one call, and at most one approval of it when the race begins."""
 
-    def __init__(self, clients, people=1, uses=1, valid_s=2 * LASTS_S):
+    def __init__(self, clients, people=1, uses=1, valid_s=2 * LASTS_S, groups=()):
         self.clock, self.workspace_id = Clock(), Ids().new(1)
         self.replicas = [Replica(Gated(Clocked(each, self.clock))) for each in clients]
-        self.terms = ApprovalTerms(expires_seconds=LASTS_S, approvals=people, valid_seconds=valid_s, max_uses=uses)
+        who = {"approvers": Approvers(groups=list(groups))} if groups else {}
+        self.terms = ApprovalTerms(
+            expires_seconds=LASTS_S, approvals=people, valid_seconds=valid_s, max_uses=uses, **who
+        )
         self.approval_id = ""
 
     async def enter(self, asked=True, approved=False, signed_in=False):
@@ -200,7 +203,8 @@ async def ask_by_name(scene, replica):
 
 def pat(**others):
     """Who Pat is, according to the identity provider."""
-    return Identity(name="pat", scopes=(Scope.ADMIN,), person=str(uuid.uuid5(uuid.NAMESPACE_URL, "pat")), **others)
+    person = str(uuid.uuid5(uuid.NAMESPACE_URL, "pat"))
+    return Identity(**{"name": "pat", "scopes": (Scope.ADMIN,), "person": person, "groups": ("finance",), **others})
 
 
 def decide(verdict, key=ANN):
@@ -274,6 +278,13 @@ async def expire(scene, replica):
 async def edit_policy(scene, replica):
     """Change its terms, which makes it a different rule."""
     rules = (scene.rule(expires_seconds=LASTS_S - 1),)
+    await replica.policies.update(scene.workspace_id, scene.policy_id, PolicyChanges(rules=rules), by=BY)
+    return "", None
+
+
+async def name_approvers(scene, replica):
+    """Let the rule name a group in which nobody of the scene is."""
+    rules = (scene.rule(approvers=Approvers(groups=["board"])),)
     await replica.policies.update(scene.workspace_id, scene.policy_id, PolicyChanges(rules=rules), by=BY)
     return "", None
 

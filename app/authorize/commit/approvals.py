@@ -72,6 +72,8 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "required": str(terms.approvals),
             "valid_ms": str(terms.valid_seconds * 1000),
             "max_uses": str(terms.max_uses),
+            **({"who": msgspec.json.encode(terms.approvers).decode()} if terms.approvers else {}),
+            **({} if terms.fresh is None else {"fresh_s": str(terms.fresh)}),
             "rules": " ".join(approval.rules),
             "policies": " ".join(approval.policies),
         }

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from app.authorize.agent_cache import CachedAgent
 from app.model.api_keys import Caller
-from app.model.approvals import DEFAULT_TERMS, ApprovalTerms
 from app.model.decisions import AuthorizeRequest, Plan, Tokens
+from app.model.escalations import JointTerms
 from app.pdp import CompiledAgent
 
 
@@ -28,7 +28,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     current_id: str = ""
     current_version: str = "0"
     full: tuple[int, ...] = ()
-    terms: ApprovalTerms = DEFAULT_TERMS
+    terms: JointTerms = JointTerms()
     rules: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     asker_id: str = ""

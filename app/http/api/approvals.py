@@ -11,7 +11,15 @@ from msgspec import UNSET, Meta, UnsetType
 
 from app.approvals.approvals import unknown_approval
 from app.approvals.following import ApprovalEvent
-from app.errors import AgentNotFound, ApprovalChanged, ApprovalDecided, ApprovalNotFound, OwnApproval
+from app.errors import (
+    AgentNotFound,
+    ApprovalChanged,
+    ApprovalDecided,
+    ApprovalNotFound,
+    NotAnApprover,
+    OwnApproval,
+    SignInTooOld,
+)
 from app.http.authentication import raw_key_in_use
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
@@ -29,6 +37,7 @@ from app.store.optimistic import Versions
 WAIT_MAX_S = 60
 _WITHDRAW: dict[str, Any] = {"tag": "Approvals", "scopes": (Scope.READ, Scope.APPROVE, Scope.AUTHORIZE)}
 _SEE_ONE: dict[str, Any] = {**_WITHDRAW, "scopes": (Scope.READ, Scope.VIEW, Scope.APPROVE, Scope.AUTHORIZE)}
+_DECIDING = (ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval, NotAnApprover, SignInTooOld)
 _WRITE: dict[str, Any] = {"tag": "Approvals", "scopes": (Scope.ADMIN, Scope.APPROVE)}
 
 
@@ -110,7 +119,7 @@ async def get_approval(
     "/v1/approvals/{approval_id}/approve",
     **_WRITE,
     examples=APPROVE_CALL,
-    errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+    errors=_DECIDING,
     headers=ETAG,
     request_headers=(IF_MATCH_APPROVAL,),
 )
@@ -145,7 +154,7 @@ async def approve_call(
     "/v1/approvals/{approval_id}/deny",
     **_WRITE,
     examples=APPROVAL_NOTE,
-    errors=(ApprovalNotFound, ApprovalDecided, ApprovalChanged, OwnApproval),
+    errors=_DECIDING,
     headers=ETAG,
     request_headers=(IF_MATCH_APPROVAL,),
 )

@@ -31,6 +31,7 @@ _LOGOUT_BYTES = 32 * 1024
 _is_path = re.compile(r"/console(/[\w~-][\w.~-]*)*/?(\?[\w.~/%&=+:-]*)?", re.ASCII).fullmatch
 """No empty segment and none of dots: browsers would resolve them."""
 _is_code = re.compile(r"[!-~]{1,4096}", re.ASCII).fullmatch
+_is_age = re.compile(r"[0-9]{1,4}|1[0-9]{4}|2[0-8][0-9]{3}", re.ASCII).fullmatch
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -92,18 +93,22 @@ async def sign_in_options(services: NamedDependency[Services]) -> SignInOptions:
 async def go_to_provider(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
     """Sign in with the identity provider.
 
-    For browsers. `to` says where to go afterwards, a path of the console; `workspace` which one, if there are several.
+    For browsers. `to` says where to go afterwards, a path of the console; `workspace` which one, if there are several;
+    `max_age` how many seconds ago they may have shown their credentials to the provider, which otherwise asks again.
     """
     provider, query = _required(services), _query(request)
     to = query.get("to", "/console")
     if not _is_path(to):
         raise Invalid.at("to", "must be a path of the console, such as /console/approvals")
+    max_age = query.get("max_age", "")
+    if max_age and not _is_age(max_age):
+        raise Invalid.at("max_age", "must be a number of seconds, at most 28800")
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     try:
-        where = await provider.authorization_url(state, nonce, verifier)
+        where = await provider.authorization_url(state, nonce, verifier, int(max_age) if max_age else None)
     except AppError as error:
         return _page(error)
-    cookie = flow_cookie(".".join([state, nonce, verifier, _packed(to), _packed(query.get("workspace", ""))]))
+    cookie = flow_cookie(".".join([state, nonce, verifier, _packed(to), _packed(query.get("workspace", "")), max_age]))
     return Response("", status_code=302, headers=_HEADERS | {"Location": where, "Set-Cookie": cookie})
 
 
@@ -116,7 +121,7 @@ async def come_back(request: Request[Any, Any, Any], services: NamedDependency[S
     provider = _required(services)
     try:
         query = _query(request)
-        state, nonce, verifier, to, workspace = _flow_in(request)
+        state, nonce, verifier, to, workspace, max_age = _flow_in(request)
         if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
             raise Unauthorized("The answer's state is not the one that this browser was sent with; sign in again")
         await provider.require_issuer(query.get("iss"))
@@ -124,7 +129,7 @@ async def come_back(request: Request[Any, Any, Any], services: NamedDependency[S
             raise Unauthorized(f"The identity provider refused: {re.sub('[^a-z_]', '', query['error'])[:40]}")
         if not _is_code(query.get("code", "")):
             raise Unauthorized("The answer has no code")
-        claims = await provider.redeem(query["code"], verifier, nonce)
+        claims = await provider.redeem(query["code"], verifier, nonce, int(max_age) if max_age else None)
         name, identity = provider.identity(claims, workspace)
         workspace_id = await services.records.workspaces.find(name)
         session, token = await services.records.sign_ins.create(workspace_id, identity, Via.CONSOLE)
@@ -183,12 +188,15 @@ def _query(request: Request[Any, Any, Any]) -> dict[str, str]:
     return {name: values[0] for name, values in found.items()}
 
 
-def _flow_in(request: Request[Any, Any, Any]) -> tuple[str, str, str, str, str]:
-    """State, nonce, verifier, path and workspace, as this browser was sent away with them. Raises Unauthorized."""
+def _flow_in(request: Request[Any, Any, Any]) -> tuple[str, str, str, str, str, str]:
+    """State, nonce, verifier, path, workspace and max_age, as this browser was sent away with them.
+
+    Raises Unauthorized.
+    """
     parts = (cookie_in(request.scope["headers"], FLOW_COOKIE) or "").split(".")
-    if len(parts) != 5 or not all(parts[:3]):  # noqa: PLR2004 - as it was made
+    if len(parts) != 6 or not all(parts[:3]) or (parts[5] and not _is_age(parts[5])):  # noqa: PLR2004 - as it was made
         raise Unauthorized("This browser has not begun to sign in, or took more than ten minutes; sign in again")
-    return parts[0], parts[1], parts[2], _unpacked(parts[3]), _unpacked(parts[4])
+    return parts[0], parts[1], parts[2], _unpacked(parts[3]), _unpacked(parts[4]), parts[5]
 
 
 def _packed(text: str) -> str:

@@ -4,7 +4,7 @@ import { noteApproval } from "../approvals_feed.js";
 import { leaves } from "../exact.js";
 import { can, lacks, session } from "../session.js";
 import { countdown, duration, now } from "../time.js";
-import { to } from "../url.js";
+import { address, to } from "../url.js";
 import { unusual, usualOf } from "../usual.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { differences } from "./diff.js";
@@ -45,11 +45,21 @@ export function ApprovalCard({ approval, alone = false, done }) {
     <p class="small muted">${usual.data ? usual.data.of ? `Compared with the ${usual.data.of} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : ""}${allows(approval)}</p>
     ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
+    ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
     ${pending && left > 0 && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} done=${done} />`}
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
     ${!alone && html`<a class="small muted permalink" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>`}
   </article>`;
 }
+
+/** Who may decide, in words. @param {Approval} approval */
+function demands(approval) {
+  const groups = (approval.approvers ?? []).map((each) => `a person in ${each.groups.join(" or ")}`);
+  return approval.fresh === undefined ? groups : [...groups, `a person whose sign-in is at most ${duration(approval.fresh)} old`];
+}
+
+/** Where to sign in again and come back to the approval. @param {Approval} approval */
+const again = (approval) => address("/console/sign-in", { to: to(`approvals/${approval.id}`), ...(approval.fresh !== undefined && { max_age: String(approval.fresh) }) });
 
 /** What an approval permits, in words. @param {Approval} approval */
 function allows(approval) {
@@ -97,6 +107,7 @@ function Decide({ approval, unread, changed, done }) {
     <label class="sr" for=${`note-${approval.id}`}>Note</label><textarea id=${`note-${approval.id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
     ${approval.usesLeft > 1 && html`<label class="uses">How many calls <input type="number" min="1" max=${approval.usesLeft} placeholder=${String(approval.usesLeft)} value=${uses} onInput=${(/** @type {any} */ event) => setUses(event.target.value)} /></label>`}
     <${Problem} error=${error} />
+    ${error instanceof Refused && ["NOT_AN_APPROVER", "SIGN_IN_TOO_OLD"].includes(error.code) && html`<p><a class="button" href=${again(approval)}>Sign in again</a></p>`}
     <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny", {})}>Deny</button>
       <button type="button" class="approve" disabled=${busy || blocked !== undefined} title=${blocked} onClick=${() => send("approve", grant)}>Approve</button></div>
     ${blocked && html`<p class="small muted">${blocked}.</p>`}
