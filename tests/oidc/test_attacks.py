@@ -235,7 +235,7 @@ async def test_concurrent_sign_ins_read_the_keys_once(fake):
     await asyncio.gather(*(fake.provider.authorization_url("s", "n", "v", None) for _ in range(10)))
     assert fake.asked.count("/jwks") == 1
     fake.clock.now_s += REFRESH_S
-    await asyncio.gather(*(fake.provider.authorization_url("s", "n", "v") for _ in range(10)))
+    await asyncio.gather(*(fake.provider.authorization_url("s", "n", "v", None) for _ in range(10)))
     assert fake.asked.count("/jwks") == 2
 
 
