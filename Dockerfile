@@ -1,4 +1,5 @@
 # One image for `serve` and `compact`: locked dependencies, no store, not root, and read-only at run time.
+# COMMIT is what `remit --version` names: docker build --build-arg COMMIT=$(git rev-parse HEAD) --platform linux/amd64,linux/arm64 .
 # LOCK names the file of requirements/ to install: image, or image-otel for traces.
 ARG PYTHON=python:3.11-slim-bookworm
 
@@ -11,6 +12,8 @@ RUN /opt/sbom/bin/pip install --require-hashes --only-binary :all: --requirement
 RUN /opt/docs/bin/pip install --require-hashes --only-binary :all: --requirement requirements/docs.txt
 ARG LOCK=image
 RUN /opt/remit/bin/pip install --require-hashes --only-binary :all: --requirement requirements/${LOCK}.txt
+ARG COMMIT=""
+ENV REMIT_COMMIT=${COMMIT}
 COPY pyproject.toml mkdocs.yml LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md ./
 COPY lua lua
 COPY app app
@@ -33,6 +36,11 @@ RUN env -u SOURCE_DATE_EPOCH /opt/sbom/bin/cyclonedx-py environment --output-rep
     --output-format JSON --output-file /sbom.cdx.json /opt/remit/bin/python
 
 FROM ${PYTHON}
+ARG COMMIT=""
+LABEL org.opencontainers.image.title="Remit" \
+      org.opencontainers.image.description="Decides whether an AI agent may call a tool, and records every answer it gives." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.revision="${COMMIT}"
 RUN useradd --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin remit
 COPY --from=build /opt/remit /opt/remit
 COPY --from=build /sbom.cdx.json /usr/share/doc/remit/sbom.cdx.json

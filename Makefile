@@ -63,6 +63,7 @@ lock: $(VENV)/dev.stamp ## resolve the dependencies of pyproject.toml anew, with
 	$(LOCK) --group audit --output-file requirements/audit.txt
 	$(LOCK) pyproject.toml $(AS_DEV) --extra embedded --group build --group docs --output-file requirements/docs.txt
 	$(LOCK) --group deploy --output-file requirements/deploy.txt
+	$(LOCK) $(AS_DEV) --group release --output-file requirements/release.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --group core --output-file requirements/core.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --output-file requirements/frameworks-newest.txt
 	cd $(CLIENT) && $(abspath $(BIN))/uv pip compile $(LOCK_OPTIONS) pyproject.toml --all-extras --group frameworks --resolution lowest-direct --output-file requirements/frameworks-lowest.txt
@@ -72,6 +73,15 @@ vendor: requirements/console/node_modules/.package-lock.json ## make the console
 
 docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## build the documentation, which the service then serves at /docs
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(VENV)/docs/bin/mkdocs build --quiet $(ARGS)
+
+man: $(VENV)/run.stamp $(VENV)/release.stamp ## write the man pages of remit to build/man
+	PYTHONPATH=.:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') $(VENV)/release/bin/python deploy/man_pages.py build/man
+
+packages: docs man $(VENV)/release.stamp ## build and check wheels and sdists of service and client, into dist/, with what is in them and checksums
+	deploy/packages.sh $(VENV)/release/bin
+
+release: ## everything that a release is, but for publishing it: make release VERSION=1.2.0
+	deploy/release.sh "$(VERSION)"
 
 deploy-files: $(VENV)/dev.stamp ## write what is derived in deploy/: alert rules, dashboard, schema and table of the chart's values
 	$(BIN)/python deploy/generate.py
@@ -112,7 +122,7 @@ $(VENV)/dev.stamp: requirements/dev.txt pyproject.toml | $(VENV)/venv.stamp
 	@touch $@ $(VENV)/run.stamp
 
 # Tools that are installed beside the service: what they need is not what it needs.
-$(VENV)/audit.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp: $(VENV)/%.stamp: requirements/%.txt | $(VENV)/venv.stamp
+$(VENV)/audit.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp $(VENV)/release.stamp: $(VENV)/%.stamp: requirements/%.txt | $(VENV)/venv.stamp
 	$(PYTHON) -m venv $(VENV)/$*
 	$(VENV)/$*/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
@@ -147,5 +157,5 @@ $(VENV)/venv.stamp:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-.PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit
+.PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
 .DEFAULT_GOAL := help

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "
 """Singular names that also work, such as `remit key create`; the help lists only the plural."""
 
 
+_APP = Path(__file__).parents[1]
 _LONGEST = 2_000
 """Characters of an error; of a longer one, the middle is left out."""
 
@@ -103,8 +106,41 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        commit = _commit()
+        click.echo(f"remit {version('remit')}{f' ({commit[:12]})' if commit else ''}")
+        ctx.exit()
+
+
+def _commit() -> str:
+    """The commit that this was built from, or that its working tree has checked out; "" if nothing says so."""
+    recorded = _APP / "commit.txt"
+    if recorded.is_file():
+        return recorded.read_text(encoding="ascii").strip()
+    if not (_APP.parent / ".git").exists():
+        return ""
+    try:
+        told = subprocess.run(  # noqa: S603 - nothing in it is anybody's input
+            ["git", "-C", str(_APP.parent), "rev-parse", "HEAD"],  # noqa: S607 - whichever git the user has
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:  # git is not installed
+        return ""
+    return told.stdout.strip()
+
+
 @click.group(cls=CommandLine, lazily=COMMANDS, also=SINGULAR, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="remit")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and the commit, and exit.",
+)
 def main() -> None:
     """Remit decides whether an AI agent may call a tool, and records every answer it gives.
 

@@ -1,11 +1,14 @@
 """The wheel that the image installs: complete, and runnable from any location."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,14 +17,22 @@ from servers import free_port, wait_until_ready
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built as stage one of the Dockerfile builds it."""
+    """Built from the sdist, in a folder that is no repository."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), "--target"]
+    env = os.environ | {"REMIT_COMMIT": COMMIT, "REMIT_REPOSITORY_URL": "https://git.example.com/remit/"}
+    subprocess.run([*build, "sdist"], cwd=ROOT, env=env, check=True, capture_output=True)
+    [sdist] = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as packed:
+        packed.extractall(folder, filter="data")
+    del env["REMIT_COMMIT"]  # the sdist has recorded it
+    unpacked = folder / sdist.name.removesuffix(".tar.gz")
+    subprocess.run([*build, "wheel"], cwd=unpacked, env=env, check=True, capture_output=True)
     [built] = folder.glob("*.whl")
     return built
 
@@ -42,13 +53,15 @@ def installed(wheel, tmp_path_factory):
     return folder / "bin"
 
 
-def test_the_wheel_holds_every_module_and_every_script(wheel):
+def test_the_wheel_contains_every_module_every_script_and_the_console(wheel):
     """`lua/` lies inside the package, where a checkout has it beside."""
     inside = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob("*.py")}
+    console = {str(path.relative_to(ROOT)) for path in (ROOT / "app/http/console/static").rglob("*.*")}
     scripts = {f"app/{path.relative_to(ROOT)}" for path in (ROOT / "lua").rglob("*.lua")}
     assert scripts
-    assert modules | scripts <= inside
+    assert console
+    assert modules | scripts | console <= inside
     assert not any(name.startswith(("tests/", "bench/", "lua/")) for name in inside)
 
 
@@ -59,6 +72,25 @@ def test_the_wheel_states_its_licence_and_carries_it(wheel):
         [licence] = [name for name in inside.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
         assert "License-Expression: Apache-2.0" in inside.read(metadata).decode().splitlines()
         assert inside.read(licence) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_readme_of_an_index_page_has_no_link_that_breaks(wheel):
+    """Links into the repository name it and the version; the picture stays there."""
+    with zipfile.ZipFile(wheel) as inside:
+        [metadata] = [name for name in inside.namelist() if name.endswith(".dist-info/METADATA")]
+        headers, _, readme = inside.read(metadata).decode().partition("\n\n")
+    tree = f"https://git.example.com/remit/blob/v{version('remit')}/"
+    assert "Project-URL: Repository, https://git.example.com/remit" in headers.splitlines()
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert [link for link in links if link.startswith(tree)]
+    assert [link for link in links if not link.startswith(("https://", "http://", "#"))] == []
+    assert "![" not in readme
+
+
+def test_the_installed_command_names_its_version_and_commit(installed):
+    """As the sdist recorded it, although this folder is no repository."""
+    told = subprocess.check_output([installed / "remit", "--version"], cwd="/proc", text=True)
+    assert told == f"remit {version('remit')} ({COMMIT[:12]})\n"
 
 
 def test_the_installed_service_runs_where_it_can_write_nothing(installed, store):
