@@ -82,7 +82,7 @@ def test_the_composed_store_starts_with_the_password_in_no_file(tmp_path, passwo
 def test_the_image_has_two_stages_is_locked_and_is_not_root():
     """Its base, its build, and its user."""
     assert len(instructions("FROM")) == 2
-    assert instructions("ARG")[1:] == ["LOCK=image"]
+    assert instructions("ARG")[1:] == ["LOCK=image", 'COMMIT=""', 'COMMIT=""']
     installed = [line for line in instructions("RUN") if "pip install --require-hashes" in line]
     assert [re.search(r"/opt/(\w+)/.* requirements/(\S+)$", line).groups() for line in installed] == [
         ("sbom", "sbom.txt"),

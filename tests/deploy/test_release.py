@@ -1,5 +1,6 @@
 """What a release is made with: links that work anywhere, pinned actions, one version, and refusals."""
 
+import json
 import os
 import re
 import shutil
@@ -36,13 +37,14 @@ def test_workflows_use_actions_by_commit_and_grant_little(path):
 
 
 def test_everything_has_one_version():
-    """The service, the client and the chart."""
+    """The service, both clients and the chart."""
     service, client = (
         tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["version"]
         for folder in (".", "clients/python")
     )
     chart = yaml.safe_load((ROOT / "deploy/helm/remit/Chart.yaml").read_text())
-    assert {service, client, chart["version"], chart["appVersion"]} == {service}
+    typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())["version"]
+    assert {service, client, typescript, chart["version"], chart["appVersion"]} == {service}
 
 
 def test_the_client_carries_the_licence():
@@ -53,12 +55,8 @@ def test_the_client_carries_the_licence():
 def repository(tmp_path):
     """The files of a release, in a repository whose CI and whose `make` only say that they ran."""
     tree = tmp_path / "tree"
-    for path in (
-        "deploy/release.sh",
-        "deploy/helm/remit/Chart.yaml",
-        "pyproject.toml",
-        "clients/python/pyproject.toml",
-    ):
+    copied = ["deploy/release.sh", "deploy/helm/remit/Chart.yaml", "pyproject.toml", "clients/python/pyproject.toml"]
+    for path in (*copied, "clients/typescript/package.json", "clients/typescript/package-lock.json"):
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tree / path)
     (tree / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n- Something new.\n")
@@ -92,6 +90,7 @@ def test_a_release_is_checked_numbered_tagged_and_built(repository):
     assert git(repository, "describe") == "v1.2.3"
     assert git(repository, "status", "--porcelain") == ""
     assert 'version = "1.2.3"' in (repository / "clients/python/pyproject.toml").read_text()
+    assert json.loads((repository / "clients/typescript/package.json").read_text())["version"] == "1.2.3"
     chart = yaml.safe_load((repository / "deploy/helm/remit/Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == ("1.2.3", "1.2.3")
     assert re.search(
