@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from app.model.decision_codes import DecisionCode
 from app.model.fields import Count, Timestamp, Uuid
+from app.model.idempotency import Idempotency
 
 FOREVER_US = 1 << 53  # the largest integer that a Lua number represents exactly
 
@@ -17,18 +18,6 @@ class Result(StrEnum):
     ALLOWED = "allowed"
     DENIED = "denied"
     ESCALATED = "escalated"
-
-
-class Idempotency(Struct, frozen=True):
-    """Identifies a repeated request: the SHA-256 of its Idempotency-Key, and a MAC of its body.
-
-    body_digest: under the newest secret; without a secret the SHA-256, from which short bodies can be guessed.
-    former_digests: under older secrets, with which earlier requests may have been stored.
-    """
-
-    key_digest: str
-    body_digest: str
-    former_digests: tuple[str, ...] = ()
 
 
 class AuthorizeRequest(Struct, frozen=True, gc=False):

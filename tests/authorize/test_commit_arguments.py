@@ -13,7 +13,6 @@ from app.model.decisions import (
     AuthorizeRequest,
     DenialCount,
     HistoryCheck,
-    Idempotency,
     Mark,
     Plan,
     Result,
@@ -22,6 +21,7 @@ from app.model.decisions import (
     ShadowPlan,
     Tokens,
 )
+from app.model.idempotency import Idempotency
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
 from app.store.keyspace import Keyspace
 

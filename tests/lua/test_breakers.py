@@ -8,7 +8,8 @@ from profiles import examples
 from app.model.agents import AgentStatus, Trip
 from app.model.changes import ChangeQuery
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Decision, DenialCount, Idempotency, Outcome, Plan, Result, RuleRef
+from app.model.decisions import Decision, DenialCount, Outcome, Plan, Result, RuleRef
+from app.model.idempotency import Idempotency
 from app.model.quotas import MAX_DENIALS
 from app.store.changes import Changes
 from tests.support.actors import BY

@@ -9,7 +9,6 @@ from app.model.decisions import (
     AuthorizeRequest,
     Decision,
     HistoryCheck,
-    Idempotency,
     Mark,
     Outcome,
     Plan,
@@ -17,6 +16,7 @@ from app.model.decisions import (
     RuleRef,
     Tokens,
 )
+from app.model.idempotency import Idempotency
 from app.model.marks import MAX_SESSIONS, TOO_MANY_SESSIONS
 from tests.support.actors import BY
 

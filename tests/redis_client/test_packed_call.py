@@ -11,7 +11,8 @@ from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Plan, Result, RuleRef, Tokens
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result, RuleRef, Tokens
+from app.model.idempotency import Idempotency
 from app.redis_client.packed_call import NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY
 from app.store.keyspace import Keyspace
