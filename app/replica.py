@@ -18,6 +18,7 @@ from app.admin.webhooks import WebhookAdmin
 from app.approvals.approvals import Approvals
 from app.approvals.following import ApprovalFollower
 from app.approvals.reaper import ApprovalReaper
+from app.approvals.remembered import RememberedValues
 from app.audit.backlog import SealingWatch
 from app.audit.follow import watch_newest
 from app.audit.log import AuditLog
@@ -52,7 +53,7 @@ from app.model.ids import Ids
 from app.model.policies import Policy
 from app.pdp import CompiledAgent, compile_agent
 from app.redaction.redactor import Redactor
-from app.redaction.signer import Signer
+from app.redaction.signer import Purpose, Signer
 from app.redis_client.blocking import BlockingReader
 from app.redis_client.client import Client
 from app.redis_client.clients import Clients, open_clients
@@ -108,6 +109,7 @@ class Records(Struct, frozen=True, kw_only=True):
     resources: Resources
     changes: Changes
     approvals: Approvals
+    remembered: RememberedValues
     webhooks: Webhooks
 
 
@@ -232,8 +234,11 @@ def _services(
     call_pool, budget = SlowLanePool(pool, lane), LoopBudget(lane)
     redactor, signer = Redactor(settings.redact.split(",")), Signer(settings.secrets)
 
+    def macs(value: bytes) -> tuple[str, ...]:
+        return tuple(signer.macs(Purpose.REMEMBERED, value))
+
     def compiled(agent: Agent, policies: Sequence[Policy], marks: Mapping[str, int]) -> CompiledAgent:
-        return compile_agent(agent, policies, redactor.is_secret, marks)
+        return compile_agent(agent, policies, redactor.is_secret, marks, macs)
 
     api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
     policies, catalog, changes = Policies(client, ids, limits, pool), Catalog(client), Changes(client)
@@ -271,6 +276,7 @@ def _services(
         resources=resources,
         changes=changes,
         approvals=Approvals(client, ids, settings.audit_backlog_max),
+        remembered=RememberedValues(client, agents),
         webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
     )
     return Services(

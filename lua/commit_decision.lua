@@ -8,7 +8,7 @@ lua/commit_decision/. A part's sections replace the lines `--@ <section>` below,
 all parts is commit_with_parts. To add a part, write its file, name it in PARTS, and add it to the calls that need it in
 app/authorize/commit/arguments.py.
 
-PARTS         parts groups interval first_answers limits sequences marks refunds approvals breakers shadow explained
+PARTS         parts groups interval first_answers limits sequences marks refunds approvals remembered breakers shadow explained
 
 KEYS[1]       caller_key      hash; record of the caller's API key; missing = revoked
 KEYS[2]       agent           hash; the agent's record with its version token
@@ -53,6 +53,7 @@ STATE         what is known about the call so far; parts tell each other, and th
   takes       true = the call is taken from quotas although it is not allowed
   extras      names and values of the fields that only some entries have, as app/audit/entry_format.py lists them
   approval_id of the entry
+  approved_ms: when people had approved it, if it is used
   shared_version: the version tokens of all policies that the agent shares with others
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}

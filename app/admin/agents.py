@@ -33,6 +33,10 @@ class AgentAdmin:
             await self._reaper.end_soon(workspace_id, agent.id)
         return agent
 
+    async def forget(self, workspace_id: str, agent_id: str, by: ChangedBy, if_match: Versions = None) -> None:
+        """Forget what people have approved for the agent so far. Raises AgentNotFound, VersionConflict."""
+        await self._agents.update(workspace_id, agent_id, forgets=True, if_match=if_match, by=by)
+
     async def delete(self, workspace_id: str, agent_id: str, by: ChangedBy, if_match: Versions = None) -> None:
         """Delete the agent, its policies and its quotas; its entries stay. Raises AgentNotFound, VersionConflict."""
         await self._agents.delete(workspace_id, agent_id, if_match=if_match, by=by)

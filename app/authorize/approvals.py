@@ -14,6 +14,7 @@ from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.decisions import AuthorizeRequest
 from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
+from app.pdp.escalations import Approved
 from app.redaction.credentials import REDACTED
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
@@ -55,6 +56,13 @@ class CurrentApproval(Struct, frozen=True):
         """True if it was requested for all these rules, and all policies that asked still govern the agent."""
         rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
         return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
+
+    @property
+    def approved(self) -> Approved:
+        """What people have approved, once they have."""
+        record = self.record
+        reason = f'Approved by "{record["approved_by"]}"'
+        return Approved(record["rules"].split(), record.get("memories", "").split(), reason)
 
     def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
         """True if it has this status and its time has not passed."""

@@ -26,7 +26,7 @@ from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
 from app.pdp import CompiledAgent
-from app.pdp.escalations import approved_plan, distinct, escalations
+from app.pdp.escalations import approved_plan, asking_rule, distinct, escalations
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
 from app.redis_client.replies import as_record, decoding_record
@@ -124,11 +124,7 @@ class EscalatedCalls:
             if step.step == "probe":
                 return await _unasked(question, step, commit)
             if step.step == "use":
-                reason = f'Approved by "{current.record["approved_by"]}"'
-                plan = await run(
-                    approved_plan,
-                    *(agent, question.request, plan, current.record["rules"].split(), reason, question.caller.key_id),
-                )
+                plan = await run(approved_plan, agent, question.request, plan, current.approved, question.caller.key_id)
             answer = await commit(replace(question, plan=plan, approval=step))
             if isinstance(answer, Escalates) and step.step == "use":
                 beyond = _asking(agent, plan, answer.full)
@@ -182,6 +178,7 @@ class EscalatedCalls:
             policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
             asker_id=key_id,
             bound=asked.bound,
+            memories=asked.agent.memories,
             hides=hides(asked.question.request, asked.parameters),
             parameters=asked.parameters,
             agent_max=self._bounds.agent,
@@ -240,7 +237,7 @@ def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, 
 def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:
     """The conditions under which people may approve, from the full quotas of a plan."""
     checks = (plan.quotas[number - 1] for number in full)
-    asked = (agent.escalation(check.policy_id, check.when_full.rule) for check in checks)
+    asked = (agent.escalation(check.policy_id, asking_rule(check)) for check in checks)
     return tuple(each for each in asked if each is not None)
 
 

@@ -11,6 +11,7 @@ from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
 from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
 from app.cli.output import counted, print_record, print_table
+from app.cli.remembered import forget_remembered, list_remembered
 from app.cli.session import checked, print_json
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 
@@ -192,4 +193,5 @@ def _status(agent: dict[str, Any]) -> str:
     return f"suspended by the denial breaker of policy {tripped['policyId']} (decision {tripped['decisionId']})"
 
 
-agents.add_command(list_tools)
+for _command in (list_tools, list_remembered, forget_remembered):
+    agents.add_command(_command)

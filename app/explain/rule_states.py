@@ -43,7 +43,7 @@ async def read_rule_states(
     if not rules:
         return {}
     keyspace = keyspace_of(workspace_id)
-    quotas = [check for rule in rules.values() for check in rule.checks if not isinstance(check, HistoryCheck)]
+    quotas = [check for rule in rules.values() for check in rule.checks if isinstance(check, Quota | DenialCount)]
     quota_us, levels = await read_levels(client, keyspace, quotas, now_us, agent_id)
     states: dict[Place, RuleState] = {}
     for place, rule in rules.items():

@@ -1,4 +1,4 @@
-"""Warnings about `fromRequest`: parameters that the catalogue has and the policy forgot, or that can never pass."""
+"""Warnings beside `fromRequest` and `approvedBefore`: parameters that a policy forgot, or that can never pass."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,21 +16,25 @@ _SHOWN = 5
 
 
 def from_request_warnings(policy: Policy, known: KnownTools) -> Iterator[PolicyWarning]:
-    """For each rule with `fromRequest`: names whose values are no strings, and strings that no rule constrains."""
+    """For each such rule: names whose values are no strings, and strings that no rule of the policy constrains."""
     for index, rule in enumerate(policy.rules):
         if not isinstance(rule, ParameterConstraint) or isinstance(rule.parameters, UnsetType):
             continue
-        asked = [name for name, each in rule.parameters.items() if each.from_request is not UNSET]
+        asked = {
+            name: "fromRequest" if each.from_request is not UNSET else "approvedBefore"
+            for name, each in rule.parameters.items()
+            if each.from_request is not UNSET or each.approved_before is not UNSET
+        }
         if not asked:
             continue
         place = f"$.rules[{index}].parameters"
         tools = dict.fromkeys(tool for pattern in rule.tools for tool in known.covered(pattern))
         schemas = {tool: known.schema(tool) for tool in tools}
-        for name in asked:
+        for name, field in asked.items():
             tool = next((tool for tool, schema in schemas.items() if _is_no_string(schema, name)), None)
             if tool is not None:
                 message = f'by the schema in the catalogue, "{name}" of "{tool}" is no string, so it never passes'
-                yield PolicyWarning(Code.NOT_IN_REQUESTS, f"{place}.{name}.fromRequest", message)
+                yield PolicyWarning(Code.NOT_IN_REQUESTS, f"{place}.{name}.{field}", message)
         for tool, schema in schemas.items():
             forgotten = sorted(_strings_of(schema) - _constrained(policy, tool))
             if forgotten:

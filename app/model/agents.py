@@ -87,6 +87,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     a plan is committed only if the version is still the one it was made from. Random rather than a
     counter, because a counter can repeat after a failover.
     active_since: the revision that last made it active; 0 if it always has been. Denial breakers count from there.
+    remembers_since: the revision at which people last made it forget what they had approved; 0 if they never did.
     tripped: the breaker that suspended it; None unless a breaker did, and again once it is reactivated.
     """
 
@@ -102,6 +103,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     revision: int = 1
     version: str
     active_since: int = 0
+    remembers_since: int = 0
     tripped: Trip | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.canonical.value_paths import EACH, require_path
+from app.model.approved_before import ApprovedBefore
 from app.model.canonical_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
 from app.model.text import FieldError, Name, require_visible
 from app.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
@@ -97,6 +98,8 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     cidr: Networks in which it must be an address or network.
     from_request: It must stand in the user's request (`request` in `context`) as whole words: `exact` = with equal code
     points, at least three; `text` = in any ASCII case and white space. Strings only.
+    approved_before: A person must have approved a call of this agent and tool with the same value of this parameter.
+    Strings only, and only in a rule that escalates.
     """
 
     regex: Pattern | UnsetType = UNSET
@@ -122,6 +125,7 @@ class Constraint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     email_domain: EmailDomainConstraint | UnsetType = UNSET
     cidr: CidrConstraint | UnsetType = UNSET
     from_request: FromRequest | UnsetType = UNSET
+    approved_before: ApprovedBefore | UnsetType = UNSET
 
     @property
     def given(self) -> list[str]:
@@ -160,11 +164,18 @@ class Circumstances(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         require_constraints(self.parameters, self.context)
 
 
-def require_constraints(parameters: Mapping[str, Constraint] | UnsetType, context: Any) -> None:
-    """Raise FieldError unless at least one of the two is given and everything in them can be evaluated."""
+def require_constraints(
+    parameters: Mapping[str, Constraint] | UnsetType, context: Any, *, remembers: bool = False
+) -> None:
+    """Raise FieldError unless at least one of the two is given and everything in them can be evaluated.
+
+    remembers: whether parameters can have `approvedBefore`.
+    """
     if parameters is UNSET and context is UNSET:
         raise FieldError("parameters", "give parameters, context or both")
     for field, name, constraint in named_constraints(parameters, context):
+        if constraint.approved_before is not UNSET and not (remembers and field == "parameters"):
+            raise FieldError(f"{field}.{name}.approvedBefore", _NOT_REMEMBERED)
         try:
             _require_constraint(constraint)
         except FieldError as error:
@@ -179,6 +190,11 @@ def named_constraints(
     for field, constraints in (("parameters", parameters), ("context", context)):
         if not isinstance(constraints, UnsetType):
             yield from ((field, name, constraint) for name, constraint in constraints.items())
+
+
+_NOT_REMEMBERED = (
+    'only parameters of a rule with "effect": "escalate" have it, outside `when` and `unless`: people are asked first'
+)
 
 
 def require_name(field: str, name: str) -> None:
@@ -203,8 +219,9 @@ def _require_constraint(constraint: Constraint) -> None:
                 compile_regex(text)
             except ValueError as refusal:
                 raise FieldError(name, str(refusal)) from None
-    if constraint.from_request is not UNSET:
-        _require_strings(constraint)
+    for name, asked in (("fromRequest", constraint.from_request), ("approvedBefore", constraint.approved_before)):
+        if asked is not UNSET:
+            _require_strings(name, constraint)
     lowest = (("min", constraint.min), ("above", constraint.above))
     highest = (("max", constraint.max), ("below", constraint.below))
     for lower, least in lowest:
@@ -221,16 +238,15 @@ _OF_OTHERS = {"min": "min", "max": "max", "above": "above", "below": "below"} | 
 """Fields that accept no string, as they are written."""
 
 
-def _require_strings(constraint: Constraint) -> None:
-    """Raise FieldError if another field accepts no string."""
+def _require_strings(field: str, constraint: Constraint) -> None:
+    """Raise FieldError if another field than this one accepts no string."""
     other = next((_OF_OTHERS[name] for name in constraint.given if name in _OF_OTHERS), None)
     if constraint.type is not UNSET and JsonType.STRING not in constraint.type:
         other = "type"
     if isinstance(constraint.enum, list) and not any(isinstance(each, str) for each in constraint.enum):
         other = "enum"
     if other is not None:
-        message = f"only strings are looked for in a request, and `{other}` accepts none; leave one of them out"
-        raise FieldError("fromRequest", message)
+        raise FieldError(field, f"passes only strings, and `{other}` accepts none; leave one of them out")
 
 
 _EXCLUSIVE = {("min", "below"), ("above", "max"), ("above", "below")}

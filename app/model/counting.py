@@ -41,5 +41,5 @@ def breaker_fingerprints(rules: Collection[PolicyRule]) -> list[str]:
 
 
 def rate_limit_count(rules: Iterable[PolicyRule]) -> int:
-    """The number of rules that count or look back; one commit may have to check all of them."""
-    return sum(rule.lookback_seconds > 0 for rule in rules)
+    """The number of rules that count, look back or remember; one commit may have to check all of them."""
+    return sum(rule.lookback_seconds > 0 or bool(rule.remembered) for rule in rules)

@@ -1,7 +1,10 @@
-"""Decisions: the request, the plan `pdp.decide` makes of it, and the answer of the commit."""
+"""Decisions: the request, the plan `pdp.decide` makes of it, and the answer of the commit.
+
+Long because a plan and everything that it can leave open to the store refer to each other.
+"""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -110,6 +113,31 @@ class HistoryCheck(Struct, frozen=True):
     session: str
 
 
+class Target(NamedTuple):
+    """A value of a parameter that people may have approved before: its MACs, the newest secret's first."""
+
+    parameter: str
+    within_ms: int
+    macs: tuple[str, ...]
+
+
+class RememberedCheck(Struct, frozen=True):
+    """A rule's look-up of values that people have approved before: full unless all of them are remembered.
+
+    memory: names what the rule remembers for the agent. window_us: the longest time for which it does.
+    asks: False = people have approved the rule's failure. renews: True = a call that uses an approval is remembered.
+    """
+
+    policy_id: str
+    memory: str
+    rule: RuleRef
+    window_us: int
+    when_full: Outcome
+    targets: tuple[Target, ...] = ()
+    asks: bool = True
+    renews: bool = False
+
+
 class DenialCount(Struct, frozen=True):
     """A denial breaker that counts a call if it is denied; one that escalates acts like a quota that takes nothing.
 
@@ -128,7 +156,7 @@ class DenialCount(Struct, frozen=True):
     since: int
 
 
-Check = Quota | HistoryCheck | DenialCount
+Check = Quota | HistoryCheck | RememberedCheck | DenialCount
 """Questions about a call that only the store can answer."""
 
 

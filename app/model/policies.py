@@ -122,6 +122,7 @@ class Policy(PolicyFields, frozen=True, kw_only=True):
 
     agent_id, group: its owner, one of the two; a guardrail with neither governs every agent of the workspace.
     created_ms, updated_ms, version: 0 until it is stored; then the version is 1, and incremented by every change.
+    remembers: for each memory of its rules (`model.memories`), the version that began it.
     """
 
     id: str
@@ -130,6 +131,7 @@ class Policy(PolicyFields, frozen=True, kw_only=True):
     created_ms: int = 0
     updated_ms: int = 0
     version: int = 0
+    remembers: dict[str, int] = {}
 
     @property
     def owner(self) -> Owner:

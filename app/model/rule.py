@@ -1,6 +1,6 @@
 """A rule: the fields of every type, and the properties that each type declares."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -111,6 +111,11 @@ class Rule(
     def lookback_seconds(self) -> int:
         """The time over which it looks back on earlier calls."""
         return 0 if self.counter is None else self.counter.window_seconds
+
+    @property
+    def remembered(self) -> Mapping[str, int]:
+        """The parameters whose values people can have approved before, each with the seconds for which that counts."""
+        return {}
 
     @property
     def pattern_count(self) -> int:

@@ -4,7 +4,7 @@ Invalid rules cannot be constructed, so any rule can be evaluated.
 Long because every type is here, with what other layers know about it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, get_args
 
 from msgspec import UNSET, Meta, UnsetType
@@ -71,7 +71,14 @@ class ParameterConstraint(Rule, frozen=True, tag="parameter_constraint"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_constraints(self.parameters, self.context)
+        require_constraints(self.parameters, self.context, remembers=self.escalates)
+
+    @property
+    def remembered(self) -> Mapping[str, int]:
+        """The parameters with `approvedBefore`, each with its seconds."""
+        named = () if isinstance(self.parameters, UnsetType) else self.parameters.items()
+        asked = ((name, each.approved_before) for name, each in named)
+        return {name: each.within_seconds for name, each in asked if not isinstance(each, UnsetType)}
 
     def constraints(self) -> Iterator[PlacedConstraint]:
         """Yield each constraint, first the rule's own."""

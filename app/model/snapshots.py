@@ -47,7 +47,7 @@ def snapshots(before: Resource | None, after: Resource | None) -> tuple[bytes, b
         was["createdAt"] = rfc3339(before.created_ms)
     if was and now:
         # Not compared with ==: in Python, 1 == True.
-        unchanged = {name for name, value in now.items() if _json({name: was[name]}) == _json({name: value})}
+        unchanged = {name for name, value in now.items() if _json({name: was.get(name)}) == _json({name: value})}
         was, now = ({name: side[name] for name in side if name not in unchanged} for side in (was, now))
     return _json(was), _json(now)
 
@@ -58,7 +58,8 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
         case Agent():
             own = {"name": resource.name, "description": resource.description, "status": resource.status}
             named = {"groups": resource.groups, "alias": resource.alias, "type": resource.type}
-            return own | named | {"version": resource.revision}
+            since = {"remembersSince": resource.remembers_since} if resource.remembers_since else {}
+            return own | named | since | {"version": resource.revision}
         case Policy():
             return {spelling: getattr(resource, name) for name, spelling in _POLICY_FIELDS}
         case ApiKey():

@@ -5,23 +5,23 @@ from functools import cached_property
 from itertools import groupby
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Plan, Quota, Result, RuleRef, ShadowPlan
+from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Plan, Quota, Result, RuleRef
 from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
+from app.model.memories import memory_name
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covers
 from app.pdp.constraints import IsSecret, Verdict
-from app.pdp.costs import ANY_SIZE, quick_size
-from app.pdp.policy_views import CompiledPolicy, PolicyView, policy_views
-from app.pdp.quotas import OpenQuota, open_quotas, plan_of
+from app.pdp.costs import quick_size
+from app.pdp.policy_views import CompiledPolicy, ToolView, policy_views
+from app.pdp.quotas import open_quotas, plan_of
 from app.pdp.relations import NOTHING
 from app.pdp.rules import compile_rules
-from app.pdp.rules.rule_type import CompiledRule, Verdicts
+from app.pdp.rules.rule_type import CompiledRule, Macs, Verdicts, no_macs
 from app.pdp.shadow import ShadowPolicies
 
 _MIN_VIEWS, _MAX_VIEWS = 4, 256
@@ -31,33 +31,6 @@ _MAX_VIEW_PARTS = 100_000
 _QUICK_REMADE = 10_000
 _QUICK_TOOL_PATTERNS = 50_000
 """The most policies and rules scanned for one tool, which takes five milliseconds; a rule counts as five policies."""
-
-
-class ToolView(Struct, frozen=True):
-    """The policies evaluated for one tool, in order; if several give the same result, the first one is named.
-
-    asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, then the
-    guardrails; without those that abstain. Empty if every tier abstains, because nothing can then undo the denial.
-    timed: whether a condition depends on the clock.
-    when_all_pass: the plan if no condition fails.
-    quick_size: a call of up to this many bytes is decided in a few milliseconds; -1 = none is.
-    judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, each
-    call uses the view of the rules that apply to it, and only quick_size of this one is used.
-    varying: the quotas of when_all_pass whose bucket, amount or session depends on the call; () = there are none.
-    marks: what an allowed call leaves in its session.
-    shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, how its
-    when_all_pass differs from that of the enforced ones.
-    """
-
-    asked: tuple[PolicyView, ...]
-    timed: bool
-    when_all_pass: Plan
-    quick_size: int = ANY_SIZE
-    judged: tuple[CompiledRule, ...] = ()
-    varying: tuple[OpenQuota, ...] = ()
-    marks: tuple[Mark, ...] = ()
-    shadowed: bool = False
-    shadow: ShadowPlan | None = None
 
 
 _ViewName = str | tuple[str, tuple[Verdict, ...]]
@@ -77,6 +50,7 @@ class CompiledAgent:
         policies: Sequence[Policy],
         is_secret: IsSecret,
         shared_marks: Mapping[str, int],
+        macs: Macs = no_macs,
         shadow: ShadowPolicies | None = None,
     ) -> None:
         self.agent = agent
@@ -84,8 +58,7 @@ class CompiledAgent:
         self.agent_messages = {each.id: each.agent_message for each in policies if each.agent_message is not None}
         asked = (each for each in policies if (each.decides if shadow is None else each.enabled))
         self._enabled = enabled = [
-            CompiledPolicy(policy, compile_rules(policy, is_secret, agent.active_since))
-            for policy in evaluation_order(asked)
+            CompiledPolicy(policy, compile_rules(policy, is_secret, agent, macs)) for policy in evaluation_order(asked)
         ]
         self.versions = {policy.id: policy.version for policy in policies}
         self.policy_ids = frozenset(self.versions)
@@ -95,7 +68,7 @@ class CompiledAgent:
         self._views: dict[_ViewName, ToolView] = {}
         self.shadow, self.combined = shadow, None
         if shadow is None and any(policy.in_shadow for policy in policies):
-            self.combined = CompiledAgent(agent, policies, is_secret, shared_marks, ShadowPolicies(policies))
+            self.combined = CompiledAgent(agent, policies, is_secret, shared_marks, macs, ShadowPolicies(policies))
         self._escalations = {
             (each.policy.id, rule.ref.index): escalation_of(each.policy.id, rule.rule)
             for each in enabled
@@ -159,6 +132,12 @@ class CompiledAgent:
         """The paths of the context that any policy of the agent reads."""
         rules = (rule.rule for each in self._enabled for rule in each.rules)
         return frozenset(name for rule in rules for name in names_in_context(msgspec.to_builtins(rule)))
+
+    @cached_property
+    def memories(self) -> tuple[str, ...]:
+        """The names of what the agent's rules remember, those of shadow policies, too."""
+        own = (memory_name(self.agent, each.policy, rule.rule) for each in self._enabled for rule in each.rules)
+        return (*filter(None, own), *(() if self.combined is None else self.combined.memories))
 
     def recurs(self, plan: Plan, tool: str) -> bool:
         """True if calls of the tool repeatedly get this rule's outcome and these quotas as the same objects.
@@ -251,10 +230,15 @@ INACTIVE = {
 
 
 def compile_agent(
-    agent: Agent, policies: Sequence[Policy], is_secret: IsSecret, shared_marks: Mapping[str, int] | None = None
+    agent: Agent,
+    policies: Sequence[Policy],
+    is_secret: IsSecret,
+    shared_marks: Mapping[str, int] | None = None,
+    macs: Macs = no_macs,
 ) -> CompiledAgent:
     """The agent's enabled policies, ready for `decide`. Stored policies always compile.
 
     shared_marks: the patterns in the workspace's `forbiddenAfter` lists, with the seconds for which each counts.
+    macs: the MACs of a value that a rule remembers, the newest secret's first.
     """
-    return CompiledAgent(agent, policies, is_secret, shared_marks or {})
+    return CompiledAgent(agent, policies, is_secret, shared_marks or {}, macs)

@@ -53,6 +53,8 @@ def _relations(constraint: Constraint) -> Iterator[str]:
     if constraint.from_request is not UNSET:
         exactly = ", letter by letter" if constraint.from_request is FromRequest.EXACT else ""
         yield f"a text from the user's request{exactly}"
+    if not isinstance(constraint.approved_before, UnsetType):
+        yield f"as a person approved in the last {constraint.approved_before.within_seconds} s"
     for text, operand in (
         ("equal to", constraint.equals),
         ("at most", constraint.at_most),

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Outcome, Result
+from app.model.decisions import Mark, Outcome, Plan, Result, ShadowPlan
 from app.model.policies import Policy
 from app.pdp.clauses import covers
+from app.pdp.costs import ANY_SIZE
 from app.pdp.quotas import OpenQuota
+from app.pdp.rules.remembered import TargetCheck
 from app.pdp.rules.rule_type import CompiledRule, Condition, Verdicts
 
 
@@ -16,12 +18,41 @@ class PolicyView(Struct, frozen=True):
     """A policy as it concerns one tool: only rules that do not abstain, in the policy's order.
 
     allowed: the outcome if nothing fails; its rule is the first that covers the tool.
+    remembered: of the quotas, the look-ups of values approved before.
     """
 
     policy_id: str
     conditions: tuple[Condition, ...]
     quotas: tuple[OpenQuota, ...]
     allowed: Outcome
+    remembered: tuple[TargetCheck, ...] = ()
+
+
+class ToolView(Struct, frozen=True):
+    """The policies evaluated for one tool, in order; if several give the same result, the first one is named.
+
+    asked: the policies of the tier that decides (the first in which not every rule abstains), oldest first, then the
+    guardrails; without those that abstain. Empty if every tier abstains, because nothing can then undo the denial.
+    timed: whether a condition depends on the clock.
+    when_all_pass: the plan if no condition fails.
+    quick_size: a call of up to this many bytes is decided in a few milliseconds; -1 = none is.
+    judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, each
+    call uses the view of the rules that apply to it, and only quick_size of this one is used.
+    varying: the quotas of when_all_pass whose bucket, amount or session depends on the call; () = there are none.
+    marks: what an allowed call leaves in its session.
+    shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, how its
+    when_all_pass differs from that of the enforced ones.
+    """
+
+    asked: tuple[PolicyView, ...]
+    timed: bool
+    when_all_pass: Plan
+    quick_size: int = ANY_SIZE
+    judged: tuple[CompiledRule, ...] = ()
+    varying: tuple[OpenQuota, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    shadowed: bool = False
+    shadow: ShadowPlan | None = None
 
 
 class CompiledPolicy(Struct, frozen=True):
@@ -54,4 +85,5 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
         return None
     first = min(present, key=lambda ref: ref.index)
     allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows "{tool}"', DecisionCode.ALLOWED)
-    return PolicyView(policy.id, tuple(conditions), quotas, allowed)
+    remembered = tuple(quota for quota in quotas if isinstance(quota, TargetCheck))
+    return PolicyView(policy.id, tuple(conditions), quotas, allowed, remembered)

@@ -14,9 +14,9 @@ from app.model.decisions import AuthorizeRequest, Check, Plan
 from app.model.explanations import Part
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covering
-from app.pdp.compiled import CompiledAgent, ToolView
+from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import decide
-from app.pdp.policy_views import PolicyView
+from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import settled_quotas
 from app.pdp.rules.rule_type import CompiledRule, Condition
 

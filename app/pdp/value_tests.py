@@ -42,8 +42,7 @@ def value_tests(constraint: Constraint, *, secret: bool) -> Iterator[Test]:
         yield _above_test(constraint.above, secret=secret)
     if constraint.below is not UNSET:
         yield _below_test(constraint.below, secret=secret)
-    if constraint.type is not UNSET:
-        yield _type_test(constraint.type if isinstance(constraint.type, list) else [constraint.type])
+    yield from _type_tests(constraint)
     yield from _size_tests(constraint)
     yield from canonical_tests(constraint, secret=secret)
 
@@ -162,6 +161,13 @@ def _below_test(bound: float, *, secret: bool) -> Test:
     return test
 
 
+def _type_tests(constraint: Constraint) -> Iterator[Test]:
+    if constraint.type is not UNSET:
+        yield _type_test(constraint.type if isinstance(constraint.type, list) else [constraint.type])
+    if constraint.approved_before is not UNSET:
+        yield _target_test
+
+
 def _type_test(types: list[JsonType]) -> Test:
     wanted = frozenset(types)
     failure = f"not of type {' or '.join(types)}"
@@ -174,6 +180,10 @@ def _type_test(types: list[JsonType]) -> Test:
         return None if whole and JsonType.INTEGER in wanted else failure
 
     return test
+
+
+def _target_test(value: Any) -> str | None:
+    return None if type(value) is str else _NO_TARGET
 
 
 def _size_tests(constraint: Constraint) -> Iterator[Test]:
@@ -202,6 +212,7 @@ def _size_test(kind: type[str] | type[list[Any]], unit: str, least: int, most: i
     return test
 
 
+_NO_TARGET = Unjudged("not a text that a person could have approved before")
 _NO_NUMBER = Unjudged("not a number")
 _NO_TEXT = Unjudged("not a text, number or boolean that a pattern could match")
 _OTHER_TYPE = Unjudged("of another type than the forbidden values")

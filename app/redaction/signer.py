@@ -14,6 +14,7 @@ class Purpose(StrEnum):
     CALL = "call"
     WEBHOOK = "webhook"
     QUESTION = "question"
+    REMEMBERED = "remembered"
 
 
 class Signer:

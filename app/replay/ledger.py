@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from app.model.agents import AgentStatus
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Quota, Result
+from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Quota, RememberedCheck, Result
 from app.model.marks import TOO_MANY_SESSIONS
 from app.pdp.compiled import INACTIVE
 from app.replay.buckets import Buckets
@@ -100,6 +100,8 @@ class Ledger:
             return self.sessions.room(quota, agent_id)
         if isinstance(quota, DenialCount):
             return self.denials.room(quota, agent_id)
+        if isinstance(quota, RememberedCheck):
+            return Room.UNKNOWN  # the log does not say what people approved for how long, nor for which values
         return self.buckets.room(quota, agent_id)
 
     def _with_marks(self, call: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:

@@ -25,6 +25,7 @@ def agent_of(record: dict[str, str]) -> Agent:
             revision=number_of(record.get("revision", "1")),
             version=record["version"],
             active_since=number_of(record.get("active_since", "0")),
+            remembers_since=number_of(record.get("remembers_since", "0")),
             tripped=Trip(*record["tripped"].split()) if "tripped" in record else None,
         )
 
@@ -40,6 +41,8 @@ def fields_of(agent: Agent) -> list[Value]:
         fields += ["groups", msgspec.json.encode(agent.groups)]
     if agent.active_since:
         fields += ["active_since", agent.active_since]
+    if agent.remembers_since:
+        fields += ["remembers_since", agent.remembers_since]
     if agent.tripped is not None:
         fields += ["tripped", f"{agent.tripped.policy_id} {agent.tripped.decision_id}"]
     return fields

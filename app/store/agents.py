@@ -131,18 +131,20 @@ class Agents:
         groups: Sequence[str] | UnsetType = UNSET,
         alias: str | None | UnsetType = UNSET,
         type: str | UnsetType = UNSET,  # noqa: A002 - the field's name
+        forgets: bool = False,
         if_match: Versions = None,
         by: ChangedBy,
     ) -> Agent:
         """The agent with the given fields changed; with no fields given, the agent unchanged.
 
+        forgets: nothing that people have approved for it so far counts as approved before.
         Raises AgentNotFound; VersionConflict; AliasTaken; AgentRevoked on any attempt to reactivate a revoked agent.
         """
         for _ in range(ATTEMPTS):
             agent = await self.get(workspace_id, agent_id)
             # The script relies on this check: it writes only while the version token is still the one read here.
             require_version(agent.revision, if_match)
-            if all(each is UNSET for each in (name, description, status, groups, alias, type)):
+            if not forgets and all(each is UNSET for each in (name, description, status, groups, alias, type)):
                 return agent
             if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
                 raise AgentRevoked("A revoked agent stays revoked; create another agent")
@@ -154,6 +156,7 @@ class Agents:
                 groups=agent.groups if groups is UNSET else tuple(groups),
                 alias=agent.alias if alias is UNSET else alias,
                 type=agent.type if type is UNSET else type,
+                remembers_since=agent.revision + 1 if forgets else agent.remembers_since,
             )
             if updated.status is not agent.status:
                 updated = _with_status_changed(agent, updated)

@@ -219,6 +219,10 @@ class Keyspace:
         """List: times of the agent's denied calls counted by one breaker since a given revision of the agent."""
         return f"{self._prefix}agent:{agent_id}:denials:{since}:{policy_id}:{fingerprint}"
 
+    def remembered(self, agent_id: str, memory: str) -> str:
+        """Hash: what one rule remembers of the agent's approved calls, by the MAC of the value."""
+        return f"{self._prefix}agent:{agent_id}:remembered:{memory}"
+
     def taken(self, decision_id: str) -> str:
         """String: what an allowed call took from refundable limits."""
         return f"{self._prefix}decision:{decision_id}:taken"

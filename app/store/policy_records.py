@@ -25,6 +25,7 @@ _ENABLED = {"1": True, "0": False}
 """Anything else in the store is not taken for a policy that is switched off."""
 _SHADOW_ENABLED = {"on": "1", "off": "0"}
 
+_remembers_from_json = msgspec.json.Decoder(dict[str, int]).decode
 _IN_EVERY_RECORD = frozenset({"name", "rules", "priority", "enabled"})
 """The fields that every release has written. Another field that a record lacks has its default."""
 _CALLED = {"kind": "policy_kind"}
@@ -71,6 +72,7 @@ def policy_of(record: dict[str, str]) -> Policy:
             created_ms=number_of(record["created_ms"]),
             updated_ms=number_of(record["updated_ms"]),
             version=number_of(record["version"]),
+            remembers=_remembers_from_json(record.get("remembers") or "{}"),
             **{
                 name: decode(record[stored])
                 for name, stored, decode in _FIELDS

@@ -3,12 +3,14 @@
 import secrets
 from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.actors import ChangedBy
 from app.model.counting import rate_limit_count
 from app.model.marks import MAX_SHARED_MARKS, shared_marks
+from app.model.memories import remembering_since
 from app.model.policies import Policy
 from app.model.policy_sets import PolicyChange
 from app.model.snapshots import snapshots
@@ -99,19 +101,29 @@ def _dropped(keyspace: Keyspace, change: PolicyChange) -> list[str]:
 
 def _parts(change: PolicyChange) -> list[Value]:
     """The arguments of the script about one policy."""
-    before, after = change.before, change.after
-    written = None if after is None else replace(after, version=after.version + 1)
+    before, written = change.before, _written(change)
+    after = change.after
     fields = {} if written is None else record_of(written)
+    if written is not None and (written.remembers or (before is not None and before.remembers)):
+        fields["remembers"] = msgspec.json.encode(written.remembers)
     head: list[Value] = [change.policy.id, 0 if before is None else before.version, *snapshots(before, written)]
     head += [0 if after is None else after.priority, 2 * len(fields)]
     return head + [part for field in fields.items() for part in field]
 
 
+def _written(change: PolicyChange) -> Policy | None:
+    """The policy as it is after the change, without its times."""
+    if change.after is None:
+        return None
+    written = replace(change.after, version=change.after.version + 1)
+    return replace(written, remembers=remembering_since(change.before, written))
+
+
 def _made(change: PolicyChange, now_ms: int) -> PolicyChange:
     """The change with the times and the version from the record."""
-    before, after = change.before, change.after
-    if after is None or change.kind == "kept":
+    before, written = change.before, _written(change)
+    if written is None or change.kind == "kept":
         return change
     created_ms, updated_ms = (now_ms, now_ms) if before is None else (before.created_ms, before.updated_ms + 1)
     times = {"created_ms": created_ms, "updated_ms": max(now_ms, updated_ms)}
-    return PolicyChange(before, replace(after, version=after.version + 1, **times))
+    return PolicyChange(before, replace(written, **times))

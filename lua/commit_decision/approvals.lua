@@ -55,7 +55,7 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
   end
   if step ~= 'ask' then
     current = call('HMGET', approval, 'version', 'status', 'expires_ms', 'usable_until_ms', 'asked_sequence', 'decisions',
-      'requests', 'uses_left')
+      'requests', 'uses_left', 'granted_ms')
     overtaken = overtaken or (current[1] or '1') ~= current_version
     -- Suspending the agent or revoking the key ends its approvals, both the approved and the pending.
     local ended_until = tonumber(call('HGET', agent, 'approvals_ended') or -1)
@@ -75,6 +75,7 @@ elseif step and state.result ~= 'denied' and step ~= 'probe' then
       local uses_left = overtaken and 1 or tonumber(current[8])
       assert(uses_left >= 1 and uses_left < EXACT, 'The uses of an approval are no number')
       state.approval, ends_ms = 'used', current[4]
+      state.approved_ms = string.format('%.0f', (tonumber(current[4]) or 0) - (tonumber(current[9]) or 0))
     elseif state.result == 'escalated' then
       if step == 'attach' then
         overtaken = overtaken or current[2] ~= 'pending' or not (time_ms < tonumber(current[3]))

@@ -15,10 +15,12 @@ from app.model.decisions import (
     HistoryCheck,
     Mark,
     Plan,
+    RememberedCheck,
     Result,
     RuleRef,
     ShadowOutcome,
     ShadowPlan,
+    Target,
     Tokens,
 )
 from app.model.idempotency import Idempotency
@@ -30,6 +32,7 @@ REQUEST = AuthorizeRequest("a", "file.read", "authorize", {}, b"{}")
 TOKENS = Tokens("v1", "v2")
 LIMIT = quota("wide", 10, MINUTE)
 CHECK = HistoryCheck(POLICY, True, ("aa", "bb"), MINUTE, DENIED, "5e")
+KNOWN = RememberedCheck(POLICY, "m", RuleRef(1, "parameter_constraint"), MINUTE, ESCALATED, (Target("to", 5, ("aa",)),))
 SEVERAL = {"live", "divergence", "outcome", "denials"}
 """Arguments that repeat any number of times."""
 
@@ -82,6 +85,7 @@ CASES = {
     "interval": {"plan": Plan(ALLOWED, (), 60, 120)},
     "limits": {"plan": Plan(ALLOWED, (LIMIT, replace(LIMIT, bucket="b1"), replace(LIMIT, amount=5, bucket="b2")))},
     "sequences": {"plan": Plan(ALLOWED, (LIMIT, CHECK))},
+    "remembered": {"plan": Plan(ALLOWED, (LIMIT, KNOWN, replace(KNOWN, renews=True)))},
     "marks": {"plan": Plan(ALLOWED, session="5e", marks=(Mark("aa", 1, 2), Mark("bb", 0, 2)))},
     "refunds": {"plan": Plan(ALLOWED, (replace(LIMIT, refundable=True),))},
     "shadow": {"plan": Plan(ALLOWED, (LIMIT,), shadow=SHADOW)},

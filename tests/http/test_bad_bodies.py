@@ -40,7 +40,7 @@ def agent(tenant):
 
 CONSTRAINT_FIELDS = (
     "regex, enum, min, max, required, notRegex, notEnum, above, below, minLength, maxLength, minItems, maxItems, type, "
-    "absent, equals, atMost, atLeast, path, host, emailDomain, cidr, fromRequest"
+    "absent, equals, atMost, atLeast, path, host, emailDomain, cidr, fromRequest, approvedBefore"
 )
 
 

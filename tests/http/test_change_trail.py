@@ -70,6 +70,7 @@ CHANGES = {
     ("POST", "/v1/agents"): {"name": "new"},
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "other"},
     ("DELETE", "/v1/agents/{agent_id}"): None,
+    ("DELETE", "/v1/agents/{agent_id}/remembered"): None,
     ("POST", "/v1/policies"): {"name": "new", "rules": RULES, "agent_id": ...},
     ("PATCH", "/v1/policies/{policy_id}"): {"name": "other"},
     ("DELETE", "/v1/policies/{policy_id}"): None,
@@ -125,6 +126,8 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
         resource_id = answer.json()["id"] if operation.method == "POST" else path.rpartition("/")[2]
     if operation.path.endswith("/rollback"):
         kind = "updated"
+    if operation.path.endswith("/remembered"):
+        kind, resource_id = "updated", path.split("/")[3]
     assert (changes[0]["kind"], changes[0]["resourceId"]) == (kind, resource_id)
 
 

@@ -42,6 +42,8 @@ ROWS = {
     ("PATCH", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
     ("DELETE", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
     ("GET", "/v1/agents/{agent_id}/tools"): {"path agent_id": AGENT},
+    ("GET", "/v1/agents/{agent_id}/remembered"): {"path agent_id": AGENT},
+    ("DELETE", "/v1/agents/{agent_id}/remembered"): {"path agent_id": AGENT},
     ("POST", "/v1/policies"): {"body agent_id": AGENT},
     ("POST", "/v1/policies/lint"): {"body agent_id": AGENT},
     ("GET", "/v1/policies"): {"query agent_id": AGENT},

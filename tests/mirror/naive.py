@@ -31,6 +31,9 @@ Past = tuple[int, str | None, frozenset[tuple[str, str]]]
 Denied = Mapping[tuple[Any, ...], Collection[int]]
 """When calls were denied (us), by breaker: policy id, what makes breakers alike, and the place among those."""
 
+Approved = tuple[int, str, str, str, str]
+"""A value that a rule remembers: when a person approved it (us), policy id, tool, parameter, value."""
+
 SIDES = ("forbiddenAfter", "requiresBefore")
 SHADOW = "shadow "
 """What shadow policies have is called so: their buckets, and what a call is remembered for."""
@@ -60,30 +63,23 @@ def evaluate(
     admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
     history: Collection[Past] = (),
     denied: Denied | None = None,
+    approved: Collection[Approved] = (),
 ) -> Answer:
     """The answer to one call.
 
     policies: `id`, `createdAt` and the fields of a policy. admitted: the times (us) of each bucket's calls and what
     they took of it. history: the allowed calls. denied: the denied ones since the agent is active.
+    approved: what people have approved, and the rules still remember.
     """
     if status != "active":
         return Answer("denied")
-    waits = {}
-    spelled = {policy["id"]: "" if is_enforced(policy) else SHADOW for policy in policies}
-    for policy in policies:
-        for index, rule in enumerate(policy["rules"]):
-            if is_limit(rule, call):
-                if "denialBreaker" in rule:
-                    times = (denied or {}).get(breaker(policy, index), ())
-                    wait = wait_of_breaker(rule["denialBreaker"], times, now_us)
-                elif "sequence" in rule:
-                    session = reading(rule, call)
-                    wait = wait_of_sequence(rule["sequence"], session, now_us, history, spelled[policy["id"]])
-                else:
-                    values, amount = reading(rule, call)
-                    wait = wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
-                if wait > 0:
-                    waits[policy["id"], index] = wait
+    held = admitted, history, denied or {}, approved
+    waits = {
+        (policy["id"], index): wait
+        for policy in policies
+        for index, rule in enumerate(policy["rules"])
+        if is_limit(rule, call) and (wait := wait_of(policy, index, call, now_us, held)) > 0
+    }
 
     answer = decide(policies, call, now_us, waits)
     if (answer.policy, answer.rule) not in waits:
@@ -94,6 +90,21 @@ def evaluate(
         return answer
     counts = [wait for limit, wait in waits.items() if decide(policies, call, now_us, {limit}) != with_room]
     return answer._replace(retry_us=None if max(counts) == NEVER else max(counts))
+
+
+def wait_of(policy: Json, index: int, call: Json, now_us: int, held: Json) -> Any:
+    """The time until the rule, which is a limit, lets the call pass. held: as `evaluate` gets it."""
+    admitted, history, denied, approved = held
+    rule = policy["rules"][index]
+    if rule["type"] == "parameter_constraint":
+        return 0 if is_remembered(policy, rule, call, now_us, approved) else NEVER
+    if "denialBreaker" in rule:
+        return wait_of_breaker(rule["denialBreaker"], denied.get(breaker(policy, index), ()), now_us)
+    if "sequence" in rule:
+        spelled = "" if is_enforced(policy) else SHADOW
+        return wait_of_sequence(rule["sequence"], reading(rule, call), now_us, history, spelled)
+    values, amount = reading(rule, call)
+    return wait_us(limit_of(rule), admitted.get(bucket(policy, index, values), ()), now_us, amount)
 
 
 class Divergence(NamedTuple):
@@ -121,12 +132,13 @@ def together(
     admitted: Mapping[Bucket, Collection[tuple[int, Any]]],
     history: Collection[Past] = (),
     denied: Denied | None = None,
+    approved: Collection[Approved] = (),
 ) -> Divergence | None:
     """What all policies say as if enforced, attributed to a shadow policy; None if none is evaluated.
 
     If another policy gives the result, it is attributed to the first shadow grant of the deciding tier.
     """
-    answer = evaluate(status, policies, call, now_us, admitted, history, denied)
+    answer = evaluate(status, policies, call, now_us, admitted, history, denied, approved)
     tier = deciding_tier(policies, call, now_us, ())
     if not tier or status != "active":
         return None
@@ -276,8 +288,42 @@ def is_limit(rule: Json, call: Json) -> bool:
     """Whether only its quota, or the session's past, decides if it passes."""
     if "denialBreaker" in rule:
         return bool(rule["denialBreaker"]["action"] == "escalate")
+    if rule["type"] == "parameter_constraint":
+        remembers = any("approvedBefore" in wanted for _, _, wanted in named(rule))
+        applies = remembers and verdict_of_circumstances(rule, call) == PASS
+        return applies and all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
     counts = limit_of(rule) is not None or "sequence" in rule
     return counts and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
+
+
+def remembered(policies: Collection[Json], call: Json, now_us: int) -> Iterator[tuple[str, str, str, str]]:
+    """What the rules remember of an approved call, as `Approved` without the time."""
+    tier = [policy for policy, _ in deciding_tier(policies, call, now_us, ())]
+    for policy in [*tier, *guardrails(policies)]:
+        for rule in policy["rules"]:
+            if covers(rule["tools"], call["tool_name"]) and is_limit(rule, call):
+                for name, _, values in approved_before(rule, call):
+                    yield from ((policy["id"], call["tool_name"], name, value) for value in values)
+
+
+def is_remembered(policy: Json, rule: Json, call: Json, now_us: int, approved: Collection[Approved]) -> bool:
+    """Whether people approved every value in time."""
+    return all(
+        any(
+            at_us + seconds * 1_000_000 > now_us and said == [policy["id"], call["tool_name"], name, value]
+            for at_us, *said in approved
+        )
+        for name, seconds, values in approved_before(rule, call)
+        for value in values
+    )
+
+
+def approved_before(rule: Json, call: Json) -> Iterator[tuple[str, int, Json]]:
+    """Each parameter that the rule remembers, with its seconds and its values."""
+    for of, name, wanted in named(rule) if rule["type"] == "parameter_constraint" else ():
+        if "approvedBefore" in wanted:
+            values = [each for each in meanings(call.get(of) or {}, name) if each not in (LACKING, EMPTY)]
+            yield name, wanted["approvedBefore"]["withinSeconds"], values
 
 
 def limit_of(rule: Json) -> Json:
@@ -339,7 +385,7 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     if rule["type"] in failing:
         return fails
     if rule["type"] == "parameter_constraint":
-        ok = all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule))
+        ok = all(satisfies(call, of, name, wanted) for of, name, wanted in named(rule)) and not full
     elif rule["type"] == "parameter_schema":
         given = call.get("parameters") or {}
         ok = not is_spelled_otherwise(given, set(names_in(rule["schema"]))) and fits_schema(given, rule["schema"])
@@ -489,6 +535,8 @@ def fits(value: Json, wanted: Json, call: Json) -> Iterator[str]:
     for field, bound in wanted.items():
         if field == "fromRequest":
             yield asked_for(value, bound, call)
+        elif field == "approvedBefore":
+            yield OK if isinstance(value, str) else UNJUDGED
         elif field in OTHERS:
             yield compared(value, field, bound, call)
         elif field in TEXTS:

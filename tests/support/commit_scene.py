@@ -2,12 +2,12 @@
 
 import itertools
 
-from app.authorize.commit import CommitDecision, CommitQuestion, Stale
+from app.authorize.commit import ApprovalStep, CommitAnswer, CommitDecision, CommitQuestion
 from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import ApiKey, Caller, Scope
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Quota, Result, RuleRef, Tokens
+from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result, RuleRef, Tokens
 from app.model.idempotency import Idempotency
 from app.model.ids import Ids
 from app.redis_client.replies import as_record
@@ -83,7 +83,8 @@ class Scene:
         decision_id: str | None = None,
         parameters: bytes = b"{}",
         idempotency: Idempotency | None = None,
-    ) -> Decision | Stale:
+        approval: ApprovalStep | None = None,
+    ) -> CommitAnswer:
         """Close a plan with these quotas at store time `at`; None: the store's own clock."""
         request = AuthorizeRequest(self.agent.id, "file.read", "authorize", {}, parameters, idempotency)
         arrived = arrived_us if arrived_us is not None else at or self.clock.now_us()
@@ -96,6 +97,7 @@ class Scene:
                 decision_id or self.ids.new(0),
                 arrived,
                 waited_us,
+                approval=approval,
                 now_us=at,
             )
         )

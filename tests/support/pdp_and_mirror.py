@@ -1,5 +1,6 @@
 """One agent judged twice: by the decision point, its plans closed in plain Python, and by the mirror."""
 
+import hashlib
 import math
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -17,16 +18,19 @@ from app.model.decisions import (
     Outcome,
     Plan,
     Quota,
+    RememberedCheck,
     Result,
     SessionRoom,
     ShadowOutcome,
     ShadowPlan,
+    Target,
 )
 from app.model.logged_codes import code_from
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
+from app.pdp.escalations import Approved, approved_plan
 from app.redaction.redactor import Redactor
 from app.settings import Settings
 
@@ -45,6 +49,11 @@ def request(
 
 def agent(status: str = "active") -> Agent:
     return Agent(id="agent", name="a", status=AgentStatus(status), created_ms=0, updated_ms=0, version="v")
+
+
+def macs(value: bytes) -> tuple[str, ...]:
+    """The MACs of a service whose secret is known."""
+    return (hashlib.sha256(value).hexdigest(),)
 
 
 def policy_of(body: dict[str, Any]) -> Policy:
@@ -87,6 +96,7 @@ class Ledger:
         self.together: ShadowOutcome | None = None
         self.denied: dict[tuple[str, str], list[int]] = {}
         self.tripped = False
+        self.remembered: dict[tuple[str, str], int] = {}
 
     def close(self, plan: Plan, now_us: int) -> tuple[Outcome, int | None]:
         """The final outcome, and the longest wait if quotas are full."""
@@ -132,6 +142,9 @@ class Ledger:
             return self._wait_of_session(quota, now_us)
         if isinstance(quota, DenialCount):
             return self._filled(quota, now_us)
+        if isinstance(quota, RememberedCheck):
+            is_there = (self._remembers(quota, target, now_us) for target in quota.targets)
+            return 0 if all(is_there) else math.inf
         entries = self.admitted.get((quota.policy_id, quota.fingerprint, quota.bucket), [])
         held = [entry for entry in entries if entry[0] + quota.window_us > now_us]
         takes = 1 if quota.amount is None else quota.amount
@@ -140,6 +153,10 @@ class Ledger:
         rests = (sum(amount for _, amount in held[gone:]) for gone in range(1, len(held) + 1))
         gone = next((gone for gone, rest in enumerate(rests, 1) if rest + takes <= quota.max_calls), None)
         return math.inf if gone is None else held[gone - 1][0] + quota.window_us - now_us
+
+    def _remembers(self, check: RememberedCheck, target: Target, now_us: int) -> bool:
+        approved_us = (self.remembered.get((check.memory, mac), -math.inf) for mac in target.macs)
+        return any(now_us < each + target.within_ms * 1000 for each in approved_us)
 
     def _count(self, breakers: Collection[DenialCount], now_us: int) -> None:
         for breaker in breakers:
@@ -175,6 +192,7 @@ class PdpAndMirror:
         self.mirror_divergence: naive.Divergence | None = None
         self.mirror_denied: dict[tuple[Any, ...], list[int]] = {}
         self.mirror_status = status
+        self.mirror_approved: list[naive.Approved] = []
         self._compile()
 
     def patch(self, policy_id: str, fields: dict[str, Any]) -> None:
@@ -215,13 +233,27 @@ class PdpAndMirror:
         assert code_from(outcome.result, kind, outcome.reason) is outcome.code, outcome
         return naive.Answer(outcome.result.value, outcome.policy_id, index, retry_us), outcome
 
+    def approve(
+        self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
+    ) -> None:
+        """A person approves this call, and it is made at once."""
+        asked = request(tool_name, parameters, context=context)
+        approved = Approved((), self.compiled.memories, "")
+        plan = approved_plan(self.compiled, asked, decide(self.compiled, asked, now_us), approved, "")
+        for check in plan.quotas:
+            for target in check.targets if isinstance(check, RememberedCheck) and check.renews else ():
+                self.ledger.remembered[check.memory, target.macs[0]] = now_us
+        call = {"tool_name": tool_name, "parameters": parameters, "context": context}
+        enforced = naive.enforced(list(self.bodies.values()))
+        self.mirror_approved += ((now_us, *each) for each in naive.remembered(enforced, call, now_us))
+
     def judge_by_mirror(
         self, tool_name: str, parameters: dict[str, Any], now_us: int, context: dict[str, Any] | None = None
     ) -> naive.Answer:
         call = {"tool_name": tool_name, "parameters": parameters, "context": context}
         policies = list(self.bodies.values())
         enforced = naive.enforced(policies)
-        held = self.mirror_admitted, self.mirror_history, self.mirror_denied
+        held = self.mirror_admitted, self.mirror_history, self.mirror_denied, self.mirror_approved
         answer = naive.evaluate(self.mirror_status, enforced, call, now_us, *held)
         together = naive.together(self.mirror_status, policies, call, now_us, *held)
         self.mirror_divergence = None if together is None or together.result == answer.result else together
@@ -244,4 +276,4 @@ class PdpAndMirror:
     def _compile(self) -> None:
         policies = [policy_of(body) for body in self.bodies.values()]
         shared = longest_shared(mark for each in policies for mark in shared_marks(each))
-        self.compiled = compile_agent(agent(self.status), policies, REDACTOR.is_secret, shared)
+        self.compiled = compile_agent(agent(self.status), policies, REDACTOR.is_secret, shared, macs)

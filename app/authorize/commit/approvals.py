@@ -50,6 +50,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
     """
     request, caller, outcome = question.request, question.caller, question.plan.outcome
     terms, rule = approval.terms, outcome.rule
+    remembers = {"memories": " ".join(approval.memories)} if approval.memories else {}
     return msgspec.json.encode(
         {
             "agent_id": request.agent_id,
@@ -76,6 +77,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             **({} if terms.fresh is None else {"fresh_s": str(terms.fresh)}),
             "rules": " ".join(approval.rules),
             "policies": " ".join(approval.policies),
+            **remembers,
         }
     )
 

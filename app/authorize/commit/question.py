@@ -16,6 +16,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     current_id, current_version: the call's approval as it was read.
     full: the quotas that the plan takes to be full.
     terms, rules, policies: the approval's conditions, the fingerprints of the rules that ask, and their policies' ids.
+    memories: the names of what will remember the call's values once people approve.
     asker_id: the key that asked for the approval.
     bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
     parameters: as people see them; empty = as in the log.
@@ -31,6 +32,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     terms: JointTerms = JointTerms()
     rules: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
+    memories: tuple[str, ...] = ()
     asker_id: str = ""
     bound: tuple[str, ...] = ()
     hides: bool = False

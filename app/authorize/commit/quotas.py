@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from app.authorize.commit.arguments import CommitArguments
 from app.authorize.commit.reply import CommitReply
 from app.authorize.commit.shadow import add_shadow
-from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, SessionRoom
+from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, RememberedCheck, SessionRoom
 from app.model.marks import TOO_MANY_SESSIONS
 from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
@@ -29,6 +29,7 @@ def add_quotas(arguments: CommitArguments, plan: Plan, decision_id: str) -> None
     """Add the plan's quotas, marks and breakers, with the parts that they need."""
     keyspace, agent_id = arguments.keyspace, arguments.agent_id
     limits, checks = list[tuple[int, Quota]](), list[tuple[int, HistoryCheck]]()
+    remembered = list[tuple[int, RememberedCheck]]()
     quotas: tuple[Check | SessionRoom, ...] = plan.quotas
     if plan.shadow is not None:
         quotas += add_shadow(arguments, plan, plan.shadow)
@@ -40,19 +41,31 @@ def add_quotas(arguments: CommitArguments, plan: Plan, decision_id: str) -> None
         if isinstance(quota, DenialCount):
             arguments.keys.append(counted_in(keyspace, agent_id, quota))
             newest_spared = quota.max_denials - 1
+        elif isinstance(quota, Quota):
+            limits.append((number, quota))
+            arguments.keys.append(counted_in(keyspace, agent_id, quota))
+            newest_spared = quota.max_calls - 1 if quota.amount is None else quota.max_calls
         elif isinstance(quota, HistoryCheck):
             checks.append((number, quota))
             arguments.keys.append(_history_key(keyspace, agent_id, quota))
             newest_spared = 0
         else:
-            limits.append((number, quota))
-            arguments.keys.append(counted_in(keyspace, agent_id, quota))
-            newest_spared = quota.max_calls - 1 if quota.amount is None else quota.max_calls
+            remembered.append((number, quota))
+            arguments.keys.append(keyspace.remembered(agent_id, quota.memory))
+            newest_spared = 0
         arguments.fixed += (newest_spared, quota.window_us, *arguments.outcome(quota.when_full))
     if limits:
         _add_limits(arguments, limits, decision_id)
     if checks:
         arguments.add_part("sequences", (), ("".join(f"{number} {_asks(check)};" for number, check in checks),))
+    if remembered:
+        arguments.add_part("remembered", (), tuple(map("".join, zip(*map(_remembered, remembered), strict=True))))
+    _add_marks(arguments, plan)
+
+
+def _add_marks(arguments: CommitArguments, plan: Plan) -> None:
+    """Add the parts for what the call leaves in its session if it is allowed, and in breakers if it is denied."""
+    keyspace, agent_id = arguments.keyspace, arguments.agent_id
     if plan.marks:
         sessions = (keyspace.session(plan.session), keyspace.agent_session(agent_id, plan.session))
         live = (keyspace.live_sessions(agent_id, mark.name) for mark in plan.marks)
@@ -102,6 +115,14 @@ def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) ->
 def _asks(check: HistoryCheck) -> str:
     """What a sequence rule requires of the session's marks."""
     return " ".join(("after" if check.forbids else "before", *check.marks))
+
+
+def _remembered(numbered: tuple[int, RememberedCheck]) -> tuple[str, str]:
+    """The values that must be remembered, and those that are remembered if the call uses an approval."""
+    number, check = numbered
+    asked = (f" {target.within_ms}={','.join(target.macs)}" for target in check.targets if check.asks)
+    kept = (f"{number} {each.macs[0]} {each.parameter}\n" for each in check.targets if check.renews and each.macs)
+    return f"{number}{''.join(asked)};", "".join(kept)
 
 
 def _history_key(keyspace: Keyspace, agent_id: str, check: HistoryCheck) -> str:

@@ -5,9 +5,11 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
+from app.model.agents import Agent
 from app.model.constraints import IfMissing, named_constraints
 from app.model.counting import quota_fingerprints
 from app.model.decisions import Result, RuleRef
+from app.model.memories import memory_name
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
 from app.model.rule import Rule
 from app.model.rules import (
@@ -31,7 +33,7 @@ from app.pdp.rules.denial_breaker import DenialBreakerType
 from app.pdp.rules.limits import BudgetType, RateLimitType
 from app.pdp.rules.parameter_constraint import ParameterConstraintType
 from app.pdp.rules.parameter_schema import ParameterSchemaType
-from app.pdp.rules.rule_type import CompiledRule, PlacedRule, RuleType
+from app.pdp.rules.rule_type import CompiledRule, Macs, PlacedRule, RuleType, no_macs
 from app.pdp.rules.sequence import SequenceType
 from app.pdp.rules.time_based import TimeBasedType
 from app.pdp.rules.tool_lists import AllowlistType, ApprovalType, DenylistType
@@ -58,8 +60,11 @@ _MAX_BYTES = 4096
 """The largest schema of one rule, in bytes of JSON; longer ones are left out."""
 
 
-def compile_rules(policy: Policy, is_secret: IsSecret, active_since: int = 0) -> list[CompiledRule]:
-    """The rules of a policy, in its order. active_since: the agent's revision that made it active."""
+def compile_rules(
+    policy: Policy, is_secret: IsSecret, agent: Agent | None = None, macs: Macs = no_macs
+) -> list[CompiledRule]:
+    """The rules of a policy, in its order. macs: the MACs of a value, the newest secret's first."""
+    active_since = 0 if agent is None else agent.active_since
     compiled = []
     for index, (rule, name) in enumerate(zip(policy.rules, quota_fingerprints(policy.rules), strict=True)):
         ref, result = RuleRef(index, rule.tag()), Result.ESCALATED if rule.escalates else Result.DENIED
@@ -67,7 +72,9 @@ def compile_rules(policy: Policy, is_secret: IsSecret, active_since: int = 0) ->
         if name is not None and policy.mode is PolicyMode.SHADOW:
             fingerprint += SHADOW_BUCKET
         rule_type = TYPE_OF[type(rule)]
-        demands = rule_type.compile(PlacedRule(policy, rule, ref, result, fingerprint, is_secret, active_since))
+        memory = "" if agent is None else memory_name(agent, policy, rule)
+        placed = PlacedRule(policy, rule, ref, result, fingerprint, is_secret, active_since, memory, macs)
+        demands = rule_type.compile(placed)
         judge, costs = _judge(rule, is_secret)
         if demands.condition is not None:
             costs = (*costs, demands.condition.cost)

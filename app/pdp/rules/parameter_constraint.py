@@ -10,6 +10,7 @@ from app.pdp.call_schemas import named_schema, together
 from app.pdp.constraint_words import named_in_words
 from app.pdp.constraints import IsSecret, compile_constraint
 from app.pdp.costs import cost_of
+from app.pdp.rules.remembered import target_checks
 from app.pdp.rules.rule_type import BeforeCalls, CompiledRule, Demands, PlacedRule, RuleType, reach_by_parameters
 from app.pdp.value_schemas import SchemaPart
 
@@ -27,7 +28,8 @@ class ParameterConstraintType(RuleType[ParameterConstraint]):
             )
             for of, name, constraint in named
         )
-        return Demands(placed.condition(*checks, cost=cost_of(named, placed.when_failed)))
+        cost = cost_of(named, placed.when_failed)
+        return Demands(placed.condition(*checks, cost=cost), tuple(target_checks(placed)))
 
     def words(self, rule: ParameterConstraint, is_secret: IsSecret) -> Iterator[str]:
         return (named_in_words(*each, is_secret) for each in _named(rule))

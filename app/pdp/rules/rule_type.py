@@ -23,6 +23,12 @@ TimeCheck = Callable[[int], str | None]
 """Takes minutes since the epoch; None inside the window, else the reason why not."""
 
 R = TypeVar("R", bound=Rule)
+Macs = Callable[[bytes], tuple[str, ...]]
+
+
+def no_macs(_message: bytes) -> tuple[str, ...]:
+    """The MACs of a service without a secret, which remembers nothing."""
+    return ()
 
 
 class Condition(Struct, frozen=True):
@@ -57,7 +63,8 @@ class PlacedRule(Struct, Generic[R], frozen=True):
     """A rule of a policy, to be compiled.
 
     when_failed: the result if it fails. fingerprint: the name of its counter; "" if it counts nothing.
-    active_since: the agent's revision that made it active.
+    active_since: the agent's revision that made it active. memory: names what the rule remembers; "" = nothing.
+    macs: the MACs of a value, the newest secret's first.
     """
 
     policy: Policy
@@ -67,6 +74,8 @@ class PlacedRule(Struct, Generic[R], frozen=True):
     fingerprint: str
     is_secret: IsSecret
     active_since: int = 0
+    memory: str = ""
+    macs: Macs = no_macs
 
     def condition(self, *checks: Check, time: TimeCheck | None = None, cost: Cost | None = None) -> Condition:
         """What it demands of a call; it fails with the type's code."""

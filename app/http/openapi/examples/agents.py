@@ -1,6 +1,6 @@
 """Agents, and what they may call."""
 
-from app.http.openapi.examples.subjects import AGENT, CREATED, DECIDED, POLICY, WHY
+from app.http.openapi.examples.subjects import AGENT, CREATED, DECIDED, ENTRY, POLICY, WHY
 
 CREATE_AGENT = {
     "an agent": {"name": "booking agent", "description": "Answers passengers' mail"},
@@ -20,6 +20,15 @@ AGENT_VIEW = {
     "version": 1,
     "createdAt": CREATED,
     "updatedAt": CREATED,
+}
+REMEMBERED = {
+    "policyId": POLICY,
+    "rule": {"index": 1, "type": "parameter_constraint"},
+    "parameter": "recipient",
+    "digest": "0b6f0c4f0bd0f6c54f3f7a9d5f0e5f62d3a0f5f0c6a1e8a5a2f4d8d3bb7c0a11",
+    "approvalId": ENTRY,
+    "approvedAt": DECIDED,
+    "expiresAt": DECIDED,
 }
 AGENT_TOOLS = {
     "agent": WHY["agent"],

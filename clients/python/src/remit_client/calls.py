@@ -267,6 +267,16 @@ def list_agent_tools(agent: str) -> Call[dict[str, str]]:
     return Call("GET", f"/v1/agents/{segment(agent)}/tools", tool_statuses, repeatable=True)
 
 
+def list_remembered(agent: str) -> Call[list[Any]]:
+    """The values that count as approved before for the agent, each by its approval; the latest approved first."""
+    return Call("GET", f"/v1/agents/{segment(agent)}/remembered", list, repeatable=True)
+
+
+def forget_remembered(agent: str) -> Call[None]:
+    """Let nothing that people have approved for the agent so far count as approved before."""
+    return Call("DELETE", f"/v1/agents/{segment(agent)}/remembered", nothing)
+
+
 def create_api_key(name: str, scopes: Sequence[str], expires_at: str | None = None, **fields: Any) -> Call[ApiKey]:
     """Create a key; only this answer contains its secret."""
     body = {"name": name, "scopes": list(scopes), **given(expiresAt=expires_at), **fields}

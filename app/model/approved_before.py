@@ -1,0 +1,44 @@
+"""What a rule remembers of the calls that people have approved."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from app.model.decisions import RuleRef
+from app.model.fields import Timestamp, Uuid
+
+MAX_REMEMBERED = 1_000
+"""The most values that one rule remembers for one agent; the oldest go first."""
+
+MAX_TARGETS = 64
+"""The most values of one call that are looked up, or remembered."""
+
+
+class ApprovedBefore(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A person has approved a call of this agent and tool with the same value of the same parameter.
+
+    within_seconds: Within this time, 1 to 2,592,000 seconds (30 days).
+    """
+
+    within_seconds: Annotated[int, Meta(ge=1, le=2_592_000)]
+
+
+class Remembered(Struct, frozen=True, rename="camel"):
+    """A value of a parameter that people have approved. Only its MAC is stored; the approval shows the call.
+
+    policy_id: The policy whose rule remembers it.
+    rule: The rule.
+    parameter: The parameter's name.
+    digest: The MAC of the value, with the agent, the tool and the parameter.
+    approval_id: The approval that it was last used with.
+    approved_at: When people approved that.
+    expires_at: When it counts no more.
+    """
+
+    policy_id: Uuid
+    rule: RuleRef
+    parameter: str
+    digest: str
+    approval_id: Uuid
+    approved_at: Timestamp
+    expires_at: Timestamp

@@ -1,0 +1,82 @@
+"""`approvedBefore`: the values of a call that people must have approved in an earlier call of its agent and tool."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.value_paths import ValuePath
+from app.model.approved_before import MAX_TARGETS
+from app.model.decisions import AuthorizeRequest, Check, Outcome, RememberedCheck, Target
+from app.model.rules import ParameterConstraint
+from app.pdp.clauses import clipped
+from app.pdp.relations import Json
+from app.pdp.rules.rule_type import Macs, PlacedRule
+
+_encode = msgspec.json.encode
+
+
+class TargetCheck(Struct, frozen=True):
+    """The part of the look-up that is common to all calls. parameters: each with its path and its ms."""
+
+    check: RememberedCheck
+    parameters: tuple[tuple[str, ValuePath, int], ...]
+    macs: Macs
+
+    @property
+    def when_full(self) -> Outcome:
+        return self.check.when_full
+
+    def of(self, request: AuthorizeRequest, _key_id: str) -> RememberedCheck | None:
+        """The look-up for the call; None if its values cannot be told, which fails the rule, or if it has none."""
+        try:
+            found = list(self._values(request.parameters))
+        except Ambiguous:
+            return None
+        if len(found) > MAX_TARGETS:
+            return replace(self.check, targets=(Target("", 0, ()),))
+        targets = (
+            Target(name, within_ms, self.macs(_encode([request.agent_id, request.tool_name, name, value])))
+            for (name, value), within_ms in found
+        )
+        return replace(self.check, targets=tuple(targets)) if found else None
+
+    def _values(self, parameters: Json) -> Iterator[tuple[tuple[str, str], int]]:
+        """Each value once, with its parameter and ms."""
+        seen: dict[tuple[str, str], int] = {}
+        for name, path, within_ms in self.parameters:
+            for value in path.find(parameters)[0]:
+                if type(value) is not str:
+                    raise Ambiguous("has a value that is no text")
+                seen[name, value] = within_ms
+        yield from seen.items()
+
+
+def looked_up_beside(
+    remembered: Iterable[TargetCheck], quotas: Sequence[Check], outcome: Outcome, request: AuthorizeRequest
+) -> Iterator[RememberedCheck]:
+    """Yield the look-ups that cannot change this escalation, except those among the quotas.
+
+    One that is full leaves the outcome as it is, but the approval is then for its rule, too.
+    """
+    for each in remembered:
+        check = each.of(request, "")
+        if check is not None and check not in quotas:
+            yield replace(check, when_full=outcome)
+
+
+def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetCheck]:
+    """Yield the check of a rule that remembers; none of another."""
+    remembered = placed.rule.remembered
+    if not remembered:
+        return
+    longest = max(remembered.values())
+    names = " or ".join(f'"{name}"' for name in remembered)
+    reason = f"No person has approved such a call with the same {clipped(names)} in the last {longest} s"
+    failed = placed.failure(reason)
+    check = RememberedCheck(placed.policy.id, placed.memory, placed.ref, longest * 1_000_000, failed)
+    yield TargetCheck(
+        check, tuple((name, ValuePath(name), seconds * 1000) for name, seconds in remembered.items()), placed.macs
+    )

@@ -1,0 +1,277 @@
+"""`approvedBefore` over HTTP: what people approved counts for the agent, the tool and the value, as long as said."""
+
+import concurrent.futures
+
+import pytest
+from approval_steps import answering, approve
+
+from app.store.keyspace import Keyspace
+
+ALLOW = {"type": "tool_allowlist", "tools": ["send.*"]}
+
+
+def to_known(name="to", seconds=3600, **fields):
+    known = {name: {"approvedBefore": {"withinSeconds": seconds}}}
+    return {"type": "parameter_constraint", "tools": ["send.*"], "parameters": known, "effect": "escalate", **fields}
+
+
+@pytest.fixture
+def agent_id(tenant):
+    agent = tenant.new_agent()
+    agent["policy"] = tenant.new_policy(agent["id"], ALLOW, to_known())
+    return agent["id"]
+
+
+def send(tenant, agent_id, to="ann", tool="send.mail", **parameters):
+    return tenant.authorize(agent_id, tool, parameters={"to": to, **parameters})
+
+
+def send_approved(tenant, person, agent_id, to="ann", tool="send.mail", **parameters):
+    """A call that a person approves and the agent makes."""
+    approve(person, send(tenant, agent_id, to, tool, **parameters)["approval"]["id"])
+    made = send(tenant, agent_id, to, tool, **parameters)
+    assert made["result"] == "allowed", made
+    return made
+
+
+def remembered(tenant, agent_id):
+    answer = tenant.admin.get(f"/v1/agents/{agent_id}/remembered")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def policy_of(tenant, agent_id):
+    return tenant.admin.get("/v1/policies", params={"agent_id": agent_id}).json()[0]
+
+
+def change(tenant, agent_id, **fields):
+    path = f"/v1/policies/{policy_of(tenant, agent_id)['id']}"
+    tenant.admin.patch(path, json=fields).raise_for_status()
+
+
+def test_a_value_that_a_person_approved_passes_from_then_on(tenant, agent_id, person):
+    """Of the same parameter and tool, whatever the other parameters are; the answer names the policy, not a person."""
+    send_approved(tenant, person, agent_id, subject="hello")
+    again = send(tenant, agent_id, subject="something else")
+    assert (again["result"], "approval" in again) == ("allowed", False)
+    assert again["reason"].startswith("Policy")
+    for other in ("ANN", "ann ", "anne", "an", "a\u0301nn"):
+        assert send(tenant, agent_id, other)["result"] == "escalated"
+    assert send(tenant, agent_id, tool="send.sms")["result"] == "escalated"
+
+
+def test_nothing_is_remembered_that_nobody_approved(tenant, agent_id, person):
+    """Not what was asked, denied, or approved and never used."""
+    asked = send(tenant, agent_id)
+    assert send(tenant, agent_id, n=1)["result"] == "escalated"
+    person.post(f"/v1/approvals/{asked['approval']['id']}/deny", json={}).raise_for_status()
+    assert send(tenant, agent_id)["result"] == "escalated"
+    approve(person, send(tenant, agent_id, "bob")["approval"]["id"])
+    assert send(tenant, agent_id, "bob", n=1)["result"] == "escalated"
+    assert remembered(tenant, agent_id) == []
+
+
+def test_another_agent_of_the_same_policy_remembers_its_own(tenant, person):
+    """A rule of a group remembers for each agent by itself."""
+    one, other = (tenant.new_agent(groups=["senders"])["id"] for _ in range(2))
+    body = {"group": "senders", "name": "known", "rules": [ALLOW, to_known()]}
+    assert tenant.admin.post("/v1/policies", json=body).status_code == 201
+    send_approved(tenant, person, one)
+    assert send(tenant, one, n=1)["result"] == "allowed"
+    assert send(tenant, other)["result"] == "escalated"
+
+
+@pytest.mark.parametrize("value", [5, True, None, {"a": 1}, ["ann"]], ids=str)
+def test_only_texts_are_remembered(tenant, agent_id, person, value):
+    """Any other value is asked about each time."""
+    for _ in range(2):
+        answer = send(tenant, agent_id, value)
+        assert (answer["result"], "ann" not in answer["reason"]) == ("escalated", True)
+        approve(person, answer["approval"]["id"])
+        assert send(tenant, agent_id, value)["result"] == "allowed"
+    assert remembered(tenant, agent_id) == []
+
+
+def test_each_element_of_a_list_must_be_known(tenant, person):
+    """Known ones in any number and order; a single unknown one is asked about."""
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, ALLOW, to_known("to[*]"))
+    send_approved(tenant, person, agent_id, ["ann", "bob"])
+    assert send(tenant, agent_id, ["bob", "ann", "bob"])["result"] == "allowed"
+    assert send(tenant, agent_id, ["bob"])["result"] == "allowed"
+    assert send(tenant, agent_id, ["bob", "eve"])["result"] == "escalated"
+    assert send(tenant, agent_id, "bob")["result"] == "escalated"
+    many = [f"person {number}" for number in range(65)]
+    for _ in range(2):
+        send_approved(tenant, person, agent_id, many)
+    assert len(remembered(tenant, agent_id)) == 2
+
+
+def test_one_question_covers_all_that_is_unknown(tenant, person):
+    """A failure of another rule is asked about together with an unknown value, but not with a known one."""
+    agent_id = tenant.new_agent()["id"]
+    body = {"type": "parameter_constraint", "tools": ["send.*"], "effect": "escalate"}
+    strict = to_known(approval={"approvals": 2})
+    tenant.new_policy(agent_id, ALLOW, {**body, "parameters": {"text": {"enum": ["hi"]}}}, strict)
+    asked = send(tenant, agent_id, text="ho")
+    approval = person.get(f"/v1/approvals/{asked['approval']['id']}").json()
+    assert (approval["required"], approval["rule"]["index"]) == (2, 1)
+    approve(person, approval["id"])
+    with answering(tenant) as second:
+        approve(second, approval["id"])
+    assert send(tenant, agent_id, text="ho")["result"] == "allowed"
+    assert send(tenant, agent_id, text="hi")["result"] == "allowed"
+    asked = send(tenant, agent_id, text="hu")
+    assert person.get(f"/v1/approvals/{asked['approval']['id']}").json()["required"] == 1
+    approve(person, asked["approval"]["id"])
+    assert send(tenant, agent_id, text="hu")["result"] == "allowed"
+
+
+def test_a_rule_can_know_values_or_find_them_in_the_request(tenant, person):
+    """With `unless`, the rule asks about neither."""
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, ALLOW, to_known(unless={"parameters": {"to": {"fromRequest": "exact"}}}))
+    context = {"request": "Write to bob, please."}
+    assert tenant.authorize(agent_id, "send.mail", parameters={"to": "bob"}, context=context)["result"] == "allowed"
+    call = {"parameters": {"to": "ann"}, "context": context}
+    approve(person, tenant.authorize(agent_id, "send.mail", **call)["approval"]["id"])
+    assert tenant.authorize(agent_id, "send.mail", **call)["result"] == "allowed"
+    again = {"parameters": {"to": "ann", "n": 1}, "context": {"request": "And now?"}}
+    assert tenant.authorize(agent_id, "send.mail", **again)["result"] == "allowed"
+
+
+FORGETTING = {
+    "the rule is left out and comes back": [{"rules": [ALLOW]}, {"rules": [ALLOW, to_known()]}],
+    "the time changes": [{"rules": [ALLOW, to_known(seconds=60)]}],
+    "the time changes and changes back": [{"rules": [ALLOW, to_known(seconds=60)]}, {"rules": [ALLOW, to_known()]}],
+    "the tools change": [{"rules": [ALLOW, to_known(tools=["send.*", "post"])]}],
+    "the policy is disabled for a while": [{"enabled": False}, {"enabled": True}],
+    "the policy is in shadow mode for a while": [{"mode": "shadow"}, {"mode": "enforce"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edits", FORGETTING.values(), ids=FORGETTING)
+def test_an_edit_after_which_the_rule_no_longer_says_so_forgets(tenant, agent_id, person, edits):
+    """Also if a later edit says so again."""
+    send_approved(tenant, person, agent_id)
+    for fields in edits:
+        change(tenant, agent_id, **fields)
+    assert remembered(tenant, agent_id) == []
+    assert send(tenant, agent_id, n=1)["result"] == "escalated"
+
+
+def test_other_edits_forget_nothing(tenant, agent_id, person):
+    """Of the name, the priority, other rules, what the rule applies to, and of the agent."""
+    send_approved(tenant, person, agent_id)
+    other = {"type": "rate_limit", "tools": ["send.*"], "rateLimit": {"maxCalls": 9, "windowSeconds": 60}}
+    known = to_known(unless={"parameters": {"to": {"enum": ["me"]}}})
+    change(tenant, agent_id, name="another", priority=5, rules=[other, ALLOW, known])
+    tenant.admin.patch(f"/v1/agents/{agent_id}", json={"name": "another"}).raise_for_status()
+    assert send(tenant, agent_id, n=1)["result"] == "allowed"
+
+
+def test_a_suspended_agent_forgets(tenant, agent_id, person):
+    """Once it is active again, people are asked anew."""
+    send_approved(tenant, person, agent_id)
+    for status in ("suspended", "active"):
+        tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": status}).raise_for_status()
+        assert remembered(tenant, agent_id) == []
+    assert send(tenant, agent_id, n=1)["result"] == "escalated"
+
+
+def test_people_see_what_is_remembered_and_revoke_it(tenant, agent_id, person):
+    """By approval and time, not by value; the store has MACs only. A revocation is a change of the agent."""
+    made = send_approved(tenant, person, agent_id, "ann@example.org")
+    [one] = remembered(tenant, agent_id)
+    policy = policy_of(tenant, agent_id)
+    assert (one["policyId"], one["rule"]) == (policy["id"], {"index": 1, "type": "parameter_constraint"})
+    assert (one["parameter"], one["approvalId"]) == ("to", made["approval"]["id"])
+    approval = person.get(f"/v1/approvals/{one['approvalId']}").json()
+    assert one["approvedAt"] == approval["approvals"][0]["at"]
+
+    async def stored(client):
+        names = await client.call("KEYS", f"*{tenant.id}*:remembered:*")
+        return names, [await client.call("HGETALL", name) for name in names]
+
+    assert "ann@" not in str(tenant.in_store(stored))
+    answer = tenant.admin.delete(f"/v1/agents/{agent_id}/remembered", headers={"Change-Reason": "a mistake"})
+    assert (answer.status_code, remembered(tenant, agent_id)) == (204, [])
+    assert send(tenant, agent_id, "ann@example.org", n=1)["result"] == "escalated"
+    newest = tenant.admin.get("/v1/changes?limit=1").json()[0]
+    assert newest["reason"] == "a mistake"
+    assert (newest["resourceId"], newest["after"]["remembersSince"]) == (agent_id, newest["after"]["version"])
+
+
+def test_an_approval_from_before_a_revocation_is_used_but_not_remembered(tenant, agent_id, person):
+    """People revoked what had been approved until then."""
+    approve(person, send(tenant, agent_id)["approval"]["id"])
+    assert tenant.admin.delete(f"/v1/agents/{agent_id}/remembered").status_code == 204
+    assert send(tenant, agent_id)["result"] == "allowed"
+    assert remembered(tenant, agent_id) == []
+    assert send(tenant, agent_id, n=1)["result"] == "escalated"
+
+
+def test_a_value_counts_from_its_approval_on_and_no_longer_than_said(tenant, agent_id, person):
+    """By the store's clock; each further use of an approval counts from the approval, too."""
+    send_approved(tenant, person, agent_id)
+    [one] = remembered(tenant, agent_id)
+
+    async def age(client):
+        [name] = await client.call("KEYS", f"*{tenant.id}*:remembered:*")
+        said = await client.call("HGET", name, one["digest"])
+        ms, rest = said.split(" ", 1)
+        await client.call("HSET", name, one["digest"], f"{int(ms) - 3_600_000} {rest}")
+        return name, await client.call("PTTL", name)
+
+    name, ttl_ms = tenant.in_store(age)
+    assert name.startswith(Keyspace(tenant.id).remembered(agent_id, ""))
+    assert 0 < ttl_ms <= 3_600_000
+    assert remembered(tenant, agent_id) == []
+    assert send(tenant, agent_id, n=1)["result"] == "escalated"
+
+
+def test_an_explanation_says_what_is_remembered(tenant, agent_id, person):
+    """And neither asks a person nor remembers anything."""
+    call = {"agent_id": agent_id, "tool_name": "send.mail", "parameters": {"to": "ann"}}
+
+    def explained():
+        answer = tenant.reader.post("/v1/explain", json=call)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    first = explained()
+    assert (first["result"], first["rule"]["index"]) == ("escalated", 1)
+    assert first["policies"][0]["rules"][1]["part"] == "failed", first["policies"][0]["rules"][1]
+    send_approved(tenant, person, agent_id)
+    then = explained()
+    assert (then["result"], then["policies"][0]["rules"][1]["part"]) == ("allowed", "passed")
+
+
+def test_a_shadow_policy_shows_what_it_would_have_let_through(tenant, person):
+    """It remembers what people approve for other rules, apart from what it remembers when enforced."""
+    agent_id = tenant.new_agent()["id"]
+    tenant.new_policy(agent_id, ALLOW, {"type": "approval_required", "tools": ["send.*"]})
+    tenant.new_policy(agent_id, ALLOW, to_known(), mode="shadow", priority=9)
+    send_approved(tenant, person, agent_id)
+    assert send(tenant, agent_id, n=1)["result"] == "escalated"
+    newest = tenant.log(limit=1)[0]
+    assert newest["shadow"]["result"] == "allowed"
+    assert send(tenant, agent_id, "bob")["result"] == "escalated"
+    assert "shadow" not in tenant.log(limit=1)[0] or tenant.log(limit=1)[0]["shadow"]["result"] == "escalated"
+
+
+def test_what_one_replica_remembers_another_knows_at_once(tenant, agent_id, person, replicas):
+    """A revocation and a call race: no answer after the revocation lets the value through."""
+    clients = [each.client(tenant.read_key) for each in replicas]
+    call = {"agent_id": agent_id, "tool_name": "send.mail", "parameters": {"to": "ann", "n": 1}}
+    for _ in range(5):
+        send_approved(tenant, person, agent_id)
+        assert clients[1].post("/v1/authorize", json=call).json()["result"] == "allowed"
+        with concurrent.futures.ThreadPoolExecutor(9) as pool:
+            racing = [pool.submit(clients[n % 2].post, "/v1/authorize", json=call) for n in range(8)]
+            assert tenant.admin.delete(f"/v1/agents/{agent_id}/remembered").status_code == 204
+            after = [pool.submit(clients[n % 2].post, "/v1/authorize", json=call) for n in range(8)]
+        assert {each.result().json()["result"] for each in racing} <= {"allowed", "escalated"}
+        assert {each.result().json()["result"] for each in after} == {"escalated"}
+    for client in clients:
+        client.close()
