@@ -54,7 +54,7 @@ def _kinds(key: bytes) -> dict[str, bytes]:
     call = b"POST /v1/authorize HTTP/1.1\r\n" + _HOST
     known = call + b"Authorization: Bearer " + key + b"\r\n"
     chunked = b"Transfer-Encoding: chunked\r\n\r\n"
-    ask = b"GET /schema/openapi.json HTTP/1.1\r\n" + _HOST + b"\r\n"
+    ask = b"GET /openapi.json HTTP/1.1\r\n" + _HOST + b"\r\n"
     return {
         IDLE: b"",
         "31 KiB of a head": b"GET / HTTP/1.1\r\nX: " + b"a" * 31 * _PAGE,

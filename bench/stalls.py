@@ -174,7 +174,7 @@ def _groups(store_url: str) -> dict[str, list[Request]]:
         ],
         "texts full of names of secrets": [_ask(hot, *each) for each in _with_secrets(call)],
         "what their agent may call": [_get(many, f"/v1/agents/{many.agent_id}/tools")],
-        "the document and its page": [_get(many, "/schema/openapi.json"), _get(many, "/docs")],
+        "the document and its page": [_get(many, "/openapi.json"), _get(many, "/docs")],
         "the first call of their agent": [_ask(many, "first", json.encode({**call, "agent_id": many.agent_id}))],
     }
 

@@ -38,7 +38,7 @@ _TAGS = (
 """The order of the document. Tags that are not named here come last."""
 
 
-@endpoint("GET", "/schema/openapi.json", **_PUBLIC, answer=dict[str, Any])
+@endpoint("GET", "/openapi.json", **_PUBLIC, answer=dict[str, Any])
 async def openapi_document() -> Response[bytes]:
     """This document."""
     return Response(encoded_document(), media_type=JSON)

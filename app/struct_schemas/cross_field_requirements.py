@@ -53,7 +53,8 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
         "minProperties": 1,
         "anyOf": [
             {"not": {"required": ["absent"]}},
-            {"properties": {"absent": {"const": True}}, "maxProperties": 1},
+            # Not `const: true`, of which a generator of clients makes code that cannot be read.
+            {"properties": {"absent": {"not": {"enum": [False]}}}, "maxProperties": 1},
         ],
     },
     **{kind.__name__: _of_rule(kind) for kind in TYPES},

@@ -30,7 +30,20 @@ def described(
         without_terms(name, schema)
         if name in structs:
             _describe_fields(structs[name], schema)
+        _open_objects(schema)
     return schemas
+
+
+def _open_objects(schema: Any) -> None:
+    """Say of every object without properties that it may have any; otherwise, generated types would have none."""
+    if isinstance(schema, list):
+        for each in schema:
+            _open_objects(each)
+    elif isinstance(schema, dict):
+        if schema.get("type") == "object" and not schema.keys() & {"properties", "additionalProperties"}:
+            schema["additionalProperties"] = True
+        for word in schema.keys() - {"default", "enum", "const", "examples"}:
+            _open_objects(schema[word])
 
 
 def _describe_fields(struct: type, schema: dict[str, Any]) -> None:

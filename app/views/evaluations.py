@@ -26,7 +26,7 @@ class EvaluationError(Struct, frozen=True):
     message: str
 
 
-class ApprovalContext(Struct, frozen=True):
+class EvaluationApproval(Struct, frozen=True):
     """The approval of the request.
 
     id: Its id.
@@ -58,7 +58,7 @@ class EvaluationContext(Struct, frozen=True, kw_only=True):
     reason_admin: dict[str, str] | UnsetType = UNSET
     to_agent: dict[str, str] | UnsetType = field(name="reason_user", default=UNSET)
     retry_after: float | UnsetType = UNSET
-    approval: ApprovalContext | UnsetType = UNSET
+    approval: EvaluationApproval | UnsetType = UNSET
     error: EvaluationError | UnsetType = UNSET
 
 
@@ -85,7 +85,9 @@ class EvaluationView(Struct, frozen=True, kw_only=True):
             reason_admin={key: outcome.reason},
             to_agent={key: decision.agent_message} if decision.agent_message else UNSET,
             retry_after=UNSET if decision.retry_after_us is None else retry_seconds(decision.retry_after_us),
-            approval=UNSET if approval is None else ApprovalContext(approval.id, approval.status, approval.expires_at),
+            approval=UNSET
+            if approval is None
+            else EvaluationApproval(approval.id, approval.status, approval.expires_at),
         )
         return cls(decision=is_allowed, context=context)
 

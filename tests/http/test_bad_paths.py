@@ -154,7 +154,7 @@ ALLOWED = {
     "/livez": "GET, OPTIONS",
     "/readyz": "GET, OPTIONS",
     "/docs/api": "GET, OPTIONS",
-    "/schema/openapi.json": "GET, OPTIONS",
+    "/openapi.json": "GET, OPTIONS",
 }
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "PURGE", "LINK", "MKCOL"}
 REFUSED = [(path, method) for path, allow in ALLOWED.items() for method in sorted(METHODS - set(allow.split(", ")))]

@@ -106,7 +106,7 @@ def test_an_address_is_not_escaped_by_writing_another_before_it(call, address):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", ["/livez", "/readyz", "/metrics", "/docs/api", "/schema/openapi.json", "/v1/policies/schema.json"]
+    "path", ["/livez", "/readyz", "/metrics", "/docs/api", "/openapi.json", "/v1/policies/schema.json"]
 )
 def test_a_request_that_needs_no_key_is_not_refused(call, path):
     """A balancer's health checks come from the same address as its callers."""

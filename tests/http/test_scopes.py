@@ -27,7 +27,7 @@ PUBLIC = {
     "/metrics",
     "/docs",
     "/docs/api",
-    "/schema/openapi.json",
+    "/openapi.json",
     "/v1/policies/schema.json",
 }
 WELL_KNOWN = "/.well-known/authzen-configuration"

@@ -173,7 +173,7 @@ def _answer(kind: Any, examples: Examples) -> dict[str, Any]:
     if kind is str:
         return {"schema": {"type": "string"}}
     if kind == dict[str, Any]:
-        return {"schema": {"type": "object"}}
+        return {"schema": {"type": "object", "additionalProperties": True}}
     if items := get_args(kind):
         return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [examples.answers[items[0]]]}
     return {"schema": _ref(kind), "example": examples.answers[kind]}

@@ -81,7 +81,7 @@ def page_of(api: dict[str, Any]) -> str:
         '<nav><input id="find" type="search" placeholder="Find" aria-label="Find in this page" autocomplete="off">'
         '<p id="nothing" role="status" hidden>Nothing here has all of these words.</p>'
         f"<details open><summary>Contents</summary>{''.join(menu)}</details></nav>"
-        f'<main><h1>{title}</h1><p><a href="/schema/openapi.json">OpenAPI document</a></p>'
+        f'<main><h1>{title}</h1><p><a href="/openapi.json">OpenAPI document</a></p>'
         f"{_rich(api['info']['description'])}"
         '<p><label>API key for "try it", kept by this page until it is closed '
         '<input id="key" type="password" autocomplete="off" spellcheck="false"></label></p>'

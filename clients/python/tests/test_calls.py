@@ -17,7 +17,7 @@ NOT_ASKED_BY_CLIENTS = {
     ("POST", "/v1/hooks/claude-code"),  # the coding agent's own format
     ("GET", "/livez"),  # for those who run the service, as the next two
     ("GET", "/metrics"),
-    ("GET", "/schema/openapi.json"),
+    ("GET", "/openapi.json"),
     ("GET", "/docs/api"),
     ("GET", "/"),
     # Clients of the standard ask these.
@@ -87,7 +87,7 @@ CALLS = dict.fromkeys((name, call.method, call.path) for name, call in every_cal
 
 def test_every_endpoint_of_the_service_has_a_call(admin):
     """As its document lists them. An endpoint added to the service gets a function, or a line in `BY_ANY_OTHER`."""
-    document = admin.send(calls.any_other("GET", "/schema/openapi.json"))
+    document = admin.send(calls.any_other("GET", "/openapi.json"))
     served = {
         (method.upper(), re.sub(r"{\w+}", "x", path))
         for path, operations in document["paths"].items()
@@ -122,7 +122,7 @@ def test_any_other_endpoint_is_reached_by_its_path(admin, agent):
 
 def test_every_header_of_the_service_can_be_sent(admin):
     """All that its document lists for endpoints with a call."""
-    document = admin.send(calls.any_other("GET", "/schema/openapi.json"))
+    document = admin.send(calls.any_other("GET", "/openapi.json"))
     taken = {
         parameter["name"]
         for path, operations in document["paths"].items()

@@ -121,6 +121,14 @@ export interface paths {
         /** List what an agent may call */
         get: operations["get_agents_agent_tools"];
     };
+    "/v1/agents/{agent_id}/remembered": {
+        parameters: {
+        };
+        /** List what counts as approved before */
+        get: operations["get_agents_agent_remembered"];
+        /** Forget what was approved before */
+        delete: operations["delete_agents_agent_remembered"];
+    };
     "/v1/catalog": {
         parameters: {
         };
@@ -377,17 +385,17 @@ export interface paths {
         /** Read the metrics, for Prometheus */
         get: operations["get_metrics"];
     };
+    "/openapi.json": {
+        parameters: {
+        };
+        /** This document */
+        get: operations["get_openapi_json"];
+    };
     "/": {
         parameters: {
         };
         /** Redirect to the console */
         get: operations["get"];
-    };
-    "/schema/openapi.json": {
-        parameters: {
-        };
-        /** This document */
-        get: operations["get_schema_openapi_json"];
     };
     "/docs/api": {
         parameters: {
@@ -712,9 +720,10 @@ export interface components {
             cidr?: components["schemas"]["CidrConstraint"];
             /** @description It must stand in the user's request (`request` in `context`) as whole words: `exact` = with equal code points, at least three; `text` = in any ASCII case and white space. Strings only. */
             fromRequest?: components["schemas"]["FromRequest"];
+            /** @description A person must have approved a call of this agent and tool with the same value of this parameter. Strings only, and only in a rule that escalates. */
+            approvedBefore?: components["schemas"]["ApprovedBefore"];
         } | unknown | {
-            /** @constant */
-            absent?: true;
+            absent?: unknown;
         };
         /**
          * @description The types of JSON; `integer` is a number without a fraction, including 1.0.
@@ -753,6 +762,11 @@ export interface components {
          * @enum {string}
          */
         FromRequest: "exact" | "text";
+        /** @description A person has approved a call of this agent and tool with the same value of the same parameter. */
+        ApprovedBefore: {
+            /** @description Within this time, 1 to 2,592,000 seconds (30 days). */
+            withinSeconds: number;
+        };
         /**
          * @description What happens to a rule whose `when` or `unless` reads a missing value.
          * @enum {string}
@@ -780,6 +794,15 @@ export interface components {
              * @default 1
              */
             maxUses?: number;
+            /** @description Who may decide; if left out, whoever has the scope `approve`. */
+            approvers?: components["schemas"]["Approvers"];
+            /** @description How long ago, in seconds, the identity provider may have seen the credentials of the person who decides; if left out, it does not matter, and keys may decide too. */
+            fresh?: number;
+        };
+        /** @description Who may decide: people who have signed in with the identity provider; an API key is nobody. */
+        Approvers: {
+            /** @description A person must have been in one of these groups at the sign-in. */
+            groups: string[];
         };
         /** @description Fails (deny) for the tools it covers and abstains for every other. */
         ToolDenylist: {
@@ -1797,7 +1820,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NO_ACCESS" | "OWN_APPROVAL" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -2067,7 +2090,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "min_missing" | "never_decides" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "min_missing" | "never_decides" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**
@@ -2313,6 +2336,35 @@ export interface components {
             /** @description How full its bucket is; only for limits that all calls of the tool by this agent share. */
             quota?: components["schemas"]["QuotaLevel"];
         };
+        /** @description A value of a parameter that people have approved. Only its MAC is stored; the approval shows the call. */
+        Remembered: {
+            /**
+             * Format: uuid
+             * @description The policy whose rule remembers it.
+             */
+            policyId: string;
+            /** @description The rule. */
+            rule: components["schemas"]["RuleRef"];
+            /** @description The parameter's name. */
+            parameter: string;
+            /** @description The MAC of the value, with the agent, the tool and the parameter. */
+            digest: string;
+            /**
+             * Format: uuid
+             * @description The approval that it was last used with.
+             */
+            approvalId: string;
+            /**
+             * Format: date-time
+             * @description When people approved that.
+             */
+            approvedAt: string;
+            /**
+             * Format: date-time
+             * @description When it counts no more.
+             */
+            expiresAt: string;
+        };
         /** @description What a write changed in the catalogue. */
         ChangedCatalogView: {
             /** @description Changes with every change of the catalogue, the same string as in ETag; empty if it has no tools. */
@@ -2459,7 +2511,7 @@ export interface components {
             policyVersion?: number;
             /** @description The type of an entry that is not a decision: `approval` or `outcome`. */
             type?: string;
-            /** @description Why it was decided this way, for programs; derived from the other fields, so exports leave it out. In an entry that is not a decision it says what happened, such as `approval_approved` or `executed`. */
+            /** @description Why it was decided this way, for programs; derived from the other fields, so the log's own lines, which an NDJSON export copies byte for byte, leave it out. In an entry that is not a decision it says what happened, such as `approval_approved` or `executed`. */
             code?: string;
             /**
              * Format: uuid
@@ -2478,6 +2530,8 @@ export interface components {
              * @description The policy whose denial breaker suspended the agent on this denial.
              */
             suspendedBy?: string;
+            /** @description Who decided the approval; only of entries that say so. */
+            decidedBy?: components["schemas"]["Person"];
         };
         /** @description What would have been decided if the shadow policies had been enforced, too. */
         ShadowOutcome: {
@@ -2491,6 +2545,28 @@ export interface components {
             /** @description Its rule that decides, or that leaves the decision to others. */
             rule: components["schemas"]["RuleRef"];
         };
+        /** @description Who asked or decided, with their name at that time. */
+        Person: {
+            /**
+             * Format: uuid
+             * @description The API key or session that they used.
+             */
+            keyId: string;
+            /** @description Of the key, or of who had signed in. */
+            name: string;
+            /** @description How: `console` or `cli` = in a session of a browser or of a program; `key` = with an API key; left out = it was not recorded. */
+            via?: components["schemas"]["Via"];
+            /**
+             * Format: uuid
+             * @description Who had signed in with the identity provider, the same at every sign-in; left out = nobody.
+             */
+            person?: string;
+        };
+        /**
+         * @description How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), or with a `key`.
+         * @enum {string}
+         */
+        Via: "cli" | "console" | "key";
         /** @description One line of the answer; each has one of these fields. */
         ReplayLine: {
             /** @description How far it has come; about once a second. */
@@ -2809,6 +2885,10 @@ export interface components {
             requests: number;
             /** @description How many people must approve. */
             required: number;
+            /** @description Who may decide: a person who meets all of these; left out = whoever has the scope `approve`. */
+            approvers?: components["schemas"]["Approvers"][];
+            /** @description How long ago, in seconds, their sign-in may be; left out = it does not matter. */
+            fresh?: number;
             /** @description The verdicts so far. */
             approvals: components["schemas"]["Said"][];
             /**
@@ -2836,16 +2916,6 @@ export interface components {
          * @enum {string}
          */
         ApprovalStatus: "approved" | "cancelled" | "consumed" | "denied" | "expired" | "pending";
-        /** @description The API key that somebody used, with its name at that time. */
-        Person: {
-            /**
-             * Format: uuid
-             * @description The API key.
-             */
-            keyId: string;
-            /** @description Its name. */
-            name: string;
-        };
         /** @description One person's verdict. */
         Said: {
             /** @description Who gave it. */
@@ -2914,9 +2984,9 @@ export interface components {
              * @description When it was made, by the store's clock.
              */
             timestamp: string;
-            /** @description The API key that made it; `console`: made with `remit` or by a setting, without a key; `breaker`: a denial breaker suspended an agent. */
+            /** @description The API key or session that made it, or, of a sign-in with the identity provider, the person; `console`: made with `remit` or by a setting, without a key; `breaker`: a denial breaker suspended an agent. */
             actorId: string;
-            /** @description The key's name at that time, or `console` or `breaker`. */
+            /** @description The name of the key or of who had signed in, at that time, or `console` or `breaker`. */
             actorName: string;
             /** @description What was done; revoking a key is deleting it. */
             kind: components["schemas"]["ChangeKind"];
@@ -2939,6 +3009,13 @@ export interface components {
             sequence?: number;
             /** @description The reason given for it; left out if none was given. */
             reason?: string;
+            /** @description Of a change made in a session: `console` = in a browser; `cli` = with a program; otherwise left out. */
+            via?: components["schemas"]["Via"];
+            /**
+             * Format: uuid
+             * @description Who had signed in with the identity provider and made it, the same at every sign-in; otherwise left out.
+             */
+            person?: string;
             /** @description The breaker that made the change, and the decision that filled it; left out if it was not a breaker. */
             tripped?: components["schemas"]["Trip"];
         };
@@ -3098,11 +3175,6 @@ export interface components {
             /** @description The token, to be sent as `Authorization: Bearer ses_…`. Shown only here, and only if `transport` is `bearer`. */
             token?: string;
         };
-        /**
-         * @description Where a session is used: `console` = a browser, as a cookie; `cli` = a program, as a bearer token.
-         * @enum {string}
-         */
-        Via: "cli" | "console";
         /** @description Somebody who signed in with the identity provider. */
         SignedInPerson: {
             /**
@@ -3112,6 +3184,11 @@ export interface components {
             id: string;
             /** @description The groups that they had when they signed in. */
             groups: string[];
+            /**
+             * Format: date-time
+             * @description When the provider last saw their credentials; left out = it did not say.
+             */
+            authenticatedAt?: string;
         };
         /** @description Who makes the request. */
         WhoAmI: {
@@ -3378,12 +3455,12 @@ export interface components {
             /** @description The seconds after which the same request may be answered differently. */
             retry_after?: number;
             /** @description The approval that waits for a person, or that made it true. */
-            approval?: components["schemas"]["ApprovalContext"];
+            approval?: components["schemas"]["EvaluationApproval"];
             /** @description Why there is no decision; only in batches. */
             error?: components["schemas"]["EvaluationError"];
         };
         /** @description The approval of the request. */
-        ApprovalContext: {
+        EvaluationApproval: {
             /**
              * Format: uuid
              * @description Its id.
@@ -4116,6 +4193,45 @@ export interface operations {
             };
         };
     };
+    get_agents_agent_remembered: {
+        parameters: {
+            path: {
+                agent_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Remembered"][];
+                };
+            };
+        };
+    };
+    delete_agents_agent_remembered: {
+        parameters: {
+            header?: {
+                /** @description The version to change, as its ETag showed it, or several, comma-separated. If the current version is another one, nothing is changed and the answer is 412. `*` or left out: any version. */
+                "If-Match"?: string;
+                /** @description The reason of the change, for readers of the trail of changes. Encode characters beyond ASCII in UTF-8. */
+                "Change-Reason"?: string;
+            };
+            path: {
+                agent_id: string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+            };
+        };
+    };
     get_catalog: {
         parameters: {
             query?: {
@@ -4325,6 +4441,10 @@ export interface operations {
                 policy_id?: string;
                 /** @description Only entries that a rule of this type decided. `ruleType` is accepted, too. */
                 rule_type?: string;
+                /** @description Only entries of calls with this `context.session`. */
+                session?: string;
+                /** @description Only entries of calls with this `context.user`. */
+                user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries at or after this time; without an offset it is UTC. */
@@ -4390,6 +4510,10 @@ export interface operations {
                 policy_id?: string;
                 /** @description Only entries that a rule of this type decided. `ruleType` is accepted, too. */
                 rule_type?: string;
+                /** @description Only entries of calls with this `context.session`. */
+                session?: string;
+                /** @description Only entries of calls with this `context.user`. */
+                user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries at or after this time; without an offset it is UTC. */
@@ -4486,6 +4610,10 @@ export interface operations {
                 policy_id?: string;
                 /** @description Only entries that a rule of this type decided. `ruleType` is accepted, too. */
                 rule_type?: string;
+                /** @description Only entries of calls with this `context.session`. */
+                session?: string;
+                /** @description Only entries of calls with this `context.user`. */
+                user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries at or after this time; without an offset it is UTC. */
@@ -4720,6 +4848,8 @@ export interface operations {
             query?: {
                 /** @description Only changes made with this API key, without one (`console`), or by denial breakers (`breaker`). `actorId` is accepted, too. */
                 actor_id?: string;
+                /** @description Only changes made by the person with this id, in any of their sessions. */
+                person?: string;
                 /** @description Only changes to this type of thing. `resourceType` is accepted, too. */
                 resource_type?: "agent" | "policy" | "api_key" | "webhook" | "catalog" | "session";
                 /** @description Only changes to the thing with this id. `resourceId` is accepted, too. */
@@ -5208,12 +5338,7 @@ export interface operations {
             };
         };
     };
-    get: {
-        parameters: {
-        };
-        responses: never;
-    };
-    get_schema_openapi_json: {
+    get_openapi_json: {
         parameters: {
         };
         responses: {
@@ -5229,6 +5354,11 @@ export interface operations {
                 };
             };
         };
+    };
+    get: {
+        parameters: {
+        };
+        responses: never;
     };
     get_docs_api: {
         parameters: {
