@@ -115,6 +115,54 @@ class ApprovalNotFound(NotFound):
     code = "APPROVAL_NOT_FOUND"
 
 
+class NotRequestable(AppError):
+    """The denial of an access request was not one of a call that waits for people."""
+
+    status = 400
+    code = "NOT_REQUESTABLE"
+
+
+class InvalidDenialBinding(AppError):
+    """No denial of this very question, by this key, has the evaluation_id of the access request."""
+
+    status = 400
+    code = "INVALID_DENIAL_BINDING"
+
+
+class ExpiredDenial(AppError):
+    """The time in which the denied access could be requested is over."""
+
+    status = 410
+    code = "EXPIRED_DENIAL"
+
+
+class DuplicateRequest(AppError):
+    """The Idempotency-Key was used for another access request."""
+
+    status = 409
+    code = "DUPLICATE_REQUEST"
+
+
+class UnknownTask(NotFound):
+    """No access request that the caller may see has this id."""
+
+    code = "UNKNOWN_TASK"
+
+
+class TaskExpired(AppError):
+    """Nobody decided the access request in time."""
+
+    status = 410
+    code = "TASK_EXPIRED"
+
+
+class InvalidTaskState(AppError):
+    """The access request is decided already, so it cannot be cancelled."""
+
+    status = 409
+    code = "INVALID_TASK_STATE"
+
+
 class DecisionNotFound(NotFound):
     """This key has asked for no decision with this id."""
 

@@ -15,6 +15,7 @@ from app.admin.api_keys import KeyAdmin
 from app.admin.policies import PolicyAdmin
 from app.admin.policy_lint import PolicyLint
 from app.admin.webhooks import WebhookAdmin
+from app.approvals.access_requests import AccessRequests
 from app.approvals.approvals import Approvals
 from app.approvals.following import ApprovalFollower
 from app.approvals.reaper import ApprovalReaper
@@ -110,6 +111,7 @@ class Records(Struct, frozen=True, kw_only=True):
     changes: Changes
     approvals: Approvals
     remembered: RememberedValues
+    access_requests: AccessRequests
     webhooks: Webhooks
 
 
@@ -261,8 +263,9 @@ def _services(
     bounds = Bounds(settings.approvals_per_agent_max, settings.approvals_max)
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
     resources = Resources(client)
-    named = NamedApprovals(prompt, ids, settings.audit_backlog_max)
+    named = NamedApprovals(prompt, ids, signer, settings.audit_backlog_max)
     authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget)
+    approvals = Approvals(client, ids, settings.audit_backlog_max)
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
@@ -275,7 +278,8 @@ def _services(
         catalog=catalog,
         resources=resources,
         changes=changes,
-        approvals=Approvals(client, ids, settings.audit_backlog_max),
+        approvals=approvals,
+        access_requests=AccessRequests(client, ids, approvals, settings.audit_backlog_max),
         remembered=RememberedValues(client, agents),
         webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
     )

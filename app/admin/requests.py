@@ -23,7 +23,7 @@ from app.model.api_keys import Scope, SessionFrom, can_be_bound
 from app.model.fields import AgentDescription, DisplayName, Timestamp
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_time_ms
-from app.model.webhooks import URL_MAX, DeniedFilter, WebhookEvent, WebhookFormat, require_secret
+from app.model.webhooks import URL_MAX, DeniedFilter, WebhookEvent, WebhookFormat, require_secret, require_separate
 
 OVERLAP_S = 24 * 3600
 _LONGEST_OVERLAP_S = 30 * 24 * 3600
@@ -122,6 +122,7 @@ class NewWebhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     secret: GivenSecret | UnsetType = UNSET
 
     def __post_init__(self) -> None:
+        require_separate(self.events)
         if self.secret is not UNSET:
             require_secret(self.secret)
 
@@ -141,6 +142,10 @@ class WebhookChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     format: WebhookFormat | UnsetType = UNSET
     denied: DeniedFilter | None | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.events is not UNSET:
+            require_separate(self.events)
 
 
 class NewSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,6 +18,7 @@ from app.errors import (
     SignInTooOld,
     Unauthorized,
 )
+from app.model.access_requests import StoredCallback
 from app.model.actors import Actor
 from app.model.approvals import (
     OPEN,
@@ -59,6 +60,9 @@ _REFUSALS: dict[str, tuple[type[AppError], str]] = {
 _ASKED = ("agent_id", "tool_name", "key_id", "required", "max_uses", "valid_ms", "policy_id", "rule")
 
 
+_callback = msgspec.json.Decoder(StoredCallback)
+
+
 def unknown_approval() -> ApprovalNotFound:
     """The same error whether the approval does not exist or the caller may not see it."""
     return ApprovalNotFound("No approval has this id")
@@ -76,6 +80,12 @@ class Approvals:
         """The approval as it is now. Raises ApprovalNotFound; records are deleted 30 days after their end."""
         approval, _ = await self._read(workspace_id, approval_id)
         return approval
+
+    async def callback(self, workspace_id: str, approval_id: str) -> StoredCallback | None:
+        """Who is told how its access request ended; None for nobody."""
+        stored = await self._client.call("HGET", Keyspace(workspace_id).approval(approval_id), "callback")
+        with decoding_record(f"The callback of approval {approval_id}"):
+            return _callback.decode(stored) if stored else None
 
     async def page(self, workspace_id: str, query: ApprovalQuery) -> tuple[list[Approval], str | None]:
         """The matching approvals, newest first, and the id from which the next page continues.

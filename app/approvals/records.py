@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, Raw
 
-from app.model.approvals import Approval, ApprovalStatus, Approvers, Person, Said
+from app.model.approvals import AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
 from app.model.via import Via
@@ -21,6 +21,7 @@ _strings = msgspec.json.Decoder(list[str])
 _string = msgspec.json.Decoder(str)
 _approvers = msgspec.json.Decoder(list[Approvers])
 _person = msgspec.json.Decoder(Person)
+_request = msgspec.json.Decoder(AccessRequest)
 
 
 def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approval:
@@ -49,6 +50,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             approvers=_approvers.decode(record["who"]) if "who" in record else UNSET,
             fresh=number_of(record["fresh_s"]) if "fresh_s" in record else UNSET,
             approvals=_verdicts(record),
+            access_request=_request.decode(record["request"]) if record.get("request") else None,
             created_at=rfc3339(number_of(record["created_ms"])),
             expires_at=rfc3339(number_of(record["expires_ms"])),
             usable_until=None if not usable_until_ms else rfc3339(number_of(usable_until_ms)),

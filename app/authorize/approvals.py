@@ -1,7 +1,8 @@
 """A call as people are asked about it: what they see of it, and the approval that it has already."""
 
+import hmac
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -10,7 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from app.authorize.commit import CommitQuestion
+from app.errors import ApprovalMismatch
+from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
 from app.model.decisions import AuthorizeRequest
 from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
@@ -18,12 +22,13 @@ from app.pdp.escalations import Approved
 from app.redaction.credentials import REDACTED
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
-from app.redaction.signer import Signer
+from app.redaction.signer import Purpose, Signer
 from app.redaction.work import TooMuchWork
 from app.redis_client.replies import decoding_record, number_of
 
 WHOLE_BYTES = 16 * 1024
 """Parameters of up to this many bytes of JSON are shown whole."""
+_ACT = "subject.properties.act"
 _BODY_BYTES = 8 * WHOLE_BYTES
 """A call with a larger body has more parameters than can be shown whole, however they are escaped."""
 _kept_request = re.compile(rb'"request":\{"length":[0-9]+,"hmac":"[0-9a-f]{64}"\}').sub
@@ -71,6 +76,35 @@ class CurrentApproval(Struct, frozen=True):
             return False
         with decoding_record(f"The record of approval {self.id}"):
             return now_ms < number_of(self.record[ends])
+
+
+def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, Any]:
+    """The context fields that an approval binds: session, user, the entities, and whatever a policy of the agent reads.
+
+    `subject.properties.act`, who acts for the subject, only if a policy reads it: AuthZEN lets it move elsewhere.
+    """
+    if not request.context:
+        return {}
+    names = {*ALWAYS_BOUND, *agent.context_names}
+    names |= {re.split(r"[.\[]", name)[0] for name in names}
+    exact = exact_context(request.body) | ({"session": request.session} if request.session else {})
+    if not any(name.startswith(_ACT) for name in names):
+        exact = without_act(exact)
+    return {name: value for name, value in sorted(exact.items()) if name in names}
+
+
+def is_bound(digest: str, caller: Caller, request: AuthorizeRequest, bound: Mapping[str, Any], signer: Signer) -> bool:
+    """True if the digest of an approval is that of this call by this caller. bound: the part of its context."""
+    form = canonical_call(caller.root, request.agent_id, request.tool_name, request.action, request.body, bound)
+    return any(hmac.compare_digest(each, digest) for each in signer.macs(Purpose.CALL, form))
+
+
+def no_open_approval() -> ApprovalMismatch:
+    """The same error whatever is wrong with the approval that a call names."""
+    return ApprovalMismatch(
+        "approval_id names no open approval of this very call; nothing was decided, and nobody was asked. Read the "
+        "approval, or ask anew without approval_id"
+    )
 
 
 def may_show_more(request: AuthorizeRequest) -> bool:

@@ -13,7 +13,7 @@ from app.authorize.commit.batch import batched
 from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
-from app.errors import AgentNotFound, InsufficientScope, StoreUnavailable
+from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import Pool
 from app.lanes.lane import monotonic_us
@@ -127,7 +127,17 @@ class Authorizer:
     async def _ask(self, question: CommitQuestion, agent: CompiledAgent, now_us: int) -> Decision | Stale:
         """Commit a call that may need approval."""
         ask = partial(self._escalated.commit, question, agent, now_us, self._commit)
-        return await (self._named.checked(question, ask) if question.request.approval_id else ask())
+        if not question.request.approval_id:
+            return await ask()
+        try:
+            return await self._named.checked(question, ask)
+        except ApprovalMismatch:
+            if not question.request.asks_anew:
+                raise
+        misfit = await self._named.misfit(question, agent)
+        unnamed = replace(question, request=replace(question.request, approval_id=""))
+        answer = await self._escalated.commit(unnamed, agent, now_us, self._commit)
+        return replace(answer, misfit=misfit) if isinstance(answer, Decision) else answer
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
         """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""

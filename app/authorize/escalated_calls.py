@@ -1,6 +1,5 @@
 """Calls that need a person's approval: the commit requests it, joins the request, or uses the approval."""
 
-import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -9,7 +8,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.authorize.approvals import ApprovalRequest, CurrentApproval, hides, may_show_more, shown_parameters
+from app.authorize.approvals import (
+    ApprovalRequest,
+    CurrentApproval,
+    bound_context,
+    hides,
+    may_show_more,
+    no_open_approval,
+    shown_parameters,
+)
 from app.authorize.commit import (
     ApprovalStep,
     CommitAnswer,
@@ -19,10 +26,10 @@ from app.authorize.commit import (
     Stale,
     require_stale,
 )
-from app.errors import ApprovalMismatch, StoreUnavailable
+from app.errors import StoreUnavailable
 from app.fairness.thread_pool import Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
-from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context
+from app.model.canonical_call import canonical_call
 from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
 from app.model.escalations import Escalation, together
 from app.pdp import CompiledAgent
@@ -224,16 +231,6 @@ async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, Any]:
-    """The context fields that an approval binds: session, user, and whatever a policy of the agent reads."""
-    if not request.context:
-        return {}
-    names = {*ALWAYS_BOUND, *agent.context_names}
-    names |= {re.split(r"[.\[]", name)[0] for name in names}
-    exact = exact_context(request.body) | ({"session": request.session} if request.session else {})
-    return {name: value for name, value in sorted(exact.items()) if name in names}
-
-
 def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:
     """The conditions under which people may approve, from the full quotas of a plan."""
     checks = (plan.quotas[number - 1] for number in full)
@@ -245,10 +242,7 @@ async def _unasked(question: CommitQuestion, probe: ApprovalStep, commit: Commit
     """The decision, if it needs no approval. Raises ApprovalMismatch."""
     answer = await commit(replace(question, approval=probe))
     if isinstance(answer, Escalates):
-        raise ApprovalMismatch(
-            "approval_id names no open approval of this very call; nothing was decided, and nobody was asked. Read the "
-            "approval, or ask anew without approval_id"
-        )
+        raise no_open_approval()
     return _final(answer)
 
 

@@ -5,13 +5,18 @@ Otherwise the answers to many such calls would tell which values, redacted for p
 
 from collections.abc import Awaitable, Callable
 
+from app.authorize.approvals import bound_context, is_bound, no_open_approval
 from app.authorize.commit import CommitQuestion, Stale
 from app.errors import ApprovalMismatch, StoreUnavailable, TooManyMismatches, Unauthorized
+from app.model.approvals import whole_record
+from app.model.decision_codes import ApprovalMisfit
 from app.model.decisions import Decision
 from app.model.ids import Ids
+from app.pdp import CompiledAgent
+from app.redaction.signer import Signer
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import check_reply, decoding_record, number_of
+from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
 from app.redis_client.scripts import NOTE_MISMATCH
 from app.store.keyspace import Keyspace
 
@@ -22,9 +27,10 @@ _WINDOW_MS = 60_000
 class NamedApprovals:
     """Logs and counts mismatches, on all replicas together. Calls under way as the last one is counted are answered."""
 
-    def __init__(self, client: Client, ids: Ids, backlog_max: int) -> None:
+    def __init__(self, client: Client, ids: Ids, signer: Signer, backlog_max: int) -> None:
         self._client = client
         self._ids = ids
+        self._signer = signer
         self._backlog_max = backlog_max
 
     async def checked(
@@ -48,6 +54,18 @@ class NamedApprovals:
         except ApprovalMismatch:
             await self._note(keyspace, name, question)
             raise
+
+    async def misfit(self, question: CommitQuestion, agent: CompiledAgent) -> ApprovalMisfit:
+        """Why the approval that the call names does not count. Raises ApprovalMismatch if it is not the caller's."""
+        request, caller = question.request, question.caller
+        keyspace, approval_id = Keyspace(caller.workspace_id), request.approval_id
+        with decoding_record(f"The record of approval {approval_id}"):
+            record = whole_record(as_record(await self._client.call("HGETALL", keyspace.approval(approval_id))))
+        asked_by = record.get("key_id", "")
+        if caller.root != (await self._client.call("HGET", keyspace.key(asked_by), "root") or asked_by):
+            raise no_open_approval()
+        is_of_call = is_bound(record["digest"], caller, request, bound_context(agent, request), self._signer)
+        return ApprovalMisfit.EXPIRED if is_of_call else ApprovalMisfit.OUT_OF_SCOPE
 
     async def _note(self, keyspace: Keyspace, name: str, question: CommitQuestion) -> None:
         request, key_id = question.request, question.caller.key_id

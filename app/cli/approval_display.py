@@ -33,7 +33,9 @@ def print_call(approval: dict[str, Any]) -> None:
                for each in approval["approvals"]]  # fmt: skip
     print_record(fields)
     bound = set(approval["boundContext"])
-    for title, values in (("parameters", approval["parameters"]), ("context", approval["context"])):
+    said = {name: value for part in (approval["accessRequest"] or {}).values() for name, value in part.items()}
+    parts = {"parameters": approval["parameters"], "context": approval["context"]}
+    for title, values in (parts | ({"requested with": said} if said else {})).items():
         click.echo(f"{title}:")
         for name, value in values.items():
             mark = " (bound)" if name in bound and title == "context" else ""

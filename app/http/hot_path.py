@@ -33,6 +33,7 @@ from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision
 from app.redaction.recording import QUICK_BYTES, takes_long
 from app.replica import Decisions
+from app.settings import Settings
 from app.validation_messages import visible
 
 IN_THE_LOOP_BYTES = 16 * 1024
@@ -49,13 +50,15 @@ class Door(Struct, frozen=True):
 
     endpoint: its path and its part of the OpenAPI document. read: the call in a body; raises Invalid or
     PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds
-    the request's id and the key's rate.
+    the request's id and the key's rate. answer_approval: the body of a decision of a request that needs an approval or
+    names one, if it depends on the request or the settings; None if `answer` is enough.
     """
 
     endpoint: Endpoint
     read: Callable[[bytes, Reading], AuthorizeRequest]
     answer: Callable[[Decision], bytes]
     refuse: Callable[[AppError], RawResponse]
+    answer_approval: Callable[[Decision, AuthorizeRequest, Settings], bytes] | None = None
 
     @property
     def path(self) -> str:
@@ -137,12 +140,22 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
         headers.append((b"idempotency-replayed", b"true"))
     else:
         decisions.metrics.decided(decision.outcome.result, decision.latency_us)
-    body = door.answer(decision)
+    body = (
+        door.answer(decision)
+        if decision.approval is None and not request.approval_id
+        else _about_approval(decisions, door, request, decision)
+    )
     waited_us = monotonic_us() - arrived_us
     decisions.metrics.ready(waited_us)
     if decisions.note_decision is not None:
         decisions.note_decision(caller.workspace_id, request, decision, waited_us)
     return RawResponse(200, headers, body)
+
+
+def _about_approval(decisions: Decisions, door: Door, request: AuthorizeRequest, decision: Decision) -> bytes:
+    if door.answer_approval is None:
+        return door.answer(decision)
+    return door.answer_approval(decision, request, decisions.settings)
 
 
 def _refusal(

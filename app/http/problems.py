@@ -9,14 +9,40 @@ from litestar.exceptions import ClientException, HTTPException, MethodNotAllowed
 from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 
-from app.errors import AppError, Detail, Invalid, NotFound
+from app.errors import (
+    AppError,
+    Detail,
+    DuplicateRequest,
+    ExpiredDenial,
+    Invalid,
+    InvalidDenialBinding,
+    InvalidTaskState,
+    NotFound,
+    NotRequestable,
+    TaskExpired,
+    UnknownTask,
+)
 from app.http.answers import JSON, Header, RawResponse, not_allowed
+from app.model.access_requests import PATH as REQUESTS
 from app.model.api_keys import without_raw_keys
 
 log = logging.getLogger(__name__)
 
 AUTHZEN = "/access/"
 """Paths below this one are AuthZEN's."""
+
+PROBLEMS = "application/problem+json"
+_TYPE = "urn:openid:authzen:access-request:error:"
+_OF_PROFILE = (
+    NotRequestable,
+    InvalidDenialBinding,
+    ExpiredDenial,
+    DuplicateRequest,
+    UnknownTask,
+    TaskExpired,
+    InvalidTaskState,
+)
+"""Errors whose types the access request and approval profile names."""
 
 
 class Problem(Struct, frozen=True):
@@ -41,32 +67,61 @@ class ErrorBody(Struct, frozen=True):
     error: Problem
 
 
+class ProblemDetails(Struct, frozen=True):
+    """What went wrong with an access request: problem details of RFC 9457.
+
+    type: The URN of the access request and approval profile, or `about:blank` for any other error.
+    title: The kind of problem.
+    status: As the status of the answer.
+    detail: For people.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+def problem_details(error: type[AppError], detail: str) -> ProblemDetails:
+    """The problem details of an error of this type."""
+    kind = f"{_TYPE}{error.code.lower()}" if issubclass(error, _OF_PROFILE) else "about:blank"
+    return ProblemDetails(kind, error.code.replace("_", " ").capitalize(), error.status, detail)
+
+
+def has_problem_details(path: str) -> bool:
+    """True if errors at this path are problem details: those of access requests."""
+    return path.startswith(REQUESTS)
+
+
 def encode_error(error: AppError, path: str = "") -> bytes:
     """The body of an error at this path. Raw keys in anything it quotes are shortened.
 
-    AuthZEN wants a message, and nothing else.
+    AuthZEN wants a message, and nothing else; its access requests want problem details.
     """
-    of_standard = path.startswith(AUTHZEN)
-    body = msgspec.json.encode(
-        error.message if of_standard else ErrorBody(Problem(error.code, error.message, error.details))
-    )
-    return without_raw_keys(body.decode()).encode()
+    body: Any = ErrorBody(Problem(error.code, error.message, error.details))
+    if has_problem_details(path):
+        body = problem_details(type(error), error.message)
+    elif path.startswith(AUTHZEN):
+        body = error.message
+    return without_raw_keys(msgspec.json.encode(body).decode()).encode()
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The answer to any error. An unexpected one is logged, and its answer reveals nothing."""
     problem = as_app_error(request, error)
+    path = request.scope["path"]
     return Response(
-        encode_error(problem, request.scope["path"]),
+        encode_error(problem, path),
         status_code=problem.status,
         headers=dict(problem.headers),
-        media_type=MediaType.JSON,
+        media_type=PROBLEMS if has_problem_details(path) else MediaType.JSON,
     )
 
 
 def error_answer(error: AppError, *headers: Header, path: str = "") -> RawResponse:
     """The answer to an error raised before the router was reached."""
-    return RawResponse(error.status, [*headers_of(error), JSON, *headers], encode_error(error, path))
+    media = (b"content-type", PROBLEMS.encode()) if has_problem_details(path) else JSON
+    return RawResponse(error.status, [*headers_of(error), media, *headers], encode_error(error, path))
 
 
 def message_answer(error: AppError) -> RawResponse:

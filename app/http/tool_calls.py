@@ -92,7 +92,7 @@ def tool_call(
             question = (*question, context, approval_id)
         elif context is not None:
             question = (*question, context)
-        idempotency = _idempotency(reading.idempotency_key, question, reading.signer)
+        idempotency = idempotency_of(reading.idempotency_key, question, reading.signer)
     if context is not None:
         _require_no_key_session(context)
     if recorded_context is None:
@@ -200,7 +200,7 @@ def _too_much(has: str) -> PayloadTooLarge:
     return PayloadTooLarge(f"$.parameters: {message}", [Detail("$.parameters", message)])
 
 
-def _idempotency(key: bytes, question: tuple[Any, ...], signer: Signer) -> Idempotency:
+def idempotency_of(key: bytes, question: Any, signer: Signer) -> Idempotency:
     """The digests of the header and of the request; the order of names in an object does not matter."""
     if not (0 < len(key) <= MAX_IDEMPOTENCY_KEY and key.isascii() and key.decode().isprintable()):
         raise Invalid.at("Idempotency-Key", f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters")

@@ -108,6 +108,19 @@ class Said(Struct, frozen=True):
     note: str
 
 
+class AccessRequest(Struct, frozen=True, rename="camel"):
+    """Why access is requested, in the requester's words, secrets redacted. Nothing in it binds or grants anything.
+
+    context: What was added to the context of the call, such as a justification.
+    requested_access: What is requested, such as until when, or as an emergency.
+    client: Who requests it, and from where.
+    """
+
+    context: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+    requested_access: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+    client: Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+
+
 class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     """A call that waits for people, or did.
 
@@ -128,6 +141,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     approvers: Who may decide: a person who meets all of these; left out = whoever has the scope `approve`.
     fresh: How long ago, in seconds, their sign-in may be; left out = it does not matter.
     approvals: The verdicts so far.
+    access_request: Why access is requested, as whoever asked says; null if they said nothing.
     expires_at: When the time to decide ends.
     usable_until: When the approval stops being usable; null before it is approved.
     uses_left: How many more calls it permits.
@@ -154,6 +168,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     approvers: list[Approvers] | UnsetType = UNSET
     fresh: Count | UnsetType = UNSET
     approvals: list[Said]
+    access_request: AccessRequest | None
     created_at: CreatedAt
     expires_at: Timestamp
     usable_until: Timestamp | None

@@ -15,7 +15,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 FORM = b"remit call 2"
-ALWAYS_BOUND = ("session", "user")
+ENTITIES = ("subject", "action", "resource")
+"""Paths of the context with the entities of an AuthZEN question."""
+ALWAYS_BOUND = ("session", "user", *ENTITIES)
 """Paths of the context that are always bound, whether or not a policy reads them."""
 
 
@@ -62,6 +64,18 @@ def exact_context(body: bytes) -> dict[str, Any]:
     """The request's context, with numbers exactly as written."""
     context: dict[str, Any] = decode_exact(_question(body).context)
     return context
+
+
+def without_act(context: dict[str, Any]) -> dict[str, Any]:
+    """The context without `subject.properties.act`."""
+    subject = context.get("subject")
+    if not isinstance(subject, dict) or not isinstance(properties := subject.get("properties"), dict):
+        return context
+    if "act" not in properties:
+        return context
+    others = {name: value for name, value in properties.items() if name != "act"}
+    kept = {name: value for name, value in subject.items() if name != "properties"}
+    return {**context, "subject": {**kept, "properties": others} if others else kept}
 
 
 def _parts(value: Any) -> Iterator[bytes]:

@@ -24,6 +24,13 @@ class DecisionCode(StrEnum):
     AGENT_REVOKED = "agent_revoked"
 
 
+class ApprovalMisfit(StrEnum):
+    """Why an approval of the caller's own does not count: it is over, or it is another call's."""
+
+    EXPIRED = "approval_expired"
+    OUT_OF_SCOPE = "out_of_scope"
+
+
 class NextAction(StrEnum):
     """What could lead to another answer: nothing, waiting, other parameters, or a person."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from app.model.decision_codes import DecisionCode
+from app.model.decision_codes import ApprovalMisfit, DecisionCode
 from app.model.fields import Count, Timestamp, Uuid
 from app.model.idempotency import Idempotency
 
@@ -26,16 +26,15 @@ class Result(StrEnum):
 class AuthorizeRequest(Struct, frozen=True, gc=False):
     """One tool call to judge.
 
-    agent_id: the agent's id, or its alias until that has been resolved.
-    parameters: as the caller sent them; policies see the real values.
-    recorded_parameters: JSON of the same with secrets redacted, for the audit entry.
-    idempotency: if None, every repetition counts as another call.
+    agent_id: the agent's id, or its alias until that has been resolved. parameters: as the caller sent them; policies
+    see the real values. recorded_parameters: JSON of the same with secrets redacted, for the audit entry.
+    idempotency: if None, every repetition is another call.
     context: what the caller vouches for, or None. recorded_context: its JSON for the audit entry; "" without one.
     size: an upper bound of the size of parameters and context as JSON, in bytes.
     body: the request as received; an approval is bound to exactly this call.
     session: the session to use instead of the one in the context; "" to use the context's.
     approval_id: the only approval that may let the call through or be joined; "" for any that matches, or a new one.
-    agent_type: "" for an agent of any type.
+    agent_type: "" = any. asks_anew: if the approval that is named does not apply, decide as if none was named.
     """
 
     agent_id: str
@@ -51,6 +50,7 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     session: str = ""
     approval_id: str = ""
     agent_type: str = ""
+    asks_anew: bool = False
 
 
 class RuleRef(Struct, frozen=True):
@@ -260,8 +260,8 @@ class ApprovalRef(Struct, frozen=True, rename="camel"):
 class Decision(Struct, frozen=True, gc=False):
     """An answer, already in the audit log. `time_us` and `latency_us` are by the store's clock.
 
-    repeated: True for an answer given before to the same Idempotency-Key.
-    approval: the approval that people are asked for, or that made it allowed, or None.
+    repeated: True for an answer given before to the same Idempotency-Key. approval: the approval that people are asked
+    for, or that made it allowed, or None. misfit: why the one that the call named did not count; None if it did.
     agent_message: the message to the agent from the policy that gave the result, or None.
     shadow: the result with the shadow policies enforced, too; None if they could not change the result.
     """
@@ -275,3 +275,4 @@ class Decision(Struct, frozen=True, gc=False):
     approval: ApprovalRef | None = None
     agent_message: str | None = None
     shadow: ShadowOutcome | None = None
+    misfit: ApprovalMisfit | None = None

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated
 
@@ -23,6 +24,7 @@ class WebhookEvent(StrEnum):
     POLICY_CHANGED = "policy.changed"
     DECISION_DENIED = "decision.denied"
     AUDIT_VERIFICATION_FAILED = "audit.verification_failed"
+    ACCESS_REQUEST_COMPLETED = "access_request.completed"
 
 
 OF_LOG = frozenset(
@@ -31,6 +33,7 @@ OF_LOG = frozenset(
         WebhookEvent.APPROVAL_DECIDED,
         WebhookEvent.APPROVAL_EXPIRED,
         WebhookEvent.DECISION_DENIED,
+        WebhookEvent.ACCESS_REQUEST_COMPLETED,
     }
 )
 """The events that come from the audit log; the others come from the trail of changes, or are notices."""
@@ -101,6 +104,12 @@ class WebhookState(Struct, frozen=True, kw_only=True):
     delivered: int = 0
     lost: int = 0
     last_error: str | None = None
+
+
+def require_separate(events: Collection[WebhookEvent]) -> None:
+    """Raise FieldError if callbacks would be mixed with other events: their bodies differ, and so do their senders."""
+    if WebhookEvent.ACCESS_REQUEST_COMPLETED in events and len({*events}) > 1:
+        raise FieldError("events", f"`{WebhookEvent.ACCESS_REQUEST_COMPLETED}` needs a webhook of its own")
 
 
 def require_secret(secret: str) -> None:

@@ -147,6 +147,10 @@ class Keyspace:
         """Hash: how many Idempotency-Keys an API key has used in each of the latest four-hour slots."""
         return f"{self._prefix}key:{key_id}:answers"
 
+    def submission(self, digest: str) -> str:
+        """String: a MAC of the access request that came with the Idempotency-Key of this SHA-256."""
+        return f"{self._prefix}submission:{digest}"
+
     def mismatches(self, root: str) -> str:
         """String: how many calls of a key's holder named an approval that is not theirs; kept a minute."""
         return f"{self._prefix}key:{root}:mismatches"

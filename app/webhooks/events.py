@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from app.model.access_requests import Callback, Task, TaskStatus
 from app.model.approvals import Approval
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.decisions import Result
@@ -56,7 +57,7 @@ _entry = msgspec.json.Decoder(_Entry)
 
 
 class LogEvent(Struct, frozen=True):
-    """An event from the log. approval_id: of the approval it is about; "" = without one. line: the entry."""
+    """An event from the log. approval_id: of the approval it is about; "" = none. line, code: of the entry."""
 
     type: WebhookEvent
     entry_id: str
@@ -64,6 +65,7 @@ class LogEvent(Struct, frozen=True):
     timestamp: str
     approval_id: str
     line: bytes
+    code: str
 
     def event(self, workspace_id: str, agent_name: str | None, approval: Approval | None) -> Event:
         """The event as sent. agent_name: None if the agent no longer exists. approval: its current state; None if it no
@@ -81,6 +83,8 @@ def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
         return None  # nearly all entries end here; one that contains these words by chance is decoded in vain
     entry = _entry.decode(line)
     kind: WebhookEvent | None = _VERDICTS.get(entry.code)
+    if kind is not None and WebhookEvent.ACCESS_REQUEST_COMPLETED in webhook.events:
+        kind = WebhookEvent.ACCESS_REQUEST_COMPLETED
     if kind is None and entry.approval_id == entry.id:  # a repeated request has another id
         kind = WebhookEvent.APPROVAL_REQUESTED
     if kind is None and entry.result == Result.DENIED and _is_wanted(entry, webhook.denied):
@@ -88,7 +92,16 @@ def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:
     if kind is None or kind not in webhook.events:
         return None
     approval_id = "" if kind is WebhookEvent.DECISION_DENIED else entry.approval_id
-    return LogEvent(kind, entry.id, entry.agent_id, entry.timestamp, approval_id, line)
+    return LogEvent(kind, entry.id, entry.agent_id, entry.timestamp, approval_id, line, entry.code)
+
+
+def event_of_task(workspace_id: str, timestamp: str, task: Task, callback: Callback) -> Event | None:
+    """The event for whoever requested access, once all is decided; None if the callback does not ask for it."""
+    if task.status is TaskStatus.PENDING or (callback.events is not UNSET and task.status not in callback.events):
+        return None
+    data: dict[str, Any] = {"task": task} | ({} if callback.state is UNSET else {"state": callback.state})
+    position = f"{task.id} {task.status}"
+    return Event(event_id(workspace_id, "task", position), WebhookEvent.ACCESS_REQUEST_COMPLETED, timestamp, data)
 
 
 def event_of_change(workspace_id: str, change: Change) -> Event | None:

@@ -7,6 +7,7 @@ from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.fairness.loop_turns import take_turn
+from app.model.access_requests import approvals_of, requests_endpoint, status_of, task_of
 from app.model.webhooks import OF_LOG, Webhook, WebhookEvent
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -16,7 +17,15 @@ from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.webhooks.attempts import Attempts, attempts_of
 from app.webhooks.delivery import Attempt, Delivery
-from app.webhooks.events import Event, event_of_change, event_of_line, event_of_notice, lost_event
+from app.webhooks.events import (
+    Event,
+    LogEvent,
+    event_of_change,
+    event_of_line,
+    event_of_notice,
+    event_of_task,
+    lost_event,
+)
 from app.webhooks.records import outbox_keys
 
 WAITING_MAX = 256
@@ -105,7 +114,9 @@ class Outbox:
         async for chunk in self._audit.between(self._workspace_id, start, until):
             for sequence, line in zip(chunk.sequences, chunk.body.splitlines(), strict=True):
                 event = event_of_line(line, self._webhook)
-                if event is not None:
+                if event is not None and event.type is WebhookEvent.ACCESS_REQUEST_COMPLETED:
+                    yield await self._callback(event), str(sequence)
+                elif event is not None:
                     name, approval = await self._agent_name(event.agent_id), await self._approval(event.approval_id)
                     yield event.event(self._workspace_id, name, approval), str(sequence)
             yield None, str(chunk.up_to)
@@ -126,6 +137,19 @@ class Outbox:
             return await self._approvals.get(self._workspace_id, approval_id)
         except ApprovalNotFound:
             return None
+
+    async def _callback(self, event: LogEvent) -> Event | None:
+        """The event that tells how an access request ended; None unless it was to be told here."""
+        stored = await self._approvals.callback(self._workspace_id, event.approval_id)
+        endpoint = requests_endpoint(self._delivery.public_url)
+        if stored is None or endpoint is None or stored.callback.endpoint != self._webhook.url:
+            return None
+        approvals: list[Any] = [await self._approval(each) for each in approvals_of(stored.task)]
+        statuses = {each.id: status_of(each) for each in approvals if each is not None}
+        # What becomes of an approval after it was given, or of one that several people must give, ends no request.
+        if len(statuses) < len(approvals) or event.code != f"approval_{statuses[event.approval_id]}":
+            return None
+        return event_of_task(self._workspace_id, event.timestamp, task_of(endpoint, approvals).task, stored.callback)
 
     async def _pass(self, source: str, event: Event | None, position: str) -> bool:
         """Move the cursor to the position; True if every event of that position was delivered."""

@@ -19,6 +19,7 @@ _TITLES = {
     WebhookEvent.POLICY_CHANGED: "A policy was changed",
     WebhookEvent.DECISION_DENIED: "A call was denied",
     WebhookEvent.AUDIT_VERIFICATION_FAILED: "The audit log is not what was sealed",
+    WebhookEvent.ACCESS_REQUEST_COMPLETED: "An access request has ended",
     LOST: "Events were lost",
     TEST: "Remit can reach this channel",
 }

@@ -211,6 +211,7 @@ def test_only_the_commit_appends_to_the_audit_stream_and_only_sealing_trims_it()
         ("end_approval", "XADD"),
         ("note_mismatch", "XADD"),
         ("record_outcome", "XADD"),
+        ("submit_access_request", "XADD"),
         ("seal_segment", "XTRIM"),
         ("quarantine_entries", "XDEL"),  # of what no commit made
         ("free_stream", "XDEL"),  # the same

@@ -31,6 +31,9 @@ ROWS = {
     ("POST", "/v1/hooks/claude-code"): {},
     ("POST", "/access/v1/evaluation"): {},
     ("POST", "/access/v1/evaluations"): {},
+    ("POST", "/access/v1/requests"): {},
+    ("GET", "/access/v1/requests/{task_id}"): {"path task_id": APPROVAL},
+    ("POST", "/access/v1/requests/{task_id}/cancel"): {"path task_id": APPROVAL},
     ("POST", "/access/v1/search/subject"): {},
     ("POST", "/access/v1/search/resource"): {},
     ("POST", "/access/v1/search/action"): {},
@@ -155,7 +158,8 @@ def test_every_operation_and_every_place_of_an_id_has_its_row():
 def quiet(valkey_store, tmp_path_factory):
     """A store on which nothing happens but what these tests ask for, and a replica on it without a compactor."""
     store = Store(valkey_store.binary, tmp_path_factory.mktemp("quiet"))
-    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2)
+    public = "https://pdp.example.com"
+    replica = Replica(store.url, REMIT_COMPACT="false", REMIT_SECRET="0123456789abcdef" * 2, REMIT_PUBLIC_URL=public)
     yield store, replica
     replica.stop()
     store.stop()

@@ -177,7 +177,7 @@ AUTHORIZE = [
     ),
     Mutant(
         "session-not-bound",
-        "app/authorize/escalated_calls.py",
+        "app/authorize/approvals.py",
         "names = {*ALWAYS_BOUND, *agent.context_names}",
         "names = {*agent.context_names}",
         "an approval is for one session and user",

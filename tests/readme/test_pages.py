@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from forked import put_remit_in
-from servers import clean_env, free_port, wait_until_ready
+from servers import Replica, clean_env, free_port, wait_until_ready
 from sessions import BLOCKS, commands, require_printed, run, shell_in
 from tenants import Tenant
 
@@ -72,12 +72,22 @@ def test_the_session_of_authzen_prints_what_the_page_shows(store, replica, progr
     paste("authzen", store, replica, program, tmp_path)
 
 
+@pytest.mark.slow
+def test_the_session_of_access_requests_prints_what_the_page_shows(store, program, tmp_path):
+    """At a replica that knows the URL in the page."""
+    replica = Replica(store.url, REMIT_PUBLIC_URL="https://pdp.example.com", REMIT_SECRET="0123456789abcdef" * 2)
+    try:
+        paste("access-requests", store, replica, program, tmp_path)
+    finally:
+        replica.stop()
+
+
 def paste(page, store, replica, program, tmp_path):
     """Run the page's sessions in a workspace of their own, and compare what they print."""
     for name in ("curl", "jq"):
         program(name, f"the sessions of docs/{page}.md")
     tenant = Tenant(store.url, replica)
-    remit = put_remit_in(tmp_path / "bin", f'set -- "$@" --workspace {tenant.id}')
+    remit = put_remit_in(tmp_path / "bin", f'[ "$1" = approvals ] || set -- "$@" --workspace {tenant.id}')
     environment = clean_env() | {
         "REMIT_REDIS_URL": replica.env["REMIT_REDIS_URL"],
         "REMIT_URL": replica.base_url,

@@ -10,6 +10,7 @@ from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import FairThreadPool
 from app.http.protocol.connections import Connections
 from app.lanes.lane import Lane
+from app.redaction.signer import UNSIGNED
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.divergences import Divergences
@@ -50,7 +51,7 @@ def agent_cache(agents, compile_agent, max_bytes, **others):
 
 
 def authorizer(cache, commit, escalated, clock, ids, metrics, client=None):
-    named = NamedApprovals(client, ids, 1 << 30)
+    named = NamedApprovals(client, ids, UNSIGNED, 1 << 30)
     return Authorizer(cache, commit, escalated, named, clock, ids, metrics, FairThreadPool(), LoopBudget(Lane()))
 
 

@@ -2,7 +2,14 @@
 
 import msgspec
 
-from app.errors import AgentNotFound, AppError, IdempotencyConflict, IdempotencyStale
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    ApprovalMismatch,
+    IdempotencyConflict,
+    IdempotencyStale,
+    TooManyMismatches,
+)
 from app.http.answers import JSON, RawResponse
 from app.http.authzen.entities import EvaluationBody, call_of, require_json
 from app.http.bodies import require_readable, require_unique_keys
@@ -12,11 +19,15 @@ from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
 from app.http.openapi.examples.authzen import EVALUATION, EVALUATION_ANSWER
 from app.http.problems import message_answer
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call
+from app.model.access_requests import requests_endpoint
 from app.model.api_keys import Scope
-from app.model.decisions import AuthorizeRequest
-from app.views.evaluations import UNKNOWN_SUBJECT, EvaluationView, encode_evaluation
+from app.model.decisions import AuthorizeRequest, Decision
+from app.settings import Settings
+from app.views.evaluations import UNKNOWN_SUBJECT, UNVERIFIABLE, EvaluationView, encode_evaluation
 
 PATH = "/access/v1/evaluation"
+NOT_ERRORS = (AgentNotFound, ApprovalMismatch)
+"""Errors elsewhere, but denials in the standard: an unknown subject, and an approval that is not the caller's."""
 
 _decode = msgspec.json.Decoder(EvaluationBody).decode
 
@@ -35,10 +46,21 @@ def read_evaluation(raw: bytes, reading: Reading) -> AuthorizeRequest:
 
 
 def refuse_evaluation(error: AppError) -> RawResponse:
-    """The answer if nothing was decided. An unknown subject is denied: the standard has no error for it."""
-    if isinstance(error, AgentNotFound):
-        return RawResponse(200, [JSON], msgspec.json.encode(UNKNOWN_SUBJECT))
+    """The answer if nothing was decided."""
+    if isinstance(error, NOT_ERRORS):
+        return RawResponse(200, [JSON], encode_answer(error))
     return message_answer(error)
+
+
+def answer_approval(decision: Decision, request: AuthorizeRequest, settings: Settings) -> bytes:
+    """The body of a decision, with how to request access if that is possible."""
+    endpoint = requests_endpoint(settings.public_url)
+    return msgspec.json.encode(EvaluationView.of(decision, endpoint, names_approval=bool(request.approval_id)))
+
+
+def encode_answer(error: AgentNotFound | ApprovalMismatch) -> bytes:
+    """The denial in the place of an error that the standard does not have."""
+    return msgspec.json.encode(UNKNOWN_SUBJECT if isinstance(error, AgentNotFound) else UNVERIFIABLE)
 
 
 EVALUATE = Door(
@@ -56,11 +78,12 @@ EVALUATE = Door(
         examples=EVALUATION,
         answer=EvaluationView,
         example=EVALUATION_ANSWER,
-        errors=(IdempotencyConflict, IdempotencyStale),
+        errors=(IdempotencyConflict, IdempotencyStale, TooManyMismatches),
         headers=REPLAYED,
         request_headers=(IDEMPOTENCY_KEY,),
     ),
     read_evaluation,
     encode_evaluation,
     refuse_evaluation,
+    answer_approval,
 )

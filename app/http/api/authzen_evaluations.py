@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.authorize.batch import Answered, Asked
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
+from app.http.api.authzen_evaluation import NOT_ERRORS, answer_approval, encode_answer
 from app.http.authzen.entities import Action, EvaluationBody, Object, Resource, Subject, call_of, require_json
 from app.http.batches import decide_batch, read_batch, require_distinct_names
 from app.http.endpoint import JSON, endpoint
@@ -18,7 +19,8 @@ from app.model.api_keys import Caller, Scope, without_raw_keys
 from app.model.batches import MAX_CALLS, BatchSemantics
 from app.model.decisions import Decision
 from app.replica import Services
-from app.views.evaluations import UNKNOWN_SUBJECT, EvaluationView, encode_evaluation, evaluation_error
+from app.settings import Settings
+from app.views.evaluations import EvaluationView, encode_evaluation, evaluation_error
 
 PATH = "/access/v1/evaluations"
 _ENTITIES = ("subject", "action", "resource", "context")
@@ -105,10 +107,11 @@ async def evaluations(
     batch = await read_batch(request, caller, services, _read)
     answers = await decide_batch(services, caller, batch.calls, batch.semantics)
     if batch.is_single:
-        if isinstance(answers[0], AppError) and not isinstance(answers[0], AgentNotFound):
+        if isinstance(answers[0], AppError) and not isinstance(answers[0], NOT_ERRORS):
             raise answers[0]
-        return Response(_encoded(answers[0]), media_type=JSON)
-    return Response(b'{"evaluations":[%b]}' % b",".join(map(_encoded, answers)), media_type=JSON)
+        return Response(_encoded(batch.calls[0], answers[0], services.settings), media_type=JSON)
+    encoded = (_encoded(call, answer, services.settings) for call, answer in zip(batch.calls, answers, strict=False))
+    return Response(b'{"evaluations":[%b]}' % b",".join(encoded), media_type=JSON)
 
 
 def _read(raw: bytes, reading: Reading) -> _Batch:
@@ -159,9 +162,11 @@ def _call(question: bytes, reading: Reading) -> Asked:
     return call_of(asked, reading)[0]
 
 
-def _encoded(answer: Answered) -> bytes:
+def _encoded(call: Asked, answer: Answered, settings: Settings) -> bytes:
+    if isinstance(answer, NOT_ERRORS):
+        return encode_answer(answer)
     if isinstance(answer, Decision):
-        return encode_evaluation(answer)
-    if isinstance(answer, AgentNotFound):
-        return msgspec.json.encode(UNKNOWN_SUBJECT)
+        if isinstance(call, AppError) or (answer.approval is None and not call.approval_id):
+            return encode_evaluation(answer)
+        return answer_approval(answer, call, settings)
     return msgspec.json.encode(evaluation_error(answer.status, without_raw_keys(answer.message)))

@@ -10,6 +10,8 @@ from app.http.api.authzen_evaluations import PATH as EVALUATIONS
 from app.http.api.authzen_search import PATHS as SEARCH
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.authzen import METADATA
+from app.model.access_requests import CAPABILITY
+from app.model.access_requests import PATH as REQUESTS
 from app.model.ids import canonical_uuid
 from app.replica import Services
 
@@ -23,6 +25,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     search_subject_endpoint: Where subjects are searched.
     search_resource_endpoint: Where resources are searched.
     search_action_endpoint: Where actions are searched.
+    access_request_endpoint: Where access is requested that was denied, and can be.
+    capabilities: What it can besides the standard itself, as URNs.
     """
 
     policy_decision_point: str
@@ -31,6 +35,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     search_subject_endpoint: str | UnsetType = UNSET
     search_resource_endpoint: str | UnsetType = UNSET
     search_action_endpoint: str | UnsetType = UNSET
+    access_request_endpoint: str | UnsetType = UNSET
+    capabilities: list[str] | UnsetType = UNSET
 
 
 @endpoint("GET", "/.well-known/authzen-configuration", tag="AuthZEN", scopes=(), example=METADATA, errors=(NotFound,))
@@ -70,4 +76,6 @@ def _metadata(identifier: str, base: str) -> Metadata:
         search_subject_endpoint=base + SEARCH["subject"],
         search_resource_endpoint=base + SEARCH["resource"],
         search_action_endpoint=base + SEARCH["action"],
+        access_request_endpoint=base + REQUESTS,
+        capabilities=[CAPABILITY],
     )

@@ -6,12 +6,14 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from app.errors import AgentNotFound, Invalid
 from app.http.answers import Header
 from app.http.bodies import count_keys, not_json
 from app.http.tool_calls import Reading, tool_call
 from app.model.agents import agent_reference
+from app.model.canonical_call import ENTITIES
 from app.model.decisions import AuthorizeRequest
 from app.model.ids import canonical_uuid
 from app.model.text import VISIBLE
@@ -29,11 +31,12 @@ Object = Annotated[Raw, Meta(extra_json_schema=_OBJECT)]
 Properties = Annotated[Object, Meta(description="Attributes that policies can read.")]
 Word = Annotated[str, Meta(min_length=1, max_length=255, extra_json_schema=VISIBLE)]
 EntityId = Annotated[str, Meta(min_length=1)]
-_ENTITIES = frozenset({"subject", "action", "resource"})
+_ENTITIES = frozenset(ENTITIES)
 _FEWEST = 3 + 2 + 1 + 2
 """The keys of a question: the entities, and what each must have."""
 
 _QUICK_CHARACTERS = 512
+_NOBODYS = "00000000-0000-0000-0000-000000000000"
 _NONE: dict[str, Any] = {}
 _encode = msgspec.json.Encoder().encode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -157,7 +160,7 @@ def call_of(asked: EvaluationBody, reading: Reading) -> tuple[AuthorizeRequest, 
         )
     except Invalid as error:
         raise _in_standard_words(error, resource) from None
-    return call, keys
+    return replace(call, asks_anew=True) if call.approval_id else call, keys
 
 
 def named_agent(context: Raw | UnsetType) -> str | None:
@@ -216,13 +219,15 @@ def _recorded_entity(redactor: Redactor, signer: Signer, *fields: tuple[str, str
 
 
 def _approval_named(approval: Any) -> str:
-    """The id of the approval that the context carries; "" if it carries none."""
+    """The id of the approval that the context carries; "" if it carries none.
+
+    One that cannot be ours names none that exists: it has another form of id, or a `state`, which we never give out.
+    """
     if approval is None:
         return ""
-    named = canonical_uuid(str(approval.get("id"))) if isinstance(approval, dict) else None
-    if named is None:
-        raise Invalid.at("$.context.approval", "must be the approval of a result: an object whose `id` is a UUID")
-    return named
+    if not isinstance(approval, dict) or not isinstance(approval.get("id"), str):
+        raise Invalid.at("$.context.approval", "must be the approval of a result: an object with an `id`")
+    return _NOBODYS if "state" in approval else canonical_uuid(approval["id"]) or _NOBODYS
 
 
 def _in_standard_words(error: Invalid, resource: Resource) -> Invalid:

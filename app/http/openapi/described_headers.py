@@ -56,6 +56,12 @@ IDEMPOTENCY_KEY = RequestHeader(
     "answer is returned again: no second entry, and limits count the call once. Another request with the same name is "
     "answered 409, and so is the same one once the agent, or what governs it, has changed: then use a new name.",
 )
+SUBMISSION_KEY = RequestHeader(
+    "Idempotency-Key",
+    IDEMPOTENCY_KEY.schema,
+    "A name for this submission, chosen by the caller. The same submission with it gets the same task, as long as the "
+    "access can be decided and for a day longer; another one is answered 409.",
+)
 HOOK_AGENT = RequestHeader(
     "X-Remit-Agent",
     {"type": "string", **CALLED},
@@ -74,6 +80,8 @@ NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` to get the next page. Missi
 AUDIT_FLOOR = {
     "X-Audit-Floor": "Only if retention dropped entries that might have matched: the newest time among them."
 }
+LOCATION = {"Location": "Where to read the task: its `status_endpoint`."}
+RETRY_AFTER = {"Retry-After": "In how many seconds to read the task again, while it is pending."}
 OF_STATUS = {
     401: {"WWW-Authenticate": "Bearer."},
     429: {"Retry-After": "How long to wait, in seconds."},

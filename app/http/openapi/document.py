@@ -10,12 +10,22 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, get_args
 
+from msgspec import to_builtins
+
 from app import errors
 from app.errors import AppError
 from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
 from app.http.openapi.cross_field_requirements import CROSS_FIELD_OF_BODIES
 from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader
-from app.http.problems import AUTHZEN, ErrorBody, Problem
+from app.http.problems import (
+    AUTHZEN,
+    PROBLEMS,
+    ErrorBody,
+    Problem,
+    ProblemDetails,
+    has_problem_details,
+    problem_details,
+)
 from app.model.agents import CALLED
 from app.model.policy_keys import CALLED as CALLED_POLICY
 from app.struct_schemas.described import described
@@ -28,6 +38,7 @@ _IN_PATHS: dict[str, dict[str, Any]] = {
     "agent_id": {"type": "string", **CALLED},
     "policy_id": {"type": "string", **CALLED_POLICY},
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
+    "task_id": {"type": "string", "minLength": 1, "maxLength": 350, "pattern": "^[A-Za-z0-9_-]+$"},
     "tool": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9_-]+$"},
     "resource_type": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_-]+$"},
     "resource_name": {"type": "string", "minLength": 1, "maxLength": 1024, "pattern": "^[A-Za-z0-9_-]+$"},
@@ -180,19 +191,19 @@ def _answer(kind: Any, examples: Examples) -> dict[str, Any]:
 
 
 def _refusal(classes: Iterable[type[AppError]], path: str) -> dict[str, Any]:
-    examples, sentences, of_standard = {}, [], path.startswith(AUTHZEN)
+    examples: dict[str, Any] = {}
+    sentences, of_standard, has_details = [], path.startswith(AUTHZEN), has_problem_details(path)
     for error in classes:
         sentence = sentence_of(error)
         details = [{"path": "$.name", "message": "is missing; it must be text of 1 to 255 characters"}]
         shown = details if error is errors.Invalid else []
         message = f"{details[0]['path']}: {details[0]['message']}" if shown else sentence
-        value = message if of_standard else {"error": {"code": error.code, "message": message, "details": shown}}
-        examples[error.code] = {"value": value}
+        value: Any = message if of_standard else {"error": {"code": error.code, "message": message, "details": shown}}
+        examples[error.code] = {"value": to_builtins(problem_details(error, message)) if has_details else value}
         sentences.append(f"`{error.code}`: {sentence}")
-    return {
-        "description": " ".join(sentences),
-        "content": {JSON: {"schema": {"type": "string"} if of_standard else _ref(ErrorBody), "examples": examples}},
-    }
+    schema: dict[str, str] = {"type": "string"} if of_standard else _ref(ErrorBody)
+    media, schema = (PROBLEMS, _ref(ProblemDetails)) if has_details else (JSON, schema)
+    return {"description": " ".join(sentences), "content": {media: {"schema": schema, "examples": examples}}}
 
 
 def _ref(kind: type) -> dict[str, str]:
@@ -200,6 +211,6 @@ def _ref(kind: type) -> dict[str, str]:
 
 
 def _schemas(examples: Examples) -> dict[str, Any]:
-    schemas = described((*examples.bodies, *examples.answers, ErrorBody), _REF, CROSS_FIELD_OF_BODIES)
+    schemas = described((*examples.bodies, *examples.answers, ErrorBody, ProblemDetails), _REF, CROSS_FIELD_OF_BODIES)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas

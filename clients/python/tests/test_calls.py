@@ -23,6 +23,9 @@ NOT_ASKED_BY_CLIENTS = {
     # Clients of the standard ask these.
     ("POST", "/access/v1/evaluation"),
     ("POST", "/access/v1/evaluations"),
+    ("POST", "/access/v1/requests"),
+    ("GET", "/access/v1/requests/x"),
+    ("POST", "/access/v1/requests/x/cancel"),
     ("POST", "/access/v1/search/subject"),
     ("POST", "/access/v1/search/resource"),
     ("POST", "/access/v1/search/action"),

@@ -23,6 +23,11 @@ APPROVAL = {
     "requests": 1,
     "required": 1,
     "approvals": [],
+    "accessRequest": {
+        "context": {"business_justification": "The flight was cancelled"},
+        "requestedAccess": {"requested_until": "2026-11-20T12:49:00Z"},
+        "client": {"id": "booking-portal"},
+    },
     "createdAt": DECIDED,
     "expiresAt": "2026-11-20T12:49:56.789Z",
     "usableUntil": None,

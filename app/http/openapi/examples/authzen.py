@@ -64,4 +64,26 @@ METADATA = {
     "policy_decision_point": "https://pdp.example.com",
     "access_evaluation_endpoint": "https://pdp.example.com/access/v1/evaluation",
     "access_evaluations_endpoint": "https://pdp.example.com/access/v1/evaluations",
+    "access_request_endpoint": "https://pdp.example.com/access/v1/requests",
+    "capabilities": ["urn:openid:authzen:capability:access-request"],
+}
+ACCESS_REQUEST = {
+    "a denied refund": {
+        "subject": {"type": "agent", "id": "booking"},
+        "action": {"name": "call"},
+        "resource": REFUND,
+        "context": {"business_justification": "The flight was cancelled"},
+        "denial": {"evaluation_id": DECISION["id"], "expires_at": "2026-11-20T12:49:56.789Z"},
+    }
+}
+CANCEL_TASK = {"the passenger has withdrawn": {"reason": "withdrawn", "comment": "The passenger called again"}}
+_STATUS = f"https://pdp.example.com/access/v1/requests/{DECISION['id']}"
+TASK = {
+    "task": {
+        "id": DECISION["id"],
+        "status": "pending",
+        "status_endpoint": _STATUS,
+        "expires_at": "2026-11-20T12:49:56.789Z",
+        "links": {"cancel": f"{_STATUS}/cancel"},
+    }
 }

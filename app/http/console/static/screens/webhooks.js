@@ -9,7 +9,7 @@ import { Secret } from "../parts/secret.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";
 import { html, useState } from "../vendor/preact.js";
 
-const EVENTS = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed", "decision.denied", "audit.verification_failed"];
+const EVENTS = ["approval.requested", "approval.decided", "approval.expired", "agent.suspended", "policy.changed", "decision.denied", "audit.verification_failed", "access_request.completed"];
 
 export function Screen() {
   const read = useRead("webhooks", async (signal) => /** @type {Webhook[]} */ ((await get("/v1/webhooks", {}, signal)).data));
