@@ -14,7 +14,8 @@ ARGV[3]       next_sequence   one above its last sequence number
 ARGV[4]       floor_ms        the newest timestamp among dropped entries
 ARGV[5]       unarchived      "1" = drop it even if no archive has it
 ARGV[6]       ended_part      the part whose last segment it is; "" = none
-ARGV[6+i]     member          of index i
+ARGV[7]       floor_tree      the subtrees of the Merkle tree that end with the segment, in hex; those of less than 256
+ARGV[7+i]     member          of index i
 
 RETURNS       {status, number}
   dropped     the segment is gone; the log begins with the next one
@@ -23,10 +24,10 @@ WRITES        every key named
 TIME          O(I log S), I indexes of at most S = 128 segments
 HOLDS         I9 nothing is dropped out of order, nor before it is archived
 ]]
-assert(#KEYS >= 4 and #ARGV == 2 + #KEYS, 'ARITY')
+assert(#KEYS >= 4 and #ARGV == 3 + #KEYS, 'ARITY')
 local audit_head, audit_segment, audit_data, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local number, sha256, next_sequence, floor_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local unarchived, ended_part = ARGV[5], ARGV[6]
+local unarchived, ended_part, floor_tree = ARGV[5], ARGV[6], ARGV[7]
 
 local head = redis.call('HMGET', audit_head, 'segment', 'floor_segment', 'archived')
 if tonumber(head[2] or 1) ~= tonumber(number) then return {'kept', number} end
@@ -35,9 +36,10 @@ if unarchived ~= '1' and tonumber(head[3] or 0) < tonumber(number) then return {
 if redis.call('HGET', audit_segment, 'sha256') ~= sha256 then return {'kept', number} end
 
 redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(number) + 1),
-  'floor_sequence', next_sequence, 'floor_ms', floor_ms, 'floor_sha256', sha256)
+  'floor_sequence', next_sequence, 'floor_ms', floor_ms, 'floor_sha256', sha256,
+  'floor_tree', floor_tree)
 if tonumber(head[3] or 0) < tonumber(number) then redis.call('HSET', audit_head, 'unarchived', number) end
-for i = 5, #KEYS do redis.call('ZREM', KEYS[i], ARGV[2 + i]) end
+for i = 5, #KEYS do redis.call('ZREM', KEYS[i], ARGV[3 + i]) end
 if ended_part ~= '' then redis.call('HDEL', audit_parts, ended_part) end
 redis.call('DEL', audit_segment, audit_data)
 return {'dropped', number}

@@ -8,6 +8,7 @@ import time
 from app.audit.entry_format import time_ms_of
 from app.audit.sealer import Sealer
 from app.audit.stream import stream_entries
+from app.audit.tree_growth import TreeGrower
 from app.fault_isolation import failures_logged
 from app.health.readiness import is_nearly_full
 from app.redis_client.client import Client
@@ -37,6 +38,7 @@ class Compactor:
         self._entries = settings.audit_segment_entries
         self._seal_after_ms = settings.audit_seal_after_seconds * 1000
         self._sealer = Sealer(client, settings.audit_segment_entries, settings.audit_names_max)
+        self._trees = TreeGrower(client)
         self._name = secrets.token_hex(8)
 
     async def sweep(self, stopped: asyncio.Event | None = None) -> bool:
@@ -85,8 +87,10 @@ class Compactor:
                 asked_at = time.monotonic()
                 if not await take_lease(self._client, keyspace.audit_lease, self._name):
                     break
-            if await self._sealer.seal_next(workspace_id) is None:
+            sealed = await self._sealer.seal_next(workspace_id)
+            if sealed is None:
                 break
+            await self._trees.take(workspace_id, sealed)
             any_sealed = True
             if stopped is not None and stopped.is_set():
                 break

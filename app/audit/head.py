@@ -20,6 +20,7 @@ class Head(NamedTuple):
     sequence: of the last sealed entry. sha256: of the last segment. names: the number of names in the part's indexes.
     floor: None while nothing was dropped. archived: the last archived segment.
     unarchived: the last segment that retention dropped without an archive, as configured.
+    floor_tree: the hashes of the Merkle tree's subtrees that end at the floor, as text; None if there was no tree.
     """
 
     segment: int
@@ -30,6 +31,7 @@ class Head(NamedTuple):
     floor: Floor | None
     archived: int
     unarchived: int
+    floor_tree: str | None
 
     @property
     def first_segment(self) -> int:
@@ -82,6 +84,7 @@ def head_of(record: dict[str, str] | list[str]) -> Head:
             floor=floor,
             archived=_number(fields.get("archived", "0")),
             unarchived=_number(fields.get("unarchived", "0")),
+            floor_tree=fields.get("floor_tree"),
         )
     except (KeyError, ValueError):
         raise AuditLogDamaged("The head of the audit log cannot be read") from None

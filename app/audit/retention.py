@@ -6,6 +6,8 @@ from app.audit.entry_format import named
 from app.audit.head import read_head
 from app.audit.index import CAPPED, OTHER, values_of
 from app.audit.segments import Segment, part_of, read_segment
+from app.audit.tree import read_tree, text_of
+from app.audit.trees import log_tree
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import DROP_SEGMENT
 from app.store.keyspace import Keyspace
@@ -46,6 +48,10 @@ class Retention:
         segment = await read_segment(self._client, keyspace, number)
         if segment is None:
             return None
+        size = segment.last_sequence
+        if (await read_tree(self._client, keyspace.audit_tree)).frontier.size < size:
+            return None  # until the Merkle tree has its entries
+        kept = await log_tree(self._client, workspace_id, head).floor_hashes(size)
         part = part_of(number)
         named_by = await self._named_by(keyspace, part, segment)
         keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
@@ -58,6 +64,7 @@ class Retention:
             floor_ms,
             int(self._unarchived),
             part if part_of(number + 1) != part else "",
+            text_of(kept),
             *(member for _, member in named_by),
         ]
         status, _ = await self._client.run(DROP_SEGMENT, keys, args)

@@ -4,7 +4,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -27,13 +27,14 @@ _is_count = re.compile("[0-9]{1,15}", re.ASCII).fullmatch
 _REMEMBERED = 256
 
 
-class Sealed(Struct, frozen=True):
-    """A sealed segment. set_aside: stream ids of the entries that could not be sealed unchanged."""
+class Sealed(NamedTuple):
+    """A sealed segment. set_aside: stream ids of the entries that could not be sealed unchanged. lines: its entries."""
 
     number: int
     first_sequence: int
     last_sequence: int
     set_aside: list[str]
+    lines: list[bytes]
 
 
 class _Basis(Struct):
@@ -90,7 +91,7 @@ class Sealer:
         basis.upon = ChainPosition(number, block.next_sequence - 1, sha256)
         basis.span, basis.expected = span, block.entries
         self._remember(workspace_id, basis)
-        return Sealed(number, block.first_sequence, block.next_sequence - 1, gathered.set_aside)
+        return Sealed(number, block.first_sequence, block.next_sequence - 1, gathered.set_aside, block.lines)
 
     async def _write(
         self, workspace_id: str, basis: _Basis, block: SegmentBuilder, oldest_id: str

@@ -59,9 +59,9 @@ async def read_changes(client: Client, keyspace: Keyspace, after: str) -> AsyncI
         start = f"({chunk[-1][0].decode()}"
 
 
-async def read_links(client: Client, keyspace: Keyspace) -> AsyncIterator[TrailLink]:
-    """Yield the links, oldest first. A foreign entry among them has position -1."""
-    start = "-"
+async def read_links(client: Client, keyspace: Keyspace, after: int = 0) -> AsyncIterator[TrailLink]:
+    """Yield the links after this position, oldest first. A foreign entry among them has position -1."""
+    start = f"({after}-0" if after else "-"
     while True:
         chunk: Any = await client.call_bytes("XRANGE", keyspace.changes_chain, start, "+", "COUNT", _LINKS_AT_ONCE)
         for link_id, fields in chunk:
@@ -69,6 +69,13 @@ async def read_links(client: Client, keyspace: Keyspace) -> AsyncIterator[TrailL
         if len(chunk) < _LINKS_AT_ONCE:
             return
         start = f"({chunk[-1][0].decode()}"
+
+
+async def position_before(client: Client, workspace_id: str, position: int) -> TrailLink:
+    """The newest link that covers no more changes than this, or the genesis."""
+    keyspace = Keyspace(workspace_id)
+    found: Any = await client.call_bytes("XREVRANGE", keyspace.changes_chain, f"{position}-0", "-", "COUNT", 1)
+    return _link_of(*found[0]) if found else trail_genesis(workspace_id)
 
 
 async def unsealed_trails(client: Client, workspaces: Sequence[str]) -> list[str]:

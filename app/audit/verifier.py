@@ -8,14 +8,17 @@ from msgspec.structs import replace
 from app.audit.coverage import Coverage
 from app.audit.head import Head, head_of
 from app.audit.segments import Segment, genesis, part_of
+from app.audit.trees import log_tree
 from app.audit.verify_index import IndexCheck, IndexFault
 from app.audit.verify_links import ExpectedSegment, LinkCheck
 from app.audit.verify_segment import check_body, check_contents, read_whole
 from app.audit.verify_trail import Trail, TrailCheck
+from app.audit.verify_tree import TreeCheck, compare_with_note
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
 from app.fairness.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding, Part, Rest, Verification
+from app.model.notes import Note
 from app.redis_client.client import Client
 from app.redis_client.replies import ForeignData
 from app.store.keyspace import Keyspace
@@ -45,6 +48,7 @@ class Verifier:
         self._keyspace = Keyspace(workspace_id)
         self._links = LinkCheck(client, workspace_id)
         self._index = IndexCheck(client, self._keyspace)
+        self._tree = TreeCheck(client, self._keyspace.audit_tree)
         self._digest = Digest()
         self._before_part: Checkpoint | None = None
         self._checkpoints: dict[int, Checkpoint] = {}
@@ -61,14 +65,16 @@ class Verifier:
         progress: Progress | None = None,
         *,
         continues: bool = False,
+        note: Note | None = None,
     ) -> Verification:
-        """The first fault, or none. Raises Invalid if the checkpoint is another workspace's.
+        """The first fault, or none. Raises Invalid if the checkpoint or the note is another workspace's.
 
         since: require the log to match the checkpoint, and read entries only from there on.
+        note: require the log's Merkle tree, or that of its trail, to continue the note's; signatures are not looked at.
         continues: the checkpoint was made a moment ago by the step before, which has checked everything before it.
         segments_max: stop after this many segments; progress: called with the segments done and their total.
         """
-        if since is not None and since.workspace != self._workspace_id:
+        if any(each is not None and each.workspace != self._workspace_id for each in (since, note)):
             raise Invalid("The checkpoint belongs to another workspace")
         self._continues = continues
         reached = await self._check_entries(since, segments_max, progress)
@@ -77,6 +83,7 @@ class Verifier:
         finding, trail = reached.finding, None
         try:
             trail = await TrailCheck(self._client, self._workspace_id, None if since is None else since.rest).run()
+            await compare_with_note(self._client, self._workspace_id, note)
         except FaultFound as broken:
             finding = finding or broken.finding
         except ForeignData as error:
@@ -109,6 +116,7 @@ class Verifier:
         try:
             if since is not None and not self._continues:
                 await self._links.check_stored(head, since)
+            await self._begin_tree(head, expected, required=since is None or self._continues)
             while True:
                 expected = await self._check_up_to(head, expected, segments_max, progress)
                 await self._compare_index()
@@ -118,6 +126,7 @@ class Verifier:
                 head, unsealed = await self._check_end(expected)
                 if unsealed is not None:
                     self._require_known()
+                    self._tree.end(head.sequence)
                     return _Reached(None, complete=True, unsealed=unsealed)
         except FaultFound as broken:
             return _Reached(await self._first_of(broken.finding), complete=False, unsealed=None)
@@ -148,12 +157,17 @@ class Verifier:
                 if expected.number >= now.first_segment:
                     raise await self._links.missing(expected.number, now)
                 expected = self._start(now, None)  # retention dropped it in the meantime
+                await self._begin_tree(now, expected)
                 continue
             expected = await self._check(expected, segment, head)
             if progress is not None:
                 progress(expected.number - self._first, head.segment - self._first + 1)
             await take_turn()
         return expected
+
+    async def _begin_tree(self, head: Head, expected: ExpectedSegment, *, required: bool = True) -> None:
+        tree = log_tree(self._client, self._workspace_id, head)
+        await self._tree.begin(tree, expected.sequence - 1, required=required)
 
     def _start(self, head: Head, since: Checkpoint | None) -> ExpectedSegment:
         """The first segment to read. A checkpoint has already been compared with the log."""
@@ -174,6 +188,7 @@ class Verifier:
             raise await self._relinked_fault(expected, segment, head)
         row, lines, entries = check_contents(segment, body, sequence)
         self._digest.take_all(sequence, lines)
+        self._tree.take(lines, str(number))
         if part_of(number) != part_of(number - 1):
             await self._compare_index()
         await take_turn()
@@ -199,6 +214,7 @@ class Verifier:
             raise FaultFound(Fault.CHANGED, last, f"Its index cannot be read: {error.message}") from None
         if fault is not None:
             raise self._index_fault(fault)
+        await self._tree.compare()
         self._checkpoints, self._before_part = {}, self._checkpoint
 
     def _require_known(self) -> None:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from app.audit.segments import chain
 from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
+from app.audit.trees import trail_tree
+from app.audit.verify_tree import TreeCheck
 from app.model.checkpoints import Fault, FaultFound, Part, Rest
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
@@ -27,6 +29,8 @@ class TrailCheck:
         self._keyspace = Keyspace(workspace_id)
         self._link = trail_genesis(workspace_id)
         self._since = since
+        self._tree = TreeCheck(client, self._keyspace.changes_tree)
+        self._all = trail_tree(client, workspace_id)
         self._digest = hashlib.sha256()
         self._met = since is None
         self._read = 0
@@ -36,6 +40,7 @@ class TrailCheck:
         changes = read_changes(self._client, self._keyspace, "0-0")
         waiting: list[tuple[str, bytes]] = []
         self._take_up()
+        await self._tree.begin(self._all, 0)
         async for link in read_links(self._client, self._keyspace):
             if link.position <= self._link.position:
                 raise _broken(
@@ -44,6 +49,8 @@ class TrailCheck:
             await self._check(link, changes, waiting)
             self._link = link
             self._take_up()
+        await self._tree.compare()
+        self._tree.end(self._link.position)
         unchained = [line for _, line in waiting] + [line async for _, line in changes]
         for line in unchained:
             self._take(line)
@@ -84,6 +91,7 @@ class TrailCheck:
             raise _broken(Fault.CHANGED, f"{where} one is not what was chained")
         for _, line in batch:
             self._take(line)
+        self._tree.take([line for _, line in batch], link.last_id)
 
     def _take_up(self) -> None:
         """Start comparing with the checkpoint where its link ends."""

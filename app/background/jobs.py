@@ -8,6 +8,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.compactor import Compactor
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
+from app.audit.tree_growth import TreeGrower
 from app.background.housekeeping import Repairs, drop_all_spent_counts, drop_old_segments, end_approvals
 from app.background.schedule import Job
 from app.background.verification_rounds import VerificationRounds
@@ -39,6 +40,7 @@ async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[l
         Job("seal logs", 1.0, Compactor(client, settings).sweep),
         Job("end approvals", 1.0, lambda _stopped: end_approvals(client, reaper)),
         Job("repair streams and chain changes", 1.0, repairs.run),
+        Job("grow Merkle trees", 1.0, TreeGrower(client).catch_up),
         Job("send to webhooks", 1.0, sender.look),
         Job("drop spent counts", _SPENT_COUNTS_S, partial(drop_all_spent_counts, client), waits_first=True),
     ]

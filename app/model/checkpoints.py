@@ -83,6 +83,7 @@ class Part(StrEnum):
     STREAM = "stream"
     CHANGES = "changes"
     ARCHIVE = "archive"
+    TREE = "tree"
 
 
 class Finding(Struct, frozen=True):
@@ -90,7 +91,7 @@ class Finding(Struct, frozen=True):
 
     fault: How it was altered.
     segment: The first segment concerned; for the stream, the segment that its entries would be sealed into; for the
-    changes, 0; for an archive, the file's, or 0 for its manifest.
+    changes and the Merkle trees, 0; for an archive, the file's, or 0 for its manifest.
     message: What is wrong, for people.
     part: Which part was altered; a segment includes its index. Only `remit audit verify --archive` reads an archive.
     """

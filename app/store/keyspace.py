@@ -61,10 +61,12 @@ class Keyspace:
         "audit_parts",
         "audit_poison",
         "audit_stream",
+        "audit_tree",
         "catalog",
         "catalog_tools",
         "changes",
         "changes_chain",
+        "changes_tree",
         "commits",
         "keys",
         "marks",
@@ -96,6 +98,7 @@ class Keyspace:
         self.resource_entries = f"{prefix}catalog:resources:entries"
         self.changes = f"{prefix}changes"
         self.changes_chain = f"{prefix}changes:chain"
+        self.changes_tree = f"{prefix}changes:tree"
         self.approvals = f"{prefix}approvals"
         self.approvals_open = f"{prefix}approvals:open"
         self.approvals_trail = f"{prefix}approvals:trail"
@@ -108,6 +111,7 @@ class Keyspace:
         self.audit_head = f"{prefix}audit:head"
         self.audit_parts = f"{prefix}audit:parts"
         self.audit_poison = f"{prefix}audit:poison"
+        self.audit_tree = f"{prefix}audit:tree"
         self.audit_lease = f"{prefix}audit:lease"
         self.verification_lease = f"{prefix}audit:verification-lease"
 

@@ -2,6 +2,7 @@
 
 python dying.py URL WORKSPACE "at" N MODE   die at the N-th call to the store, with it `sent` and unanswered, or `after`
                                             its answer; exit code 0 if there is no N-th call
+python dying.py URL WORKSPACE "grow" N MODE  the same while it brings the Merkle trees up to the chains
 python dying.py URL WORKSPACE "race"        seal as fast as possible until standard input ends
 """
 
@@ -13,6 +14,7 @@ import sys
 
 from app.audit.compactor import Compactor
 from app.audit.sealer import Sealer
+from app.audit.tree_growth import TreeGrower
 from app.redis_client.client import Client
 from app.redis_client.clients import open_client
 from app.settings import Settings
@@ -54,6 +56,10 @@ async def die(url: str, at: int, mode: str) -> None:
     await Compactor(client, Settings(audit_segment_entries=16)).sweep()
 
 
+async def die_growing(url: str, at: int, mode: str) -> None:
+    await TreeGrower(DyingClient(open_client(url, 2_000)._redis, at, mode)).catch_up(asyncio.Event())
+
+
 async def race(url: str, workspace_id: str) -> None:
     sealer = Sealer(open_client(url, 2_000), 16, 8)
     sys.stdout.write("ready\n")
@@ -64,4 +70,5 @@ async def race(url: str, workspace_id: str) -> None:
 
 if __name__ == "__main__":
     url, workspace_id, what, *rest = sys.argv[1:]
-    asyncio.run(die(url, int(rest[0]), rest[1]) if what == "at" else race(url, workspace_id))
+    dying = {"at": die, "grow": die_growing}
+    asyncio.run(dying[what](url, int(rest[0]), rest[1]) if what in dying else race(url, workspace_id))

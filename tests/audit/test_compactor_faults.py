@@ -9,15 +9,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-from audit_entries import AGENTS, Writer, fields_of
+from audit_entries import AGENTS, Writer, fields_of, grow_trees
 from forked import Forked
 from servers import ADMIN_KEY, Replica, Store, clean_env, store_binaries
 
 from app.audit.log import AuditLog
+from app.audit.merkle import Frontier, leaf_hash
 from app.audit.scan import Scan
 from app.audit.sealer import Sealer
+from app.audit.tree import read_tree
 from app.audit.verifier import Verifier
-from app.model.audit import AuditQuery
+from app.model.audit import AuditFilters, AuditQuery
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
@@ -73,6 +75,20 @@ async def assert_whole(writer, workspace_id):
     assert await all_ids(writer.client, workspace_id) == [fields["id"] for fields in writer.written]
     found = await Verifier(writer.client, workspace_id).verify()
     assert (found.finding, found.complete) == (None, True)
+    await assert_in_tree(writer, workspace_id)
+
+
+async def assert_in_tree(writer, workspace_id):
+    """Once the tree has caught up, it has every sealed entry once and in its place."""
+    await grow_trees(writer.client, workspace_id)
+    frontier = (await read_tree(writer.client, writer.keyspace.audit_tree)).frontier
+    leaves = [
+        leaf_hash(line)
+        async for chunk in Scan(writer.client, workspace_id, AuditFilters()).chunks(0, frontier.size)
+        for line in chunk.body.splitlines()
+    ]
+    assert frontier == Frontier().extended(leaves).frontier
+    assert frontier.size == int(await writer.client.call("HGET", writer.keyspace.audit_head, "sequence") or 0)
 
 
 async def until(condition, patience_s=30):
@@ -102,6 +118,28 @@ async def test_a_compactor_killed_at_any_step_of_sealing_loses_and_duplicates_no
     await assert_whole(writer, workspace_id)
     sealed = await Verifier(client, workspace_id).verify()
     assert sealed.segments > steps // 2
+
+
+async def test_a_store_without_a_tree_gets_it_however_often_its_growth_is_killed(
+    own_store, client, writer, workspace_id
+):
+    """As at the first start of this release: what a killed process has appended stays, and sealing goes on."""
+    await writer.append(640)
+    for _ in range(20):
+        await Sealer(client, 32, 100).seal_next(workspace_id)
+    reached, kills = [], 0
+    for at in range(2, 100, 5):
+        dying = python(HERE / "dying.py", own_store.url, workspace_id, "grow", at, "after" if at % 2 else "sent")
+        if dying.wait(30) == 0:
+            break
+        assert dying.returncode == -signal.SIGKILL
+        kills += 1
+        reached.append((await read_tree(client, writer.keyspace.audit_tree)).frontier.size)
+        await writer.append(1)
+        assert (await Verifier(client, workspace_id).verify()).finding is None
+    assert reached == sorted(reached)
+    assert (reached[0], kills > 3) == (0, True)
+    await assert_whole(writer, workspace_id)
 
 
 @pytest.mark.parametrize("count", [2, 5])

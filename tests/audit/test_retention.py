@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of
+from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, grow_trees
 
 from app.audit import segments as audit_segments
 from app.audit.archive import MANIFEST, Archive
@@ -34,6 +34,7 @@ async def writer(client, workspace_id, monkeypatch):
     await writer.append_each({"agentId": AGENTS[n % 4], "toolName": f"tool.{n % 7}"} for n in range(133))
     for _ in range(8):
         await sealer.seal_next(workspace_id)
+    await grow_trees(client, workspace_id)
     return writer
 
 
@@ -70,7 +71,7 @@ async def test_the_script_itself_refuses_what_is_not_archived_or_not_the_oldest(
 
     async def ask(number, unarchived, digest):
         keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
-        return (await client.run(DROP_SEGMENT, keys, [number, digest, 17, 0, unarchived, ""]))[0]
+        return (await client.run(DROP_SEGMENT, keys, [number, digest, 17, 0, unarchived, "", ""]))[0]
 
     assert await ask(1, "0", sha256[0]) == "kept"
     assert await ask(2, "1", sha256[1]) == "kept"

@@ -8,16 +8,18 @@ import re
 from pathlib import Path
 
 import pytest
-from audit_entries import AGENTS, Writer, repair_and_seal
+from audit_entries import AGENTS, Writer, grow_trees, repair_and_seal
 
 from app.audit.index import name_of
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.segments import chain, pack, read_segment
 from app.audit.trail import LAST_ID, seal_changes, trail_genesis, unsealed_trails
+from app.audit.tree import read_tree
 from app.audit.verifier import Verifier
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint
+from app.model.notes import OF_CHANGES, Note, origin_of
 from app.redis_client.replies import as_record
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
@@ -48,13 +50,22 @@ class Log:
             await self.call("XADD", self.keys.changes, f"{1000 + number}-0", *CHANGE, "after", number)
             if number == 4:
                 assert await seal_changes(self.client, self.workspace_id) == 4
+        await grow_trees(self.client, self.workspace_id)
         return self
 
     async def call(self, *args):
         return await self.client.call(*args)
 
-    async def verify(self, since=None):
-        return await Verifier(self.client, self.workspace_id).verify(since)
+    async def verify(self, since=None, note=None):
+        return await Verifier(self.client, self.workspace_id).verify(since, note=note)
+
+    async def notes(self):
+        """What would be signed now of the log and of its trail of changes."""
+        origin = origin_of("remit.example.com", self.workspace_id)
+        log, trail = [
+            (await read_tree(self.client, key)).frontier for key in (self.keys.audit_tree, self.keys.changes_tree)
+        ]
+        return Note(origin, log.size, log.root), Note(origin + OF_CHANGES, trail.size, trail.root)
 
     async def rebuild(self, key, change):
         """Rebuild the stream `key` from what `change` makes of its entries: a list of ids and fields."""
@@ -173,6 +184,12 @@ async def change_in_segment_with_all_links(log):
     await log.relink(5)
 
 
+async def change_in_segment_with_everything(log):
+    await change_in_segment_with_all_links(log)
+    await log.call("DEL", log.keys.audit_tree)
+    await grow_trees(log.client, log.workspace_id)
+
+
 async def remove_segment(log):
     await log.drop(4)
 
@@ -209,6 +226,8 @@ async def truncate_everything_after(log):
 
 async def truncate_everything_and_index(log):
     await truncate_everything_after(log)
+    await log.call("DEL", log.keys.audit_tree)
+    await grow_trees(log.client, log.workspace_id)
     for dimension, value in INDEXES:
         key = log.keys.audit_by(dimension, value, 0)
         for member in await log.call("ZRANGE", key, 0, -1):
@@ -336,8 +355,9 @@ async def truncate_changes(log):
 
 async def forge_chain_of_changes(log):
     await change_change(log)
-    await log.call("DEL", log.keys.changes_chain)
+    await log.call("DEL", log.keys.changes_chain, log.keys.changes_tree)
     await seal_changes(log.client, log.workspace_id)
+    await grow_trees(log.client, log.workspace_id)
 
 
 async def remove_chain_of_changes(log):
@@ -355,64 +375,85 @@ async def change_what_a_link_builds_on(log):
 
 
 async def remove_trail_and_chain(log):
-    await log.call("DEL", log.keys.changes, log.keys.changes_chain)
+    await log.call("DEL", log.keys.changes, log.keys.changes_chain, log.keys.changes_tree)
+
+
+async def change_frontier(log):
+    await log.call("HSET", log.keys.audit_tree, "frontier", "0" * 64)
+
+
+async def set_tree_back(log):
+    await log.call("HSET", log.keys.audit_tree, "size", 0, "at", "", "frontier", "")
+
+
+async def remove_tree(log):
+    await log.call("DEL", log.keys.audit_tree, log.keys.changes_tree)
+
+
+async def change_frontier_of_changes(log):
+    await log.call("HSET", log.keys.changes_tree, "frontier", "0" * 64)
 
 
 TAMPERINGS = [
-    (remove_from_stream, "removed", "removed"),
-    (remove_newest_from_stream, "truncated", "truncated"),
-    (remove_newest_and_count_back, None, "truncated"),
-    (change_in_stream, None, "rewritten"),
-    (garble_in_stream, "changed", "changed"),
-    (swap_in_stream, None, "rewritten"),
-    (insert_into_stream, "inserted", "inserted"),
-    (append_to_stream, "inserted", "inserted"),
-    (count_back, "inserted", "inserted"),
-    (truncate_stream_and_count_back, "changed", "changed"),
-    (garble_count, "changed", "changed"),
-    (truncate_stream, "truncated", "truncated"),
-    (change_in_segment, "changed", None),
-    (change_in_segment_with_hash, "changed", "changed"),
-    (change_in_segment_with_all_links, None, "rewritten"),
-    (remove_segment, "removed", "removed"),
-    (swap_segments, "reordered", "reordered"),
-    (insert_segment, "inserted", "inserted"),
-    (truncate_segments, "truncated", "truncated"),
-    (truncate_segments_with_head, "removed", "truncated"),
-    (truncate_everything_after, "changed", "truncated"),
-    (truncate_everything_and_index, None, "truncated"),
-    (raise_floor, "removed", "removed"),
-    (raise_floor_as_if_archived, None, None),
-    (forge_head, "changed", "changed"),
-    (set_head_back, "changed", "truncated"),
-    (set_head_forward, "truncated", "truncated"),
-    (garble_head, "changed", "changed"),
-    (remove_head, "changed", "truncated"),
-    (change_codec, "changed", None),
-    (replace_segment_by_another_type, "changed", "changed"),
-    (garble_parts, "changed", None),
-    (remove_from_index, "changed", None),
-    (change_index, "changed", None),
-    (forge_in_index, "changed", None),
-    (change_score_in_index, "changed", None),
-    (remove_index_of_a_tool, "changed", None),
-    (remove_from_index_of_all, "changed", "changed"),
-    (forge_in_index_of_all, "changed", "changed"),
-    (change_score_in_index_of_all, "changed", "changed"),
-    (remove_change, "removed", "removed"),
-    (remove_newest_change, "truncated", "truncated"),
-    (remove_newest_change_and_rebuild, None, "truncated"),
-    (change_change, "changed", "changed"),
-    (change_unchained_change, None, "rewritten"),
-    (swap_changes, "changed", "changed"),
-    (insert_change, "inserted", "inserted"),
-    (append_change, None, None),
-    (truncate_changes, "truncated", "truncated"),
-    (forge_chain_of_changes, None, "rewritten"),
-    (remove_chain_of_changes, None, "rewritten"),
-    (change_link_of_changes, "inserted", "inserted"),
-    (change_what_a_link_builds_on, "changed", "changed"),
-    (remove_trail_and_chain, None, "truncated"),
+    (remove_from_stream, "removed", "removed", "removed"),
+    (remove_newest_from_stream, "truncated", "truncated", "truncated"),
+    (remove_newest_and_count_back, None, "truncated", None),
+    (change_in_stream, None, "rewritten", None),
+    (garble_in_stream, "changed", "changed", "changed"),
+    (swap_in_stream, None, "rewritten", None),
+    (insert_into_stream, "inserted", "inserted", "inserted"),
+    (append_to_stream, "inserted", "inserted", "inserted"),
+    (count_back, "inserted", "inserted", "inserted"),
+    (truncate_stream_and_count_back, "changed", "changed", "changed"),
+    (garble_count, "changed", "changed", "changed"),
+    (truncate_stream, "truncated", "truncated", "truncated"),
+    (change_in_segment, "changed", None, "changed"),
+    (change_in_segment_with_hash, "changed", "changed", "changed"),
+    (change_in_segment_with_all_links, "changed", "rewritten", "changed"),
+    (change_in_segment_with_everything, None, "rewritten", "rewritten"),
+    (remove_segment, "removed", "removed", "removed"),
+    (swap_segments, "reordered", "reordered", "reordered"),
+    (insert_segment, "inserted", "inserted", "inserted"),
+    (truncate_segments, "truncated", "truncated", "truncated"),
+    (truncate_segments_with_head, "removed", "truncated", "removed"),
+    (truncate_everything_after, "changed", "truncated", "changed"),
+    (truncate_everything_and_index, None, "truncated", "truncated"),
+    (raise_floor, "removed", "removed", "removed"),
+    (raise_floor_as_if_archived, "changed", "changed", "changed"),
+    (forge_head, "changed", "changed", "changed"),
+    (set_head_back, "changed", "truncated", "changed"),
+    (set_head_forward, "truncated", "truncated", "truncated"),
+    (garble_head, "changed", "changed", "changed"),
+    (remove_head, "changed", "truncated", "changed"),
+    (change_codec, "changed", None, "changed"),
+    (replace_segment_by_another_type, "changed", "changed", "changed"),
+    (garble_parts, "changed", None, "changed"),
+    (remove_from_index, "changed", None, "changed"),
+    (change_index, "changed", None, "changed"),
+    (forge_in_index, "changed", None, "changed"),
+    (forge_in_index_of_all, "changed", "changed", "changed"),
+    (change_score_in_index, "changed", None, "changed"),
+    (change_score_in_index_of_all, "changed", "changed", "changed"),
+    (remove_index_of_a_tool, "changed", None, "changed"),
+    (remove_from_index_of_all, "changed", "changed", "changed"),
+    (remove_change, "removed", "removed", "removed"),
+    (remove_newest_change, "truncated", "truncated", "truncated"),
+    (remove_newest_change_and_rebuild, None, "truncated", None),
+    (change_change, "changed", "changed", "changed"),
+    (change_unchained_change, None, "rewritten", None),
+    (swap_changes, "changed", "changed", "changed"),
+    (insert_change, "inserted", "inserted", "inserted"),
+    (append_change, None, None, None),
+    (truncate_changes, "truncated", "truncated", "truncated"),
+    (forge_chain_of_changes, None, "rewritten", "rewritten"),
+    (remove_chain_of_changes, "changed", "changed", "changed"),
+    (change_link_of_changes, "inserted", "inserted", "inserted"),
+    (change_what_a_link_builds_on, "changed", "changed", "changed"),
+    (remove_trail_and_chain, None, "truncated", "truncated"),
+    (change_frontier, "changed", "changed", "changed"),
+    (set_tree_back, None, None, "truncated"),
+    (remove_tree, None, None, "truncated"),
+    (change_frontier_of_changes, "changed", "changed", "changed"),
 ]
 ROWS = [pytest.param(*each, id=each[0].__name__) for each in TAMPERINGS]
 
@@ -422,20 +463,23 @@ async def log(client, workspace_id):
     return await Log(client, workspace_id).write()
 
 
-@pytest.mark.parametrize(("tamper", "plain", "with_checkpoint"), ROWS)
-async def test_each_tampering_is_found_by_what_the_page_says(log, tamper, plain, with_checkpoint):
-    """By a plain verification, and by one with the newest checkpoint: named, or known not to be found."""
-    kept = Checkpoint.parse((await log.verify()).checkpoint.line)
+@pytest.mark.parametrize(("tamper", "plain", "with_checkpoint", "with_notes"), ROWS)
+async def test_each_tampering_is_found_by_what_the_page_says(log, tamper, plain, with_checkpoint, with_notes):
+    """By a plain verification, with the newest checkpoint, or with the signed ones: named, or known not to be found."""
+    kept, notes = Checkpoint.parse((await log.verify()).checkpoint.line), await log.notes()
     await tamper(log)
     for since, wanted in ((None, plain), (kept, with_checkpoint)):
         found = (await log.verify(since)).finding
         assert (found and found.fault.value) == wanted, (since and "checkpoint", found)
+    findings = [(await log.verify(note=note)).finding for note in notes]
+    faults = [found and found.fault.value for found in findings]
+    assert next((fault for fault in faults if fault != plain), plain) == with_notes, findings
 
 
 def test_the_page_has_a_row_for_each_tampering():
     """It says what finds the tampering; row and test have the same name."""
-    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w-]+) \| ([\w-]+) \|$", PAGE, re.MULTILINE)
-    assert rows == [(act.__name__, plain or "-", kept or "-") for act, plain, kept in TAMPERINGS]
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([\w-]+) \| ([\w-]+) \| ([\w-]+) \|$", PAGE, re.MULTILINE)
+    assert rows == [(act.__name__, *(each or "-" for each in found)) for act, *found in TAMPERINGS]
 
 
 async def test_a_verification_without_new_entries_repeats_the_checkpoint(log):

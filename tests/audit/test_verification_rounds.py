@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from audit_entries import START_MS, Writer
+from audit_entries import START_MS, Writer, grow_trees
 from fake_store import FakeClient
 
 from app.audit.retention import Retention
@@ -94,6 +94,7 @@ async def test_entries_dropped_by_retention_meanwhile_are_not_a_finding(watched,
     async def drop_and_verify(self, since, segments_max, *, continues, _verify=Verifier.verify):
         assert continues is (since is not None), "each step would look again at all that the steps before have read"
         if len(begun_from) == 1:
+            await grow_trees(watched.client, watched.workspace_id)
             while await Retention(watched.client, unarchived=True).drop_next(watched.workspace_id, START_MS + 10**9):
                 pass
         begun_from.append(since and since.segment)

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from audit_entries import AGENTS, Writer
+from audit_entries import AGENTS, Writer, grow_trees
 
 from app.audit import segment_builder as audit_block
 from app.audit import segments as audit_segments
@@ -202,6 +202,7 @@ async def test_segments_dropped_by_retention_meanwhile_are_not_a_fault(log):
     compare = verifier._index.compare
 
     async def dropping_first():
+        await grow_trees(log.client, log.workspace_id)
         await Retention(log.client, unarchived=True).drop_next(log.workspace_id, 1 << 50)
         return await compare()
 

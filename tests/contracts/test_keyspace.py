@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from audit_entries import grow_trees
 from commit_scene import names
 from servers import ADMIN_KEY, Replica, Store, clean_env
 from sessions import commands, require_printed, run, shell_in
@@ -145,6 +146,7 @@ async def seal(url):
     for workspace_id in await client.call("HVALS", WORKSPACES):
         await Sealer(client, 512, 100).seal_next(workspace_id)
         await seal_changes(client, workspace_id)
+        await grow_trees(client, workspace_id)
     await client.close()
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 import httpx
 import msgspec
 import pytest
+from audit_entries import grow_trees
 from servers import Replica
 from tenants import Tenant
 
@@ -165,6 +166,7 @@ async def test_a_stream_that_resumes_below_the_floor_says_so(tenant, store):
     ids = decide(tenant, 32)
     sealed_up_to(tenant, 32)
     client = open_client(store.url, 5_000)
+    await grow_trees(client, tenant.id)
     while await Retention(client, unarchived=True).drop_next(tenant.id, 1 << 50):
         pass
     status = tenant.admin.get("/v1/audit-logs/status").json()

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from app.audit.tree_growth import TreeGrower
 from app.background.jobs import background_jobs
 from app.model.audit import AuditQuery
 from app.model.times import rfc3339
@@ -29,6 +30,13 @@ end
 """
 """ARGV: for each entry its sequence, how many arguments its fields take, and these."""
 AT_ONCE = 64
+
+
+async def grow_trees(client, workspace_id):
+    """Bring the Merkle trees of the workspace up to its chains, as the background process does."""
+    grower = TreeGrower(client)
+    while await grower.catch_up_log(workspace_id) or await grower.catch_up_trail(workspace_id):
+        pass
 
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 from approval_steps import ALLOW, ASK, answering, approve, ask
+from audit_entries import grow_trees
 from commit_scene import everything
 from receivers import subscribe
 from standardwebhooks import Webhook as Verifying
@@ -362,6 +363,7 @@ def test_retention_waits_for_webhooks_and_reports_what_it_drops(tenant, agent_id
         webhooks = Webhooks(client, Ids(), None, 20)
         retention = Retention(client, webhooks.read_up_to, hold_ms, unarchived=True)
         dropped = []
+        await grow_trees(client, tenant.id)
         while (number := await retention.drop_next(tenant.id, 1 << 50)) is not None:
             dropped.append(number)
         return dropped
