@@ -19,6 +19,9 @@ _CLOSING_WIDE = (
 CLOSING = _QUOTES + ")]}>.,;:!?\u2026" + _CLOSING_WIDE
 """Marks that may stand between a space and a word, and between a word and a space: also wide and Arabic ones."""
 
+_SHORT = 256
+"""Up to this many characters, looking at each is quicker than translating them."""
+
 _POSSESSIVE = ("'s", "\u2019s")
 _WIDE_SPACES = "\u00a0\u1680\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _SPACES = b"\t\n\r"
@@ -79,6 +82,11 @@ def readable(text: str, *, fold: bool) -> str:
     Raises Ambiguous if it is not in Unicode's normal form C or has characters that people do not see: control, format,
     private or unassigned ones.
     """
+    if len(text) <= _SHORT and text.isascii() and text.isprintable():
+        read = text.lower() if fold else text
+        while fold and "  " in read:
+            read = read.replace("  ", " ")
+        return read
     read = text.encode().translate(_as_small_letters if fold else _as_spaces).decode()
     if not read.isascii():
         for space in _WIDE_SPACES:

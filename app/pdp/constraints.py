@@ -78,7 +78,7 @@ def compile_constraint(
     is_secret: recognises secret names; values under such names inside a string are not shown either.
     """
     probe = _Probe(of, name, constraint, secret=secret, is_secret=is_secret)
-    if probe.path.is_plain and not probe.of_context and not probe.relations and not probe.absent:
+    if probe.path.is_plain and not probe.of_context and not probe.absent:
         return _plain_check(probe)
 
     def check(parameters: Json, context: Json) -> str | None:
@@ -103,16 +103,18 @@ def compile_constraint(
 
 def _plain_check(probe: _Probe) -> Check:
     """The same for the commonest constraint: a top-level key of the parameters, and no other value."""
-    name, required, tests = probe.name, probe.required, probe.tests
+    name, required, relations = probe.name, probe.required, probe.relations
+    own_tests: Sequence[Test] = probe.tests
     missing = f"{probe.subject} is missing"
     is_spelled_once, spelled_again = spelled_once(name), probe.unjudged(f"has {other_spelling(name)}")
 
-    def check(parameters: Json, _context: Json) -> str | None:
+    def check(parameters: Json, context: Json) -> str | None:
         if not is_spelled_once(parameters):
             return spelled_again
         if name not in parameters:
             return missing if required else None
         value = parameters[name]
+        tests = probe.all_tests(parameters, context) if relations else own_tests
         for test in tests:
             clause = test(value)
             if clause is not None:

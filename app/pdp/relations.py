@@ -1,6 +1,7 @@
 """Tests that compare a value with another one of the same call: `equals`, `atMost`, `atLeast`, `fromRequest`."""
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from msgspec import UNSET
@@ -8,6 +9,7 @@ from msgspec import UNSET
 from app.cancellation import raise_if_cancelled
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.dates import moment_of
+from app.canonical.spellings import spelled_once
 from app.canonical.value_paths import ValuePath
 from app.canonical.whole_words import Words
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST, Constraint, FromRequest, Operand
@@ -88,6 +90,7 @@ def _order(operand: Operand, holds: Callable[[Any, Any], bool], side: str) -> Re
     return relation
 
 
+_is_spelled_once = spelled_once(REQUEST)
 FEWEST = {FromRequest.EXACT: 3, FromRequest.TEXT: 1}
 """The fewest characters of a value that is looked for; shorter ones stand in many requests by chance."""
 
@@ -101,11 +104,11 @@ _LONG_REQUEST = Unjudged(f"to be found in the user's request, which is longer th
 
 def _request_relation(how: FromRequest) -> Relation:
     """The value stands in the user's request as whole words. No clause quotes the request."""
-    path, fold, fewest = ValuePath(REQUEST), how is FromRequest.TEXT, FEWEST[how]
+    fold, fewest = how is FromRequest.TEXT, FEWEST[how]
     too_short = f"shorter than {fewest} characters, which could stand in any request"
 
     def relation(_parameters: Json, context: Json) -> Test:
-        words = _words_of_request(path, context, fold=fold)
+        words = _words_of_request(context, fold=fold)
         if isinstance(words, Unjudged):
             return lambda _: words
 
@@ -125,17 +128,19 @@ def _request_relation(how: FromRequest) -> Relation:
     return relation
 
 
-def _words_of_request(path: ValuePath, context: Json, *, fold: bool) -> Words | Unjudged:
-    try:
-        requests, _ = path.find(context)
-    except Ambiguous:
+def _words_of_request(context: Json, *, fold: bool) -> Words | Unjudged:
+    if not _is_spelled_once(context):
         return _HIDDEN_REQUEST
-    if not requests:
+    if REQUEST not in context:
         return _NO_REQUEST
-    request = requests[0]
-    if type(request) is not str:
-        return _ODD_REQUEST
-    if len(request.encode()) > MAX_REQUEST_BYTES:
+    request = context[REQUEST]
+    return _words_in(request, fold) if type(request) is str else _ODD_REQUEST
+
+
+@lru_cache(maxsize=8)
+def _words_in(request: str, fold: bool) -> Words | Unjudged:
+    """The words of a request; kept, because several rules of a call and several calls of a task read the same one."""
+    if len(request) > MAX_REQUEST_BYTES or (not request.isascii() and len(request.encode()) > MAX_REQUEST_BYTES):
         return _LONG_REQUEST
     try:
         return Words(request, fold=fold)
