@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from app.cli.api import Api, on_api
+from app.cli.completion import AGENT
 from app.cli.find import agent_path
 from app.cli.options import JSON, NAME
 from app.cli.output import print_record, print_table
@@ -13,7 +14,7 @@ from app.cli.session import print_json
 
 @click.command("tools")
 @on_api
-@click.argument("agent")
+@AGENT
 @click.option("--tool", type=NAME, help="Only this tool, known or not, with its conditions.")
 @JSON
 def list_tools(api: Api, agent: str, tool: str | None, as_json: bool) -> None:

@@ -7,6 +7,7 @@ import click
 from app.admin.requests import AgentChanges, NewAgent
 from app.cli.agent_tools import list_tools
 from app.cli.api import Api, on_api
+from app.cli.completion import AGENT
 from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
 from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
@@ -46,7 +47,7 @@ def list_agents(api: Api, alias: str | None, name: str | None, status: str | Non
 
 @agents.command("show")
 @on_api
-@click.argument("agent")
+@AGENT
 @JSON
 def show_agent(api: Api, agent: str, as_json: bool) -> None:
     """Print one agent and its policies, in evaluation order."""
@@ -93,7 +94,7 @@ def create_agent(
 
 @agents.command("update")
 @on_api
-@click.argument("agent")
+@AGENT
 @click.option("--name", type=NAME, help="Its new name.")
 @click.option("--alias", type=AgentAlias(empty=True), help="Its new alias; an empty one removes it.")
 @click.option("--type", "kind", help="Its new type.")
@@ -136,7 +137,7 @@ def _change(api: Api, agent: str, changes: dict[str, Any], reason: str, *, as_js
 
 @agents.command("suspend")
 @on_api
-@click.argument("agent")
+@AGENT
 @JSON
 @REASON
 def suspend_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
@@ -146,7 +147,7 @@ def suspend_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
 
 @agents.command("activate")
 @on_api
-@click.argument("agent")
+@AGENT
 @JSON
 @REASON
 def activate_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
@@ -156,7 +157,7 @@ def activate_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
 
 @agents.command("revoke")
 @on_api
-@click.argument("agent")
+@AGENT
 @asks_first("A revoked agent stays revoked. Go on?")
 @JSON
 @REASON
@@ -167,7 +168,7 @@ def revoke_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
 
 @agents.command("delete")
 @on_api
-@click.argument("agent")
+@AGENT
 @asks_first("Its policies and quotas are deleted, too. Go on?")
 @JSON
 @REASON

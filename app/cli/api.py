@@ -195,10 +195,10 @@ URL_OPTION = click.option(
 )
 
 
-def over_http(url: str, whose: str, key: str | None = None) -> Api:
+def over_http(url: str, whose: str, key: str | None = None, seconds: float = 75.0) -> Api:
     """The API of a running service, with the key given, that of REMIT_API_KEY, or the session of `remit login`.
 
-    whose: the key that is needed, for the UsageError without one.
+    whose: the key that is needed, for the UsageError without one. seconds: how long to wait for an answer's next bytes.
     """
 
     def transport() -> Transport:
@@ -209,7 +209,7 @@ def over_http(url: str, whose: str, key: str | None = None) -> Api:
         if not raw_key:
             raise click.UsageError(f"{KEY} is not set; it must be {whose}")
         require_sendable(raw_key)
-        return HttpTransport(url, raw_key)
+        return HttpTransport(url, raw_key, seconds)
 
     return Api(transport)
 

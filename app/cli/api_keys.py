@@ -7,6 +7,7 @@ import click
 
 from app.admin.requests import NewKey, Rotation
 from app.cli.api import Api, on_api
+from app.cli.completion import KEY
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, Duration
@@ -80,7 +81,7 @@ def create_key(
 
 @keys.command("rotate")
 @on_api
-@click.argument("key")
+@KEY
 @click.option(
     "--overlap",
     type=Duration(),
@@ -140,7 +141,7 @@ def list_keys(api: Api, as_json: bool) -> None:
 
 @keys.command("revoke")
 @on_api
-@click.argument("key")
+@KEY
 @click.option("--force", is_flag=True, help="Even if it is the workspace's last admin key.")
 @JSON
 @REASON

@@ -8,6 +8,7 @@ import click
 
 from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Refused, over_http
+from app.cli.completion import AGENT
 from app.cli.session import print_json
 
 _NOT_ALLOWED = 3
@@ -24,7 +25,7 @@ COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 
 
 @click.command()
-@click.argument("agent")
+@AGENT
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @CONTEXT

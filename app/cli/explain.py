@@ -8,6 +8,7 @@ import click
 from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.authorize import COLOURS, CONTEXT, asked, named_value
+from app.cli.completion import AGENT
 from app.cli.options import JSON, Time, Uuid
 from app.cli.output import print_table
 from app.cli.session import print_json
@@ -17,7 +18,7 @@ _SHOWN = 60
 
 
 @click.command()
-@click.argument("agent")
+@AGENT
 @click.argument("tool")
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @CONTEXT

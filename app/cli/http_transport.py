@@ -10,14 +10,14 @@ import click
 
 from app.cli.api import Answer
 
-_SECONDS = 75.0
 _PIECE_BYTES = 65_536
 
 
 class HttpTransport:
-    """A service at one address."""
+    """A service at one address. seconds: how long to wait for an answer's next bytes, unless it is endless."""
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, url: str, key: str, seconds: float) -> None:
+        self._seconds = seconds
         self.where = f"the service is {url}"
         self._parts = urlsplit(url)
         self._authorization = f"Bearer {key}".encode()
@@ -27,7 +27,7 @@ class HttpTransport:
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, bytes], *, endless: bool
     ) -> Iterator[Answer]:
         """The answer, while it is read."""
-        parts, timeout_s = self._parts, None if endless else _SECONDS
+        parts, timeout_s = self._parts, None if endless else self._seconds
         prefix = "" if parts.scheme == "unix" else parts.path
         connection: http.client.HTTPConnection
         if parts.scheme == "unix":

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
+from app.cli.completion import AGENTS
 from app.cli.output import WholeNumber, shortened
 from app.model.actors import MAX_REASON
 from app.model.agents import require_alias
@@ -23,7 +24,7 @@ from app.struct_schemas.queries import Parameter, parameters_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OF_AGENT = click.option("--agent", help="The agent that owns the policy.")
+OF_AGENT = click.option("--agent", shell_complete=AGENTS, help="The agent that owns the policy.")
 OF_GROUP = click.option("--group", help="The group that owns the policy.")
 WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")

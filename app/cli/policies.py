@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from app.cli.api import Api, on_api
+from app.cli.completion import POLICY
 from app.cli.find import find_agent, find_policy
 from app.cli.groups import LazyGroup
 from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON
@@ -73,7 +74,7 @@ def list_policies(api: Api, agent: str | None, group: str | None, as_json: bool)
 
 @policies.command("show")
 @on_api
-@click.argument("policy")
+@POLICY
 @OF_AGENT
 @OF_GROUP
 @JSON
@@ -102,7 +103,7 @@ def show_policy(api: Api, policy: str, agent: str | None, group: str | None, as_
 
 @policies.command("delete")
 @on_api
-@click.argument("policy")
+@POLICY
 @OF_AGENT
 @OF_GROUP
 @JSON

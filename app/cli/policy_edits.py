@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.api import Api, Refused, on_api
+from app.cli.completion import AGENTS, POLICY
 from app.cli.find import find_agent, find_policy
 from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON
 from app.cli.output import WholeNumber
@@ -21,7 +22,7 @@ STRICT = click.option("--strict", is_flag=True, help="Write nothing and exit wit
 
 @click.command("create")
 @on_api
-@click.argument("agent", required=False)
+@click.argument("agent", required=False, shell_complete=AGENTS)
 @click.option("--group", help="The group that owns the policy, instead of an agent.")
 @click.option("--file", "-f", "file", type=FILE, required=True, help="The policy as JSON; - is standard input.")
 @MODE
@@ -52,7 +53,7 @@ def create_policy(
 
 @click.command("update")
 @on_api
-@click.argument("policy")
+@POLICY
 @OF_AGENT
 @OF_GROUP
 @click.option("--file", "-f", "file", type=FILE, help="What to change, as JSON; - is standard input.")

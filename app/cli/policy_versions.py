@@ -3,6 +3,7 @@
 import click
 
 from app.cli.api import Api, on_api
+from app.cli.completion import POLICY
 from app.cli.find import find_policy
 from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON
 from app.cli.output import WholeNumber, counted, print_table
@@ -11,7 +12,7 @@ from app.cli.session import print_json
 
 @click.command("versions")
 @on_api
-@click.argument("policy")
+@POLICY
 @JSON
 def list_versions(api: Api, policy: str, as_json: bool) -> None:
     """Print a policy's versions, newest first: who changed it, when, what and why."""
@@ -34,7 +35,7 @@ def list_versions(api: Api, policy: str, as_json: bool) -> None:
 
 @click.command("rollback")
 @on_api
-@click.argument("policy")
+@POLICY
 @click.argument("version", type=WholeNumber(1))
 @REASON
 @JSON
@@ -50,7 +51,7 @@ def roll_back(api: Api, policy: str, version: int, reason: str, as_json: bool) -
 
 @click.command("divergence")
 @on_api
-@click.argument("policy")
+@POLICY
 @OF_AGENT
 @OF_GROUP
 @JSON
