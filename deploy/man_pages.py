@@ -13,17 +13,18 @@ from app.cli.main import main
 def write(folder: Path) -> None:
     """Write one page for each command."""
     folder.mkdir(parents=True, exist_ok=True)
-    context = click.Context(main)
-    main.commands = {name: main.get_command(context, name) for name in main.list_commands(context)}
-    _help_in_full(main)
+    _complete(main)
     write_man_pages("remit", main, version=version("remit"), target_dir=str(folder))
 
 
-def _help_in_full(command: click.Command) -> None:
-    """In a list of commands, the first sentence of each, however long."""
+def _complete(command: click.Command) -> None:
+    """Load what a group imports when it is used; and let a list have the first sentence of each, however long."""
     command.short_help = (command.help or "").split("\n\n")[0].replace("\n", " ")
-    for each in getattr(command, "commands", {}).values():
-        _help_in_full(each)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        command.commands = {name: command.get_command(context, name) for name in command.list_commands(context)}
+        for each in command.commands.values():
+            _complete(each)
 
 
 if __name__ == "__main__":

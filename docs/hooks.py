@@ -72,7 +72,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, place, content=f"# {title}\n{_section(ROOT / path, heading)}"))
     files.append(File.generated(config, "reference/commands.md", content=_commands()))
     for path in sorted({path for page in _sources() for path in _linked(page)}):
-        if (ROOT / path).is_file() and not path.endswith(".md"):
+        if (ROOT / path).is_file() and not _is_in_docs(path):
             files.append(File.generated(config, f"source/{path}.txt", content=(ROOT / path).read_bytes()))
     return files
 
@@ -125,7 +125,12 @@ def _place_of(path: str) -> str:
         path = min(each.relative_to(ROOT).as_posix() for each in (ROOT / path).glob("*.md"))
     if path in OUTSIDE:
         return OUTSIDE[path]
-    return path.removeprefix("docs/") if path.startswith("docs/") and path.endswith(".md") else f"source/{path}.txt"
+    return path.removeprefix("docs/") if _is_in_docs(path) else f"source/{path}.txt"
+
+
+def _is_in_docs(path: str) -> bool:
+    """Whether the site has the file itself: a page or a picture."""
+    return path.endswith(".md") or (path.startswith("docs/") and path.endswith(".png"))
 
 
 def _sources() -> Iterator[str]:

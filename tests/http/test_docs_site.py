@@ -71,6 +71,14 @@ def test_no_page_loads_anything_from_another_host(program, site):
         assert not re.search(rb"(@import|url\()\s*[\"']?(https?:)?//", style.read_bytes()), style.name
 
 
+def test_pictures_are_shown(program, site):
+    """Each is a file of the site, served as what it is."""
+    shown = re.findall(r'<img[^>]* src="([^"]+)"', (site / "console.html").read_text())
+    assert shown
+    for picture in shown:
+        assert dict(ask(f"/docs/{picture}").headers)[b"content-type"] == b"image/png", picture
+
+
 def test_the_policy_names_every_inline_script_and_nothing_else(program, site):
     """By its digest, as a browser computes it."""
     policy = dict(ask("/docs/index.html").headers)[b"content-security-policy"].decode()
@@ -122,6 +130,8 @@ def test_a_wheel_carries_the_site(program, site, tmp_path):
     """Although git ignores it: every installation has the documentation of its own version."""
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy/hatch_build.py", tmp_path / "deploy")
     for name in ("app", "lua"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "docs_site"))
     shutil.copytree(site, tmp_path / "app/docs_site")
