@@ -21,7 +21,7 @@ from app.metrics import Metrics
 from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids
-from app.pdp import CompiledAgent, decide
+from app.pdp import CompiledAgent, decide, decide_at_length
 
 ATTEMPTS = 16
 BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decisions about this one"
@@ -106,7 +106,7 @@ class Authorizer:
                 plan = self._budget.run(caller.workspace_id, asked_us, decide, agent, request, now_us, caller.key_id)
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self._pool.run(
-                    caller.workspace_id, decide, agent, request, now_us, caller.key_id, key=caller.root
+                    caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id, key=caller.root
                 )
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us

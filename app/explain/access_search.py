@@ -14,7 +14,7 @@ from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, AgentStatus
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Result, Tokens
-from app.pdp import CompiledAgent, decide
+from app.pdp import CompiledAgent, decide_at_length
 from app.redis_client.client import Client
 from app.store.agents import Agents
 from app.store.keyspace import keyspace_of
@@ -83,7 +83,7 @@ class AccessSearch:
                 continue
             if caller.session_from is not None:
                 call = in_its_session(caller, call)
-            if decide(agent.compiled, call, now_us, caller.key_id).outcome.result is Result.ALLOWED:
+            if decide_at_length(agent.compiled, call, now_us, caller.key_id).outcome.result is Result.ALLOWED:
                 allowed.append(place)
         return allowed
 

@@ -5,6 +5,6 @@ docs/semantics.md is the page it implements.
 """
 
 from app.pdp.compiled import CompiledAgent, compile_agent
-from app.pdp.decide import decide
+from app.pdp.decide import decide, decide_at_length
 
-__all__ = ["CompiledAgent", "compile_agent", "decide"]
+__all__ = ["CompiledAgent", "compile_agent", "decide", "decide_at_length"]

@@ -15,6 +15,7 @@ from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
 from app.redaction.credentials import REDACTED
 from app.schemas.json_schema import Schema, TooMuchWork
+from app.schemas.patterns import compile_regex, may_take
 
 Check = Callable[[Json, Json], str | None]
 """Takes parameters and context; None if they satisfy the constraint, else the reason why not."""
@@ -42,12 +43,19 @@ class _Probe:
         self.path = ValuePath(name)
         self.tests = list(value_tests(constraint, secret=secret))
         self.relations = list(relations_of(constraint))
+        patterns = (each for each in (constraint.regex, constraint.not_regex) if isinstance(each, str))
+        self.steps_per_byte = sum(compile_regex(each).program_size for each in patterns)
 
     def find(self, parameters: Json, context: Json) -> tuple[list[Any], bool]:
         """The values that the name can mean, and whether one is missing. Raises Ambiguous."""
         found = self.path.find(context if self.of_context else parameters)
         if len(found[0]) > _MANY_VALUES:
             raise_if_cancelled()
+            # Short values are not counted one by one. These are long together.
+            if self.steps_per_byte and not may_take(
+                self.steps_per_byte * sum(len(value) for value in found[0] if type(value) is str)
+            ):
+                raise Ambiguous("contains more values than a call's patterns may read in all")
         return found
 
     def all_tests(self, parameters: Json, context: Json) -> Sequence[Test]:

@@ -64,7 +64,7 @@ def cost_of(named: Iterable[tuple[str, str, Constraint]], when_failed: Result = 
         per_byte += reading.steps_per_byte
         for pattern in (constraint.regex, constraint.not_regex):
             if isinstance(pattern, str):
-                per_byte += compile_regex(pattern).program_size
+                per_byte += compile_regex(pattern).steps_per_byte
                 per_byte += _SEARCH_STEPS // _ELEMENT_BYTES if EACH in name else 0
         if constraint.path is not UNSET:
             per_byte += _PATH_STEPS_PER_BYTE

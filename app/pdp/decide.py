@@ -14,6 +14,7 @@ from app.pdp.relations import NOTHING
 from app.pdp.rules.remembered import looked_up_beside
 from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
+from app.schemas.patterns import counted_searches
 
 
 class Judged(Protocol):
@@ -62,6 +63,12 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
     if view.shadowed and agent.combined is not None:
         return _with_shadow(plan, agent.combined, request, now_us, key_id)
     return plan
+
+
+def decide_at_length(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = "") -> Plan:
+    """The same plan for a call that may take long: its patterns share the steps of one call."""
+    with counted_searches():
+        return decide(agent, request, now_us, key_id)
 
 
 def _with_shadow(plan: Plan, combined: CompiledAgent, request: AuthorizeRequest, now_us: int, key_id: str) -> Plan:

@@ -15,7 +15,7 @@ from app.model.explanations import Part
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent
-from app.pdp.decide import decide
+from app.pdp.decide import decide_at_length
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import settled_quotas
 from app.pdp.rules.rule_type import CompiledRule, Condition
@@ -112,7 +112,7 @@ def trace(
     known: results of rules that must not be judged by this call: the reason if they failed, None if not.
     """
     noting = _NotingAgent(agent, known or {})
-    plan = decide(noting, request, now_us, key_id)
+    plan = decide_at_length(noting, request, now_us, key_id)
     judge = _Judge(agent, noting, plan, request, key_id)
     compiled = {policy.id: rules for policy, rules in agent.compiled_policies}
     ordered = sorted(evaluation_order(policies), key=lambda policy: policy.kind is PolicyKind.GUARDRAIL)

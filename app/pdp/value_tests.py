@@ -10,7 +10,7 @@ from app.cancellation import raise_if_cancelled
 from app.model.constraints import Constraint, JsonType, Scalar
 from app.pdp.canonical_tests import canonical_tests
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
-from app.schemas.patterns import compile_regex
+from app.schemas.patterns import compile_regex, may_take
 
 _encode = msgspec.json.encode
 
@@ -51,7 +51,7 @@ def _regex_test(pattern: str, *, secret: bool) -> Test:
     compiled = compile_regex(pattern)
     failure = "which does not match the pattern" + ("" if secret else f" {clipped(pattern)}")
     quick_bytes = compiled.quick_bytes
-    too_long = Unjudged(f"longer than the {compiled.max_bytes} bytes that this pattern is searched in")
+    steps_per_byte = compiled.steps_per_byte
 
     def test(value: Any) -> str | None:
         # As bytes, because with a str the engine's Python side takes three times as long to convert the offsets.
@@ -59,8 +59,8 @@ def _regex_test(pattern: str, *, secret: bool) -> Test:
             text = value.encode()
             if len(text) > quick_bytes:
                 raise_if_cancelled()
-                if len(text) > compiled.max_bytes:
-                    return too_long
+                if not may_take(len(text) * steps_per_byte):
+                    return _TOO_LONG
             return None if compiled.search(text) else failure
         if type(value) in (int, float, bool):
             return None if compiled.search(_encode(value)) else failure
@@ -212,6 +212,7 @@ def _size_test(kind: type[str] | type[list[Any]], unit: str, least: int, most: i
     return test
 
 
+_TOO_LONG = Unjudged("too long for its pattern, and for what a call's patterns may read in all")
 _NO_TARGET = Unjudged("not a text that a person could have approved before")
 _NO_NUMBER = Unjudged("not a number")
 _NO_TEXT = Unjudged("not a text, number or boolean that a pattern could match")

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
-from app.pdp import decide
+from app.pdp import decide_at_length
 from app.pdp.quotas import open_quotas, settled_quotas
 from app.pdp.rules.limits import VaryingQuota
 from app.pdp.rules.rule_type import CompiledRule
@@ -61,7 +61,7 @@ class ReplayedCall:
         if self._unclear:
             self.plan = Plan(self._known_outcome(now_us))
         else:
-            self.plan = decide(ruleset.compiled, self.request, now_us, call.key_id)
+            self.plan = decide_at_length(ruleset.compiled, self.request, now_us, call.key_id)
 
     @property
     def is_unclear(self) -> bool:

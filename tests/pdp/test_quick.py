@@ -7,11 +7,13 @@ from app.cancellation import Cancelled, cancelled_when
 from app.http.api.authorize import read_call
 from app.http.tool_calls import Reading
 from app.model.agents import Agent
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Result
 from app.model.policies import Policy
 from app.model.rules import PolicyRule
-from app.pdp import compile_agent, decide
+from app.pdp import compile_agent, decide, decide_at_length
 from app.redaction.redactor import Redactor
+from app.schemas.patterns import MAX_SEARCH_STEPS, compile_regex
 
 AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")
@@ -156,16 +158,55 @@ LARGEST = ".{1000}$"
 
 @pytest.mark.parametrize("word", ["regex", "notRegex"])
 def test_a_string_too_long_for_its_pattern_fails_closed(word):
-    """A search cannot be interrupted, so its length is limited beforehand; 64 KiB are always searched."""
+    """A search cannot be interrupted, so its length is limited beforehand."""
     agent = compiled(constraint_of({"text": {word: LARGEST}}))
 
     def outcome(length):
         return decide(agent, call("t", text="\n" * length), 0).outcome
 
-    assert (outcome(64 * 1024).result is Result.ALLOWED) is (word == "notRegex")
-    assert "the pattern" in outcome(64 * 1024).reason or word == "notRegex"
-    assert outcome(70_000).result is Result.DENIED
-    assert outcome(70_000).reason.endswith("longer than the 67075 bytes that this pattern is searched in")
+    assert (outcome(8 * 1024).result is Result.ALLOWED) is (word == "notRegex")
+    assert "the pattern" in outcome(8 * 1024).reason or word == "notRegex"
+    assert outcome(9_000).result is Result.DENIED
+    assert outcome(9_000).reason.endswith("too long for its pattern, and for what a call's patterns may read in all")
+
+
+def test_the_patterns_of_a_call_share_its_steps():
+    """However the text is spread over parameters, elements and rules; the next call has all of them again."""
+    half = MAX_SEARCH_STEPS // compile_regex(LARGEST).program_size // 2
+    forbidden = constraint_of({"a": {"notRegex": LARGEST}, "b": {"notRegex": LARGEST}, "c": {"notRegex": LARGEST}})
+    agent = compiled(forbidden, constraint_of({"each[*]": {"notRegex": "x"}}))
+
+    def outcome(**parameters):
+        return decide_at_length(agent, call("t", **{"a": "", "b": "", "c": "", "each": [], **parameters}), 0).outcome
+
+    for _ in range(2):
+        assert outcome(a="\n" * half, b="\n" * half).result is Result.ALLOWED
+        third = outcome(a="\n" * half, b="\n" * half, c="\n" * half)
+        assert (third.result, third.code) == (Result.DENIED, DecisionCode.PARAMETER_INVALID)
+        assert third.reason.startswith('Parameter "c" is ')
+        many = [*("\n" * 50 for _ in range(200)), "\n" * 10_000]
+        assert outcome(each=many).result is Result.ALLOWED
+    elements = compiled(constraint_of({"each[*]": {"notRegex": LARGEST}}))
+    spread = decide_at_length(elements, call("t", each=["\n" * 4] * (half // 2 + 100)), 0).outcome
+    assert spread.reason.endswith("contains more values than a call's patterns may read in all")
+
+
+@pytest.mark.parametrize("pattern", ["^https://", "^[A-Z]\\d-?$", "^/v1/[^/]\\."])
+def test_a_pattern_for_a_beginning_searches_a_text_of_any_length(pattern):
+    """Its search ends with the beginning, so it costs nothing."""
+    agent = compiled(constraint_of({"p": {"regex": pattern, "notRegex": "^data:"}}))
+    assert compile_regex(pattern).steps_per_byte == 0
+    text = "https://" + "a" * (1 << 20)
+    expected = Result.ALLOWED if pattern == "^https://" else Result.DENIED
+    assert decide_at_length(agent, call("t", p=text), 0).outcome.result is expected
+
+
+@pytest.mark.parametrize(
+    "pattern", ["https://", "^a*b", "^a|b", "^a{9}", "(?i)^a", "^(a)", "^[a-z]+$", "a^b", "^a\\pL"]
+)
+def test_other_patterns_count_every_byte(pattern):
+    """What may read on is counted as if it did."""
+    assert compile_regex(pattern).steps_per_byte == compile_regex(pattern).program_size
 
 
 @pytest.mark.parametrize("word", ["when", "unless"])
