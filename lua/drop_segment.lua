@@ -6,7 +6,9 @@ KEYS[1]       audit_head      hash; the chain's newest link, and the floor
 KEYS[2]       audit_segment   hash; the segment
 KEYS[3]       audit_data      string; its entries
 KEYS[4]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
-KEYS[4+i]     index           sorted set that names the segment
+KEYS[5]       audit_columns   hash; segment -> its columns
+KEYS[6]       audit_names     hash; the names of the part's columns
+KEYS[6+i]     index           sorted set that names the segment
 
 ARGV[1]       number          of the segment
 ARGV[2]       sha256          of the segment
@@ -24,8 +26,9 @@ WRITES        every key named
 TIME          O(I log S), I indexes of at most S = 128 segments
 HOLDS         I9 nothing is dropped out of order, nor before it is archived
 ]]
-assert(#KEYS >= 4 and #ARGV == 3 + #KEYS, 'ARITY')
+assert(#KEYS >= 6 and #ARGV == 1 + #KEYS, 'ARITY')
 local audit_head, audit_segment, audit_data, audit_parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local audit_columns, audit_names = KEYS[5], KEYS[6]
 local number, sha256, next_sequence, floor_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local unarchived, ended_part, floor_tree = ARGV[5], ARGV[6], ARGV[7]
 
@@ -39,7 +42,11 @@ redis.call('HSET', audit_head, 'floor_segment', string.format('%.0f', tonumber(n
   'floor_sequence', next_sequence, 'floor_ms', floor_ms, 'floor_sha256', sha256,
   'floor_tree', floor_tree)
 if tonumber(head[3] or 0) < tonumber(number) then redis.call('HSET', audit_head, 'unarchived', number) end
-for i = 5, #KEYS do redis.call('ZREM', KEYS[i], ARGV[3 + i]) end
-if ended_part ~= '' then redis.call('HDEL', audit_parts, ended_part) end
+for i = 7, #KEYS do redis.call('ZREM', KEYS[i], ARGV[1 + i]) end
+redis.call('HDEL', audit_columns, number)
+if ended_part ~= '' then
+  redis.call('HDEL', audit_parts, ended_part)
+  redis.call('DEL', audit_names)
+end
 redis.call('DEL', audit_segment, audit_data)
 return {'dropped', number}

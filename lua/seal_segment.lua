@@ -7,7 +7,9 @@ KEYS[2]       audit_head      hash; the chain's newest link
 KEYS[3]       audit_segment   hash; the new segment
 KEYS[4]       audit_data      string; its entries
 KEYS[5]       audit_parts     hash; part -> "<first sequence> <first ms> <last ms>"
-KEYS[5+i]     index           sorted set; score = last_ms, member = the segment and its entries of this index
+KEYS[6]       audit_columns   hash; segment -> its columns
+KEYS[7]       audit_names     hash; segment -> the names that it adds to those of the part's columns
+KEYS[7+i]     index           sorted set; score = last_ms, member = the segment and its entries of this index
 
 ARGV[1]       built_upon      sha256 of the previous segment, which is the head, or the workspace's genesis
 ARGV[2]       oldest_id       id of the stream's oldest entry when it was read
@@ -25,7 +27,9 @@ ARGV[13]      part            of the log that the segment belongs to
 ARGV[14]      span            the part's new value in audit_parts
 ARGV[15]      names           number of names in the part's indexes, by dimension
 ARGV[16]      digests         of each stored frame, comma-separated; readers verify frames with them
-ARGV[16+i]    member          of index i
+ARGV[17]      columns         what the entries can be counted by, compressed
+ARGV[18]      new_names       that the segment adds, compressed; "" = none
+ARGV[18+i]    member          of index i
 
 RETURNS       {status, number}
   sealed      the segment, its index and the head are written; its entries are gone from the stream
@@ -33,17 +37,18 @@ RETURNS       {status, number}
   moved       the stream no longer starts with oldest_id; nothing written
   occupied    there is a segment with this number, and first_sequence is not in the stream any more: the head is not the
               one last written; nothing written
-WRITES        segment, data, indexes, part, head; trims exactly the sealed entries from the stream
+WRITES        segment, data, columns, names, indexes, part, head; trims exactly the sealed entries from the stream
 TIME          O(I log S + N), I indexes of at most S = 128 segments, N entries
 HOLDS         I9 compaction loses and duplicates nothing
 ]]
-assert(#KEYS >= 5 and #ARGV == 11 + #KEYS, 'ARITY')
+assert(#KEYS >= 7 and #ARGV == 11 + #KEYS, 'ARITY')
 local audit_stream, audit_head, audit_segment = KEYS[1], KEYS[2], KEYS[3]
-local audit_data, audit_parts = KEYS[4], KEYS[5]
+local audit_data, audit_parts, audit_columns, audit_names = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local built_upon, oldest_id, number = ARGV[1], ARGV[2], ARGV[3]
 local first_sequence, last_sequence, first_ms, last_ms, count = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local codec, sha256, frames, data = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 local part, span, names, digests = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
+local columns, new_names = ARGV[17], ARGV[18]
 
 local head = redis.call('HMGET', audit_head, 'segment', 'sequence', 'sha256')
 if (head[3] or built_upon) ~= built_upon then return {'stale', number} end
@@ -59,7 +64,9 @@ redis.call('HSET', audit_segment, 'number', number, 'first_sequence', first_sequ
   'last_sequence', last_sequence, 'first_ms', first_ms, 'last_ms', last_ms, 'count', count, 'codec', codec,
   'sha256', sha256, 'previous', built_upon, 'frames', frames, 'digests', digests)
 redis.call('SET', audit_data, data)
-for i = 6, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[11 + i]) end
+for i = 8, #KEYS do redis.call('ZADD', KEYS[i], last_ms, ARGV[11 + i]) end
+redis.call('HSET', audit_columns, number, columns)
+if new_names ~= '' then redis.call('HSET', audit_names, number, new_names) else redis.call('HDEL', audit_names, number) end
 redis.call('HSET', audit_parts, part, span)
 redis.call('HSET', audit_head, 'segment', number, 'sequence', last_sequence, 'sha256', sha256,
   'last_ms', last_ms, 'names', names)

@@ -14,8 +14,8 @@ import msgspec
 import zstandard
 from msgspec import Struct
 
-from app.audit.entry_format import named
 from app.audit.head import read_head
+from app.audit.named import named
 from app.audit.segments import chain, genesis, read_segment
 from app.errors import AuditLogDamaged, Invalid
 from app.model.checkpoints import Checkpoint, Fault, Finding, Part

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from app.audit.entry_format import time_ms_of
+from app.audit.head import head_of, newest_of
 from app.audit.stream import stream_entries
-from app.errors import StoreUnavailable
+from app.errors import AuditLogDamaged, StoreUnavailable
+from app.model.audit import Backlog
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import count_of
-from app.store.keyspace import WORKSPACES, keyspace_of
+from app.redis_client.replies import as_record, count_of
+from app.store.keyspace import WORKSPACES, Keyspace, keyspace_of
 
 FRESH_SECONDS = 5.0
 _AT_ONCE = 16
@@ -100,3 +102,36 @@ class SealingWatch:
         replies = await self._client.read_each(commands) if commands else []
         times = (time_ms_of(fields) for reply in replies for _, fields in stream_entries(reply or ()))
         return [time_ms for time_ms in times if time_ms]
+
+
+async def read_backlog(client: Client, workspace_id: str) -> Backlog:
+    """The unsealed entries of a workspace and their lag, read at one moment. Raises AuditLogDamaged."""
+    keyspace = Keyspace(workspace_id)
+    # read separately: TIME has no key, and a cluster routes commands by key
+    now_ms = await store_time_ms(client)
+    record, unsealed, oldest, newest, poison = await client.read_snapshot(
+        ("HGETALL", keyspace.audit_head),
+        ("XLEN", keyspace.audit_stream),
+        ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
+        ("HGET", keyspace.commits, "sequence"),
+        ("HLEN", keyspace.audit_poison),
+    )
+    head = head_of(record)
+    last_sequence = newest_of(str(head.sequence), newest)
+    if head.sequence + unsealed < last_sequence:
+        in_stream = f"{unsealed} entries in the stream"
+        raise AuditLogDamaged(f"Of entries up to {last_sequence} {head.sequence} are sealed, and {in_stream}")
+    lag_ms = 0
+    if oldest:
+        # An oldest entry whose time cannot be read says nothing about the lag.
+        oldest_ms = time_ms_of({b"timeMs": as_record(oldest[0][1]).get("timeMs", "").encode()})
+        lag_ms = max(0, now_ms - (oldest_ms or now_ms))
+    return Backlog(
+        unsealed=unsealed,
+        lag_seconds=lag_ms / 1000,
+        last_sequence=last_sequence,
+        sealed_sequence=head.sequence,
+        first_sequence=head.first_sequence,
+        segments=head.segment,
+        poison=poison,
+    )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from app.model.decisions import Result
 from app.model.times import rfc3339
@@ -66,20 +66,6 @@ _LINE = (
 
 class Unreadable(ValueError):
     """A stream entry is not what a commit writes; the message says what is wrong."""
-
-
-class Named(Struct, rename="camel"):
-    """The values that a line is indexed by, and whether it is a placeholder for an unreadable entry."""
-
-    agent_id: str
-    action: str
-    tool_name: str
-    result: str | None
-    reason: str
-    timestamp: str
-
-
-_named = msgspec.json.Decoder(Named)
 
 
 def columns_of(fields: Mapping[bytes, bytes] | list[bytes]) -> Sequence[bytes]:
@@ -182,10 +168,6 @@ def time_ms_of(fields: Mapping[bytes, bytes]) -> int:
     except (KeyError, ValueError, OverflowError):
         return 0
     return time_ms
-
-
-def named(line: bytes) -> Named:
-    return _named.decode(line)
 
 
 def _optional(fields: Sequence[bytes]) -> bytes:

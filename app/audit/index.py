@@ -4,28 +4,43 @@ Each key covers one part of the log (128 segments). `by:all` lists every segment
 `<segment>:<entries>:<first sequence>:<first ms>:<last ms>`; `by:<dimension>:<value>` lists `<segment>:<matching
 entries>:<frames>`, frames being a bit mask in hex, bit i for the segment's frame i.
 
-The dimensions are agent (with `<agent>:<result>` as value, so that a query for both reads one set), tool, action and
-result. Once a part has `names_max` values of a dimension, new ones share the value `other`, whose segments are scanned:
-a caller that invents names costs time but no memory.
+The dimensions are agent (with `<agent>:<result>` as value, so that a query for both reads one set), tool, action,
+result, the type of rule that decided, API key, and shadow policy; the policy that decided is looked up in the columns
+(`columns`). Once a part has `names_max` agents,
+tools or actions, new ones share sets, `other.<bucket>` by a hash of the value; there, a member ends with the labels of
+the values it stands for: a caller that invents names costs little memory. `other` has what cannot be read, and
+the values beyond `names_max` of segments that earlier releases sealed: its segments are scanned for any value. So are
+segments without columns for what only segments with columns are indexed by.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from app.audit.head import Head, Span, head_of
-from app.audit.index_rows import Row, missing_from_index, rows_of
+from app.audit.index_rows import Posting, Row, missing_from_index, rows_of
+from app.audit.named import Named
+from app.audit.segments import segments_of
+from app.audit.stored_columns import UNKNOWN, decided_by
 from app.errors import AuditLogDamaged
 from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditFilters
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
-from app.redis_client.client import Client
+from app.redis_client.client import Client, Value
 from app.store.keyspace import Keyspace
 
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"
+RULE, KEY, SHADOW = "rule", "key", "shadow"
+DIMENSIONS = (AGENT, TOOL, ACTION, RESULT, RULE, KEY, SHADOW)
+WITH_COLUMNS = (RULE, KEY, SHADOW)
+"""The dimensions by which only segments that have columns are indexed."""
+ANY = "any"
+"""The value under which entries of all shadow policies are indexed."""
 OTHER = "other"
+_BUCKETS = 512
+_LABEL_DIGITS = 6
 NO_RESULT = "none"
 """The result under which an entry that is not a decision is indexed."""
 CAPPED = (AGENT, TOOL, ACTION)
@@ -58,14 +73,26 @@ def name_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def values_of(agent_id: str, tool_name: str, action: str, result: str | None) -> tuple[tuple[str, str | None], ...]:
-    """Each dimension an entry is indexed by, with its value; None if it is not indexed."""
+def values_of(entry: Named) -> tuple[str | None, ...]:
+    """The value by which an entry is indexed in each of DIMENSIONS; None if it is not indexed by it."""
+    shadow, rule_type = entry.shadow_policy, entry.rule_type
     return (
-        (AGENT, f"{name_of(agent_id)}:{result or NO_RESULT}"),
-        (TOOL, name_of(tool_name)),
-        (ACTION, name_of(action)),
-        (RESULT, result),
+        f"{name_of(entry.agent_id)}:{entry.result or NO_RESULT}",
+        name_of(entry.tool_name),
+        name_of(entry.action),
+        entry.result,
+        name_of(rule_type) if rule_type else None,
+        name_of(entry.key_id) if entry.key_id else None,
+        name_of(shadow) if shadow else None,
     )
+
+
+@lru_cache(maxsize=_CACHED)
+def shared_by(value: str) -> tuple[str, str]:
+    """The value under which this one is indexed once there are too many, and its label there."""
+    name, _, result = value.partition(":")
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return f"{OTHER}.{int(digest[:8], 16) % _BUCKETS:x}", digest[8 : 8 + _LABEL_DIGITS] + result[:1]
 
 
 class Lookup:
@@ -74,6 +101,7 @@ class Lookup:
     def __init__(self, keyspace: Keyspace, query: AuditFilters) -> None:
         self._keyspace = keyspace
         self._dimensions: list[tuple[str, list[str]]] = []
+        self._policy_id = query.policy_id
         self._counts = not query.scans
         if query.agent_id is not None:
             results = [*Result, NO_RESULT] if query.result is None else [query.result]
@@ -81,15 +109,14 @@ class Lookup:
             self._dimensions.append((AGENT, [f"{agent}:{result}" for result in results]))
         elif query.result is not None:
             self._dimensions.append((RESULT, [query.result.value]))
-        if query.tool_name is not None:
-            self._dimensions.append((TOOL, [name_of(query.tool_name)]))
-        if query.action is not None:
-            self._dimensions.append((ACTION, [name_of(query.action)]))
+        named = [(TOOL, query.tool_name), (ACTION, query.action), (RULE, query.rule_type), (KEY, query.key_id)]
+        named += [(SHADOW, query.shadow)]
+        self._dimensions += [(dimension, [_value(name)]) for dimension, name in named if name is not None]
 
     @property
     def unfiltered(self) -> bool:
         """True if the query filters by no dimension, so every segment may match."""
-        return self._counts and not self._dimensions
+        return self._counts and not self._dimensions and self._policy_id is None
 
     async def read(
         self, client: Client, head: Head, spans: Mapping[int, Span], parts: Sequence[int]
@@ -100,17 +127,22 @@ class Lookup:
         most parts have nothing about a rare agent. head, spans: as read at the start of the query.
         Raises AuditLogDamaged if the index cannot be read, or does not name every segment of these parts exactly once.
         """
+        kept = [_kept(part, head) for part in parts]
         postings: list[dict[int, Posting] | None] = [None] * len(parts)
         if self._dimensions:
-            keys = [self._keys(part) for part in parts]
-            commands = (("ZRANGE", key, 0, -1) for group in keys for key in group)
+            commands = [command for part in parts for command in self._commands(part)]
             replies = iter(await client.read_pipelined(commands))
-            for index, group in enumerate(keys):
-                postings[index] = self._intersected([next(replies) for _ in group])
+            for index, numbers in enumerate(kept):
+                postings[index] = self._intersected(replies, numbers)
                 await take_turn()
+        if self._policy_id is not None:
+            decided = await decided_by(client, self._keyspace, self._policy_id, parts, kept)
+            postings = [
+                one if other is None else _both(one, other) for one, other in zip(decided, postings, strict=True)
+            ]
         read = [part for part, posted in zip(parts, postings, strict=True) if posted is None or posted]
-        commands = (("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in read)
-        rows = dict(zip(read, await client.read_pipelined(commands) if read else [], strict=True))
+        all_rows = [("ZRANGE", self._keyspace.audit_by_all(part), 0, -1) for part in read]
+        rows = dict(zip(read, await client.read_pipelined(all_rows) if read else [], strict=True))
         indexed = []
         for part, posted in zip(parts, postings, strict=True):
             segments: list[IndexedSegment] = []
@@ -128,39 +160,38 @@ class Lookup:
         if number >= head_of(await client.call("HGETALL", self._keyspace.audit_head)).first_segment:
             raise missing_from_index(number)
 
-    def _keys(self, part: int) -> list[str]:
-        keys = []
+    def _commands(self, part: int) -> Iterator[tuple[Value, ...]]:
+        """What is read of the index of a part."""
         for dimension, values in self._dimensions:
-            keys += [self._keyspace.audit_by(dimension, value, part) for value in values]
+            names = list(values)
             if dimension in CAPPED:
-                keys.append(self._keyspace.audit_by(dimension, OTHER, part))
-        return keys
+                names += [OTHER, shared_by(values[0])[0]]
+            for name in names:
+                yield "ZRANGE", self._keyspace.audit_by(dimension, name, part), 0, -1
+            if dimension in WITH_COLUMNS:
+                yield "HKEYS", self._keyspace.audit_columns(part)
 
-    def _intersected(self, replies: Sequence[Iterable[str]]) -> dict[int, "Posting"]:
-        """Each segment's matches in all dimensions together; `replies` are the members of `_keys`."""
-        members = iter(replies)
+    def _intersected(self, replies: Iterator[Iterable[str]], kept: range) -> dict[int, Posting]:
+        """Each segment's matches in all dimensions together. replies: to `_commands`. kept: the part's segments."""
         common: dict[int, Posting] | None = None
         for dimension, values in self._dimensions:
             postings: dict[int, Posting] = {}
             for _ in values:
-                _add(postings, next(members), exact=True)
+                _add(postings, next(replies), exact=True)
             if dimension in CAPPED:
-                _add(postings, next(members), exact=False)
-            if common is None:
-                common = postings
-                continue
-            both: dict[int, Posting] = {}
-            for number, (entries, mask, _) in postings.items():
-                other = common.get(number)
-                if other is not None and other.mask & mask:
-                    both[number] = Posting(min(other.entries, entries), other.mask & mask, exact=False)
-            common = both
+                _add(postings, next(replies), exact=False)
+                labels = {shared_by(value)[1] for value in values}
+                _add(postings, (text for text in next(replies) if not labels.isdisjoint(_labels(text))), exact=False)
+            if dimension in WITH_COLUMNS:
+                indexed = set(next(replies))
+                postings |= {number: UNKNOWN for number in kept if str(number) not in indexed}
+            common = postings if common is None else _both(common, postings)
         return common or {}
 
     def _all(self, rows: Mapping[int, Row]) -> list[IndexedSegment]:
         return [IndexedSegment(row, None, row.entries, exact=self._counts) for row in rows.values()]
 
-    def _posted(self, rows: Mapping[int, Row], postings: Mapping[int, "Posting"]) -> list[IndexedSegment]:
+    def _posted(self, rows: Mapping[int, Row], postings: Mapping[int, Posting]) -> list[IndexedSegment]:
         return [
             IndexedSegment(row, posting.mask, min(posting.entries, row.entries), exact=posting.exact and self._counts)
             for number, posting in postings.items()
@@ -176,12 +207,20 @@ def miscounted(segment: IndexedSegment, matches: int) -> AuditLogDamaged:
     )
 
 
-class Posting(NamedTuple):
-    """The index's record of a segment: its matching entries, their frames, and whether the count is exact."""
+def _both(one: Mapping[int, Posting], other: Mapping[int, Posting]) -> dict[int, Posting]:
+    """The segments in which both may match."""
+    both: dict[int, Posting] = {}
+    for number, (entries, mask, _) in one.items():
+        posting = other.get(number)
+        if posting is not None and posting.mask & mask:
+            both[number] = Posting(min(posting.entries, entries), posting.mask & mask, exact=False)
+    return both
 
-    entries: int
-    mask: int
-    exact: bool
+
+def _kept(part: int, head: Head) -> range:
+    """The part's segments that retention has not dropped."""
+    segments = segments_of(part)
+    return range(max(segments.start, head.first_segment), min(segments.stop - 1, head.segment) + 1)
 
 
 def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool) -> None:
@@ -194,10 +233,20 @@ def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool) -
             postings[number] = Posting(other.entries + entries, other.mask | mask, exact and other.exact)
 
 
+def _value(name: str) -> str:
+    return name if name == ANY else name_of(name)
+
+
+def _labels(text: str) -> list[str]:
+    """The labels at the end of a member."""
+    return text.rpartition(":")[2].split(",")
+
+
 def _posting_of(text: str) -> tuple[int, int, int]:
     """Segment, matches and frames of a member. Raises AuditLogDamaged."""
     number, _, counts = text.partition(":")
-    entries, _, mask = counts.partition(":")
+    entries, _, frames = counts.partition(":")
+    mask = frames.partition(":")[0]
     try:
         posted = int(number), int(entries), int(mask, 16)
         if min(posted) > 0:

@@ -18,6 +18,14 @@ class Row(NamedTuple):
     last_ms: int
 
 
+class Posting(NamedTuple):
+    """The index's record of a segment: its matching entries, their frames, and whether the count is exact."""
+
+    entries: int
+    mask: int
+    exact: bool
+
+
 class PartRows(NamedTuple):
     """A part's rows by number. missing: segments that should have one; retention may just have dropped them."""
 

@@ -9,24 +9,25 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.audit.archive import Archive
+from app.audit.backlog import read_backlog
+from app.audit.counts import counts
 from app.audit.entry_filter import EntryFilter
-from app.audit.entry_format import time_ms_of
 from app.audit.export import Progress, export
 from app.audit.follow import follow, resumed
-from app.audit.head import head_of, newest_of, unreadable_is_damage
+from app.audit.head import head_of, unreadable_is_damage
 from app.audit.scan import EntryChunk, Scan
 from app.audit.sealed_walk import sequences_between
 from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
-from app.errors import AuditEntryNotFound, AuditLogDamaged, StoreUnavailable
+from app.errors import AuditEntryNotFound, StoreUnavailable
 from app.fairness.loop_turns import WorkspaceSlots
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
+from app.model.counts import Counted, CountQuery
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.shared_polling import Polled
 
@@ -172,38 +173,13 @@ class AuditLog:
     async def backlog(self, workspace_id: str) -> Backlog:
         """The unsealed entries and their lag, read at one moment. Raises AuditLogDamaged."""
         with unreadable_is_damage():
-            return await self._backlog(workspace_id)
+            return await read_backlog(self._client, workspace_id)
 
-    async def _backlog(self, workspace_id: str) -> Backlog:
-        keyspace = Keyspace(workspace_id)
-        # read separately: TIME has no key, and a cluster routes commands by key
-        now_ms = await store_time_ms(self._client)
-        record, unsealed, oldest, newest, poison = await self._client.read_snapshot(
-            ("HGETALL", keyspace.audit_head),
-            ("XLEN", keyspace.audit_stream),
-            ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
-            ("HGET", keyspace.commits, "sequence"),
-            ("HLEN", keyspace.audit_poison),
-        )
-        head = head_of(record)
-        last_sequence = newest_of(str(head.sequence), newest)
-        if head.sequence + unsealed < last_sequence:
-            in_stream = f"{unsealed} entries in the stream"
-            raise AuditLogDamaged(f"Of entries up to {last_sequence} {head.sequence} are sealed, and {in_stream}")
-        lag_ms = 0
-        if oldest:
-            # An oldest entry whose time cannot be read says nothing about the lag.
-            oldest_ms = time_ms_of({b"timeMs": as_record(oldest[0][1]).get("timeMs", "").encode()})
-            lag_ms = max(0, now_ms - (oldest_ms or now_ms))
-        return Backlog(
-            unsealed=unsealed,
-            lag_seconds=lag_ms / 1000,
-            last_sequence=last_sequence,
-            sealed_sequence=head.sequence,
-            first_sequence=head.first_sequence,
-            segments=head.segment,
-            poison=poison,
-        )
+    async def counts(self, workspace_id: str, query: CountQuery) -> Counted:
+        """Count entries as `counts.counts` documents."""
+        async with self._slots.slot(workspace_id):
+            with unreadable_is_damage():
+                return await counts(self._client, workspace_id, query)
 
     async def _search_tail(self, keyspace: Keyspace, matcher: EntryFilter, page: Page, below: int) -> int:
         """Offer the stream's entries to the page; return the sequence below which every entry must be sealed."""

@@ -1,10 +1,10 @@
 """Retention: the oldest segments are dropped once they are too old and, unless configured otherwise, archived."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from app.audit.entry_format import named
 from app.audit.head import read_head
-from app.audit.index import CAPPED, OTHER, values_of
+from app.audit.index import ANY, CAPPED, DIMENSIONS, OTHER, SHADOW, shared_by, values_of
+from app.audit.named import Named, named
 from app.audit.segments import Segment, part_of, read_segment
 from app.audit.tree import read_tree, text_of
 from app.audit.trees import log_tree
@@ -55,7 +55,7 @@ class Retention:
         part = part_of(number)
         named_by = await self._named_by(keyspace, part, segment)
         keys = [keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number), keyspace.audit_parts]
-        keys += [key for key, _ in named_by]
+        keys += [keyspace.audit_columns(part), keyspace.audit_names(part), *(key for key, _ in named_by)]
         floor_ms = segment.last_ms if head.floor is None else max(segment.last_ms, head.floor.time_ms)
         args: list[Value] = [
             number,
@@ -73,8 +73,7 @@ class Retention:
     async def _named_by(self, keyspace: Keyspace, part: int, segment: Segment) -> list[tuple[str, str]]:
         """(key, member) of every index entry that points at the segment."""
         lines = [named(line) for line in segment.body().splitlines()]
-        values = {value for line in lines for value in _values(line.agent_id, line.tool_name, line.action, line.result)}
-        values |= {(dimension, OTHER) for dimension in CAPPED}
+        values = {value for line in lines for value in _indexed_by(line)}
         keys = [keyspace.audit_by_all(part), *(keyspace.audit_by(*value, part) for value in sorted(values))]
         replies: Sequence[Sequence[str]] = await self._client.read_pipelined(("ZRANGE", key, 0, -1) for key in keys)
         prefix = f"{segment.number}:"
@@ -86,5 +85,13 @@ class Retention:
         ]
 
 
-def _values(agent_id: str, tool_name: str, action: str, result: str | None) -> list[tuple[str, str]]:
-    return [(dimension, value) for dimension, value in values_of(agent_id, tool_name, action, result) if value]
+def _indexed_by(entry: Named) -> Iterator[tuple[str, str]]:
+    """Each dimension and value whose index may name the entry's segment."""
+    for dimension, value in zip(DIMENSIONS, values_of(entry), strict=True):
+        if value:
+            yield dimension, value
+            if dimension in CAPPED:
+                yield dimension, OTHER
+                yield dimension, shared_by(value)[0]
+            if dimension == SHADOW:
+                yield dimension, ANY

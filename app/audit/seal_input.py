@@ -93,7 +93,7 @@ class SealInput:
             time_ms = self.latest_ms or time_ms_of(fields_of(fields))
             for gone in block.missing_before(sequence):
                 self.poison.append(Quarantined(f"{gone}-0", _GONE, {}, foreign=False))
-                block.add_placeholder(placeholder(gone, None, _GONE, time_ms), {}, time_ms)
+                block.add_placeholder(placeholder(gone, None, _GONE, time_ms), time_ms)
             if block.next_sequence != sequence or block.is_full:
                 return False
         try:
@@ -102,7 +102,7 @@ class SealInput:
             record = fields_of(fields)
             self.poison.append(Quarantined(raw_id.decode(), str(error), record, foreign=False))
             time_ms = time_ms_of(record) or self.latest_ms
-            block.add_placeholder(placeholder(sequence, record, str(error), time_ms), record, time_ms)
+            block.add_placeholder(placeholder(sequence, record, str(error), time_ms), time_ms)
         return True
 
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from app.audit.columns import Names, PartNames
 from app.audit.entry_format import RESULTS
 from app.audit.head import Head, Span, read_head, span_text
-from app.audit.index import CAPPED, NO_RESULT, OTHER, TOOL, name_of
+from app.audit.index import ANY, CAPPED, DIMENSIONS, NO_RESULT, OTHER, TOOL, name_of, shared_by
 from app.audit.index_rows import Row, row_member
 from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
-from app.audit.segment_builder import DIMENSIONS, SegmentBuilder, Tallies, members, merged
+from app.audit.segment_builder import Indexed, SegmentBuilder, Tallies
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.redis_client.client import Client, Value
@@ -42,6 +43,7 @@ class _Basis(Struct):
 
     names: the number of values in the part's indexes, by dimension. keys: the index keys of some of these values, by
     dimension and stream value; knows_all: of all of them, because the part was begun here.
+    called: the names of the part's columns.
     expected: the number of entries in the last segment. unnoted: tools still to be added to the list of seen tools.
     """
 
@@ -51,6 +53,7 @@ class _Basis(Struct):
     names: dict[str, int]
     keys: dict[str, dict[Any, str]]
     knows_all: bool
+    called: PartNames
     expected: int = FEW
     unnoted: list[str] = []
 
@@ -104,21 +107,22 @@ class Sealer:
         part = part_of(number)
         if part != basis.part:
             basis.part, basis.span, basis.names, basis.keys, basis.knows_all = part, None, {}, _no_keys(), True
+            basis.called = PartNames()
         row = Row(number, block.entries, block.first_sequence, min(block.times), max(block.times))
-        tallies = block.tallies(frames)
+        tallies, columns = block.index(frames, basis.called)
         # Before the segment is written: whether or not that succeeds, the entries are in the log.
         await self._note_tools(workspace_id, basis, tallies, row)
         index = await self._index(keyspace, basis, tallies)
         span = _widened(basis.span, row)
         keys = [keyspace.audit_stream, keyspace.audit_head, keyspace.audit_segment(number), keyspace.audit_data(number)]
-        keys += [keyspace.audit_parts, keyspace.audit_by_all(part), *index]
+        keys += [keyspace.audit_parts, keyspace.audit_columns(part), keyspace.audit_names(part)]
+        keys += [keyspace.audit_by_all(part), *index]
         args: list[Value] = [
             *(basis.upon.sha256, oldest_id, number, block.first_sequence, block.next_sequence - 1),
             *(row.first_ms, row.last_ms, row.entries, CODEC, sha256, sizes, data, part, span_text(span)),
             " ".join([str(part), *(str(basis.names.get(dimension, 0)) for dimension in CAPPED)]),
-            digests,
-            row_member(row),
-            *members(number, index.values()),
+            *(digests, columns.columns, columns.names, row_member(row)),
+            *(indexed.member(number) for indexed in index.values()),
         ]
         status, _ = await self._client.run(SEAL_SEGMENT, keys, args)
         return status, sha256, span
@@ -140,19 +144,20 @@ class Sealer:
         else:
             basis.unnoted = []
 
-    async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, int]:
-        """The segment's index entries: a tally by index key. The basis then includes their names."""
-        tally_by_key: dict[str, int] = {}
+    async def _index(self, keyspace: Keyspace, basis: _Basis, tallies: Tallies) -> dict[str, Indexed]:
+        """What the segment adds to each index key. The basis then includes the names of its values."""
+        added: dict[str, Indexed] = {}
         for dimension, tallied in tallies.items():
             keys = basis.keys[dimension]
             unknown = [value for value in tallied if value not in keys]
             others = await self._name(keyspace, basis, dimension, unknown) if unknown else ()
             for value in others:
-                key, tally = keyspace.audit_by(dimension, OTHER, basis.part), tallied.pop(value)
-                tally_by_key[key] = merged(tally_by_key[key], tally) if key in tally_by_key else tally
+                shared, label = (OTHER, "") if value is None else shared_by(_name(value))
+                indexed = added.setdefault(keyspace.audit_by(dimension, shared, basis.part), Indexed())
+                indexed.add(tallied.pop(value), label)
             for value, tally in tallied.items():
-                tally_by_key[keys[value]] = tally
-        return tally_by_key
+                added[keys[value]] = Indexed(tally)
+        return added
 
     async def _name(self, keyspace: Keyspace, basis: _Basis, dimension: str, values: Sequence[Any]) -> list[Any]:
         """Give each value an index key, up to `names_max` in the part; return the values left without one."""
@@ -184,7 +189,17 @@ class Sealer:
         span = spans.get(part)
         sha256 = head.sha256 or genesis(workspace_id)
         upon = ChainPosition(head.segment, head.sequence, sha256)
-        return _Basis(upon, part, span, names, _no_keys(), knows_all=span is None)
+        called = await self._read_names(keyspace, part, head.segment)
+        return _Basis(upon, part, span, names, _no_keys(), span is None, called)
+
+    async def _read_names(self, keyspace: Keyspace, part: int, segment: int) -> PartNames:
+        """The names of a part up to this segment. If they cannot be read, none is added: sealing must not stop."""
+        stored = await self._client.call_bytes("HGETALL", keyspace.audit_names(part))
+        try:
+            return PartNames(Names(stored, segment).texts)
+        except AuditLogDamaged as error:
+            log.warning("part %d of %s: %s", part, keyspace.audit_head, error)
+            return PartNames(most=0)
 
     async def _has_sealed_after(self, keyspace: Keyspace, head: Head) -> bool:
         """True if there is a segment after the head's whose entries have left the stream."""
@@ -206,10 +221,12 @@ def _beyond_head(segment: int) -> AuditLogDamaged:
     )
 
 
-def _name(value: bytes | tuple[bytes, bytes]) -> str:
+def _name(value: bytes | str | tuple[bytes, bytes]) -> str:
     """A value as it appears in its index key; for an agent, together with the result."""
     if isinstance(value, tuple):
         return f"{name_of(value[0].decode())}:{value[1].decode() or NO_RESULT}"
+    if isinstance(value, str):  # no entry's own value
+        return ANY
     text = value.decode()
     return text if value in RESULTS else name_of(text)
 

@@ -1,23 +1,20 @@
-"""A segment under construction: its lines and its index entries."""
+"""A segment under construction: its lines, its index entries and its columns."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
-from app.audit.entry_format import RESULTS, columns_of, line_from
-from app.audit.index import ACTION, AGENT, CAPPED, RESULT, TOOL
+from app.audit.columns import Packed, PartNames, code_of
+from app.audit.entry_format import FIELDS, columns_of, line_from
+from app.audit.index import ANY, CAPPED, DIMENSIONS, SHADOW
+from app.audit.named import named, shadow_policy_of
 from app.audit.segments import FRAME_BYTES, FRAME_ENTRIES
+from app.model.decision_codes import DecisionCode
 
 SEGMENT_BYTES = 1024 * 1024
 """A segment ends with the entry that reaches this many bytes of JSON, which bounds the time to read one."""
 
-Indexed = tuple[Any, ...]
-"""An entry's indexed values in the order of DIMENSIONS: bytes of the stream, None if unreadable; for an agent, together
-with the result.
-"""
-
-DIMENSIONS = (AGENT, TOOL, ACTION, RESULT)
-_UNKNOWN: Indexed = (None, None, None)
 COUNT_BITS = 32
 """A tally is one number: the count of entries in the low bits, above them a bit for each frame that has one."""
 _COUNT = (1 << COUNT_BITS) - 1
@@ -33,7 +30,8 @@ class SegmentBuilder:
         self.next_sequence = first_sequence
         self.lines: list[bytes] = []
         self.times: list[int] = []
-        self._indexed: list[Indexed] = []
+        self._rows: list[Sequence[bytes]] = []
+        self._unreadable: list[int] = []
         self._most = most
         self.bytes = 0
 
@@ -52,14 +50,12 @@ class SegmentBuilder:
     def add(self, fields: Mapping[bytes, bytes] | list[bytes]) -> None:
         """Append the entry with these stream fields. Raises Unreadable and then appends nothing."""
         columns = columns_of(fields)
-        result = columns[7]
-        indexed = ((columns[2], result), columns[5], columns[4], result or None)
-        self._append(line_from(columns), int(columns[1]), indexed)
+        self._append(line_from(columns), int(columns[1]), columns)
 
-    def add_placeholder(self, line: bytes, fields: Mapping[bytes, bytes], time_ms: int) -> None:
+    def add_placeholder(self, line: bytes, time_ms: int) -> None:
         """Append the placeholder of an unreadable entry; queries find it by scanning."""
-        result = fields.get(b"result")
-        self._append(line, time_ms, (*_UNKNOWN, result if result in RESULTS else None))
+        self._unreadable.append(len(self.lines))
+        self._append(line, time_ms, _row_of(line))
 
     def frames(self) -> list[slice]:
         """The lines grouped into frames, small enough to decompress quickly."""
@@ -71,15 +67,34 @@ class SegmentBuilder:
             size += len(line)
         return [*frames, slice(start, len(self.lines))]
 
-    def tallies(self, frames: Sequence[slice]) -> Tallies:
-        """Count the segment's entries by value, and note the frames that contain them."""
-        return tally(list(zip(*self._indexed, strict=True)), frames)
+    def index(self, frames: Sequence[slice], names: PartNames) -> tuple[Tallies, Packed]:
+        """The segment's entries counted by value, with the frames that contain them; and its packed columns."""
+        # Rows have further columns if an entry has optional fields, so they differ in length.
+        columns = [*zip(*self._rows, strict=False)][: len(FIELDS)]
+        _, _, agents, keys, actions, tools, _, results, policies, rules, reasons, _ = columns
+        types = {rule: rule.partition(b" ")[2] for rule in set(rules)}
+        rule_types = [types[rule] for rule in rules]
+        codes = [_SIMPLE.get(result, b"") for result in results]
+        for position, code in enumerate(codes):
+            if not code:
+                further = self._rows[position][len(FIELDS) :]
+                codes[position] = _code(results[position], rule_types[position], reasons[position], further)
+        called: list[Sequence[Any]] = [list(zip(agents, results, strict=True)), list(tools), list(actions)]
+        for column in called:
+            for position in self._unreadable:
+                column[position] = None  # type: ignore[index]
+        shadows: list[bytes | None] = [None] * len(self._rows)
+        for position, row in enumerate(self._rows):
+            if len(row) > len(FIELDS) and b"shadow" in row[len(FIELDS) :: 2]:
+                shadows[position] = _shadow(row[len(FIELDS) :])
+        tallies = tally([*called, results, rule_types, keys, shadows], frames)
+        return tallies, names.pack(self.times, (results, agents, tools, policies, codes))
 
-    def _append(self, line: bytes, time_ms: int, indexed: Indexed) -> None:
+    def _append(self, line: bytes, time_ms: int, row: Sequence[bytes]) -> None:
         line += b"\n"
         self.lines.append(line)
         self.times.append(time_ms)
-        self._indexed.append(indexed)
+        self._rows.append(row)
         self.next_sequence += 1
         self.bytes += len(line)
 
@@ -89,13 +104,19 @@ def tally(columns: Sequence[Sequence[Any]], frames: Sequence[slice]) -> Tallies:
     tallies: Tallies = {}
     for dimension, column in zip(DIMENSIONS, columns, strict=True):
         tallied = tallies[dimension] = {}
-        for number, frame in enumerate(frames):
-            # Counting per frame runs in C; counting per entry took a third of all sealing time.
-            bit = 1 << (COUNT_BITS + number)
-            for value, count in Counter(column[frame]).items():
-                tallied[value] = tallied.get(value, 0) + bit + count
+        if column.count(column[0]) == len(column):
+            tallied[column[0]] = ((1 << len(frames)) - 1 << COUNT_BITS) + len(column)
+        else:
+            for number, frame in enumerate(frames):
+                # Counting per frame runs in C; counting per entry took a third of all sealing time.
+                bit = 1 << (COUNT_BITS + number)
+                for value, count in Counter(column[frame]).items():
+                    tallied[value] = tallied.get(value, 0) + bit + count
         if dimension not in CAPPED:
             tallied.pop(None, None)
+            tallied.pop(b"", None)
+        if dimension == SHADOW and tallied:
+            tallied[ANY] = reduce(merged, tallied.values())
     return tallies
 
 
@@ -105,6 +126,50 @@ def merged(one: int, other: int) -> int:
     return masks << COUNT_BITS | ((one & _COUNT) + (other & _COUNT))
 
 
-def members(number: int, tallies: Iterable[int]) -> list[str]:
-    """The segment's index members, one for each tally."""
-    return [f"{number}:{tally & _COUNT}:{tally >> COUNT_BITS:x}" for tally in tallies]
+class Indexed:
+    """What one index says about a segment: a tally and, if values share the index, the labels of those that occur."""
+
+    def __init__(self, tally: int = 0) -> None:
+        self.tally = tally
+        self._labels: set[str] = set()
+
+    def add(self, tally: int, label: str = "") -> None:
+        """Add the tally of one more value, and its label if it has one."""
+        self.tally = merged(self.tally, tally)
+        self._labels |= {label} - {""}
+
+    def member(self, number: int) -> str:
+        """The member of the index for segment `number`."""
+        labels = ":" + ",".join(sorted(self._labels)) if self._labels else ""
+        return f"{number}:{self.tally & _COUNT}:{self.tally >> COUNT_BITS:x}{labels}"
+
+
+_SIMPLE = {b"allowed": DecisionCode.ALLOWED.encode(), b"escalated": DecisionCode.APPROVAL_REQUIRED.encode()}
+"""Results that have a single code, so that most entries need no look at their reason."""
+
+
+def _code(result: bytes, rule_type: bytes, reason: bytes, others: Sequence[bytes]) -> bytes:
+    if not result:
+        return _of(others, b"code") or b""
+    return (code_of(result.decode(), rule_type.decode() or None, reason.decode(), None) or "").encode()
+
+
+def _shadow(others: Sequence[bytes]) -> bytes | None:
+    shadow = _of(others, b"shadow")
+    policy_id = None if shadow is None else shadow_policy_of(shadow)
+    return None if policy_id is None else policy_id.encode()
+
+
+def _of(others: Sequence[bytes], name: bytes) -> bytes | None:
+    """An optional field. others: alternating names and values."""
+    names = others[::2]
+    return others[2 * names.index(name) + 1] if name in names else None
+
+
+def _row_of(line: bytes) -> Sequence[bytes]:
+    """The columns of a placeholder, as its line says."""
+    entry = named(line)
+    return (
+        *(b"", b"", entry.agent_id.encode(), entry.key_id.encode(), entry.action.encode(), entry.tool_name.encode()),
+        *(b"", (entry.result or "").encode(), (entry.policy_id or "").encode(), b"", entry.reason.encode(), b""),
+    )

@@ -1,16 +1,19 @@
 """Verification of the index: rebuilds a part's index from its segments' bodies and compares the two."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.audit.entry_format import Named, placeholder_reason
+from app.audit.columns import Columns, Names
+from app.audit.entry_format import placeholder_reason
 from app.audit.head import Head, Span, head_of, read_head, spans_of
-from app.audit.index import CAPPED, OTHER, values_of
+from app.audit.index import CAPPED, DIMENSIONS, OTHER, WITH_COLUMNS, shared_by, values_of
 from app.audit.index_rows import Row, members_with_scores, row_member
-from app.audit.segment_builder import DIMENSIONS, Tallies, members, merged, tally
+from app.audit.named import Named
+from app.audit.segment_builder import Indexed, Tallies, tally
 from app.audit.segments import Frame, part_of
+from app.errors import AuditLogDamaged
 from app.fairness.loop_turns import take_turn
-from app.redis_client.client import Client
+from app.redis_client.client import Client, Value
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 
@@ -49,12 +52,15 @@ class IndexCheck:
         self._rows: dict[int, Row] = {}
         self._wanted: dict[_Key, dict[int, int]] = {}
         self._unread: dict[str, dict[int, int]] = {}
+        self._entries: dict[int, Sequence[Named]] = {}
+        self._with_columns: set[int] = set()
         self._head: Head = head_of({})
         self.unknown: IndexFault | None = None
 
     def add(self, row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> None:
         """Expect the index to cover this segment; it belongs to the same part as those before it."""
         self._rows[row.number] = row
+        self._entries[row.number] = entries
         for dimension, tallied in _tallies(row, entries, frames).items():
             for value, count in tallied.items():
                 if value is None:
@@ -69,6 +75,7 @@ class IndexCheck:
             part = part_of(min(self._rows))
             self._head, _ = await read_head(self._client, self._keyspace)
             faults += await self._compare_rows(part)
+            faults += await self._compare_columns(part)
             for dimension in DIMENSIONS:
                 faults += await self._compare_dimension(dimension, part)
         if faults:
@@ -77,7 +84,7 @@ class IndexCheck:
             unknown = [fault for fault in faults if fault.is_unknown and fault.segment > now.segment]
             self.unknown = min([*unknown, *filter(None, [self.unknown])], default=None)
             faults = [fault for fault in faults if not fault.is_unknown and fault.segment >= now.first_segment]
-        self._rows, self._wanted, self._unread = {}, {}, {}
+        self._rows, self._wanted, self._unread, self._entries = {}, {}, {}, {}
         return min(faults, default=None)
 
     async def _compare_rows(self, part: int) -> list[IndexFault]:
@@ -97,32 +104,78 @@ class IndexCheck:
             if not _spans(spans.get(part), row)
         ]
 
+    async def _compare_columns(self, part: int) -> list[IndexFault]:
+        """Check the columns of the segments that have some; those sealed by earlier releases have none."""
+        key, numbers = self._keyspace.audit_columns(part), list(self._rows)
+        commands: list[tuple[Value, ...]] = [("HKEYS", key), ("HMGET", key, *numbers)]
+        commands.append(("HGETALL", self._keyspace.audit_names(part)))
+        fields, stored, called = await self._client.read_pipelined(commands, as_bytes=True)
+        faults = []
+        for number, columns in zip(numbers, stored, strict=True):
+            if columns is not None and not _are_of(columns, called, self._entries[number]):
+                faults.append(IndexFault(number, "Its columns are not those of its entries"))
+            await take_turn()
+        named = {int(name) if name.isdigit() and len(name) <= _DIGITS else -1 for name in fields}
+        self._with_columns = named & set(numbers)
+        known = range(self._head.first_segment, self._head.segment + 1)
+        for number in sorted(named):
+            if part_of(number) != part:
+                faults.append(IndexFault(max(self._rows), f"Part {part} has columns of {number}, which is another's"))
+            elif number not in known:
+                faults.append(IndexFault(number, "There are columns, and there is no such segment", is_unknown=True))
+        return faults
+
     async def _compare_dimension(self, dimension: str, part: int) -> list[IndexFault]:
-        """Check that every tally is in the index of its value, or in the one shared by values without an index."""
+        """Check that every tally is in the index of its value, or in one shared by values without an index."""
         faults: list[IndexFault] = []
-        others = dict(self._unread.get(dimension, {}))
+        without: list[tuple[int, str, int]] = []
         values = [value for named, value in self._wanted if named == dimension]
         for start in range(0, len(values), _KEYS_AT_ONCE):
             some = values[start : start + _KEYS_AT_ONCE]
             replies = await self._read([self._keyspace.audit_by(dimension, value, part) for value in some])
             for value, stored in zip(some, replies, strict=True):
-                expected = self._wanted[dimension, value]
+                expected = {number: Indexed(tally) for number, tally in self._wanted[dimension, value].items()}
+                if dimension in WITH_COLUMNS:
+                    expected = {number: expected[number] for number in expected if number in self._with_columns}
                 faults += self._strangers(f"The index by {dimension} {value}", stored, part)
                 for number in self._differing(stored, expected):
                     if number in expected and number not in stored.members and dimension in CAPPED:
-                        others[number] = merged(others.get(number, 0), expected[number])
+                        without.append((number, value, self._wanted[dimension, value][number]))
                         continue
                     faults.append(_fault(dimension, value, number, stored, expected))
             await take_turn()
-        if dimension in CAPPED:
-            stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
-            faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)
-            faults += [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
-        return faults
+        return faults + (await self._compare_shared(dimension, part, without) if dimension in CAPPED else [])
 
-    def _differing(self, stored: _Stored, expected: dict[int, int]) -> list[int]:
+    async def _compare_shared(
+        self, dimension: str, part: int, without: Sequence[tuple[int, str, int]]
+    ) -> list[IndexFault]:
+        """Check the indexes that values share. without: segments, values without an index of their own, and tallies."""
+        faults: list[IndexFault] = []
+        others = {number: Indexed(tally) for number, tally in self._unread.get(dimension, {}).items()}
+        buckets: dict[str, dict[int, Indexed]] = {}
+        for number, value, tallied in without:
+            bucket, label = shared_by(value)
+            buckets.setdefault(bucket, {}).setdefault(number, Indexed()).add(tallied, label)
+        names = sorted(buckets)
+        for start in range(0, len(names), _KEYS_AT_ONCE):
+            some = names[start : start + _KEYS_AT_ONCE]
+            replies = await self._read([self._keyspace.audit_by(dimension, name, part) for name in some])
+            for name, stored in zip(some, replies, strict=True):
+                expected = buckets[name]
+                faults += self._strangers(f"The index by {dimension} {name}", stored, part)
+                for number in self._differing(stored, expected):
+                    if number in stored.members:
+                        faults.append(_fault(dimension, name, number, stored, expected))
+                    else:  # earlier releases put all of them into one index
+                        others.setdefault(number, Indexed()).add(expected[number].tally)
+            await take_turn()
+        stored = (await self._read([self._keyspace.audit_by(dimension, OTHER, part)]))[0]
+        faults += self._strangers(f"The index by {dimension} {OTHER}", stored, part)
+        return faults + [_fault(dimension, OTHER, number, stored, others) for number in self._differing(stored, others)]
+
+    def _differing(self, stored: _Stored, expected: dict[int, Indexed]) -> list[int]:
         """The segments whose members in an index are not those expected."""
-        expected_members = {number: members(number, [count]) for number, count in expected.items()}
+        expected_members = {number: [indexed.member(number)] for number, indexed in expected.items()}
         indexed = {number: some for number, some in stored.members.items() if number in self._rows}
         if indexed == expected_members:
             return []
@@ -158,11 +211,10 @@ def _tallies(row: Row, entries: Sequence[Named], frames: Sequence[Frame]) -> Tal
     """Tallies by dimension and value as in the key name; the value None counts entries that only a scan can find."""
     indexed: list[tuple[str | None, ...]] = []
     for sequence, entry in enumerate(entries, row.first_sequence):
-        values = values_of(entry.agent_id, entry.tool_name, entry.action, entry.result)
+        values = values_of(entry)
         if entry.reason.startswith(placeholder_reason(sequence)):
-            indexed.append((None, None, None, entry.result))
-        else:
-            indexed.append(tuple(value for _, value in values))
+            values = (None, None, None, *values[3:])
+        indexed.append(values)
     slices = [slice(frame.first, frame.first + frame.entries) for frame in frames]
     return tally(list(zip(*indexed, strict=True)), slices)
 
@@ -184,8 +236,15 @@ def _spans(span: Span | None, row: Row) -> bool:
     return span.first_sequence == row.first_sequence if begins else span.first_sequence < row.first_sequence
 
 
-def _fault(dimension: str, value: str, number: int, stored: _Stored, expected: dict[int, int]) -> IndexFault:
-    entries = members(number, [expected[number]])[0] if number in expected else "nothing"
+def _are_of(columns: bytes, names: Mapping[bytes, bytes], entries: Sequence[Named]) -> bool:
+    try:
+        return Columns(columns, Names(names), len(entries)).is_of(entries)
+    except AuditLogDamaged:
+        return False
+
+
+def _fault(dimension: str, value: str, number: int, stored: _Stored, expected: dict[int, Indexed]) -> IndexFault:
+    entries = expected[number].member(number) if number in expected else "nothing"
     return IndexFault(number, f"The index by {dimension} {value} says {_shown(stored, number)}, its entries {entries}")
 
 

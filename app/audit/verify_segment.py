@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.audit.entry_format import Named, named
 from app.audit.index_rows import Row
+from app.audit.named import Named, named
 from app.audit.segments import CODEC, Frame, Segment, chain, frames_of, read_segment
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Fault, FaultFound

@@ -84,8 +84,7 @@ ShadowFilter = Annotated[
 class AuditFilters(QueryFields, frozen=True):
     """Filters on entries; all that are given must match.
 
-    `id`, `key_id`, `policy_id`, `rule_type`, `session`, `user` and `shadow` are not indexed: entries are scanned for
-    them.
+    `id`, `session` and `user` are not indexed: entries are scanned for them.
 
     agent_id: Only those of this agent, by its id or its alias.
     action: Only entries with this action.
@@ -119,8 +118,7 @@ class AuditFilters(QueryFields, frozen=True):
     @property
     def scans(self) -> bool:
         """True if a filter is not indexed, so the index cannot count the matches."""
-        unindexed = (self.id, self.key_id, self.policy_id, self.rule_type, self.session, self.user, self.shadow)
-        return any(value is not None for value in unindexed)
+        return any(value is not None for value in (self.id, self.session, self.user))
 
 
 class AuditQuery(AuditFilters, frozen=True):

@@ -1,6 +1,7 @@
 """Every key name; no other module builds one. docs/keyspace.md lists them, and a test compares the two.
 
 All keys of a workspace carry its id as hash tag, so they share one slot: atomic together, sharded by workspace.
+Long because every key has its name and its description here.
 """
 
 import re
@@ -246,6 +247,14 @@ class Keyspace:
     def audit_data(self, number: int) -> str:
         """String: the compressed entries of one sealed segment; a separate key, because ranges of it are read."""
         return f"{self._prefix}audit:data:{number}"
+
+    def audit_columns(self, part: int) -> str:
+        """Hash: segment -> the values that its entries are counted by, of one part of the log."""
+        return f"{self._prefix}audit:columns:{part}"
+
+    def audit_names(self, part: int) -> str:
+        """Hash: segment -> the names that it adds to those that the columns of the part refer to."""
+        return f"{self._prefix}audit:names:{part}"
 
     def audit_by_all(self, part: int) -> str:
         """Sorted set: every segment of one part of the log."""

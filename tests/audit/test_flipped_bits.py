@@ -40,7 +40,7 @@ async def test_a_flipped_bit_of_a_segment_is_never_an_answer(client, writer, wor
     whole = await exported(client, workspace_id)
     key = writer.keyspace.audit_data(2)
     data = await client.call_bytes("GET", key)
-    queries = [AuditQuery(limit=1000), AuditQuery(agent_id=AGENTS[1], limit=1000), AuditQuery(policy_id=AGENTS[0])]
+    queries = [AuditQuery(limit=1000), AuditQuery(agent_id=AGENTS[1], limit=1000), AuditQuery(id=AGENTS[0])]
     found = 0
     for _ in range(FLIPS):
         bit = chance.randrange(8 * len(data))

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from audit_entries import AGENTS, Writer, grow_trees, repair_and_seal
+from audit_entries import AGENTS, KEY, Writer, grow_trees, repair_and_seal
 
 from app.audit.index import name_of
 from app.audit.retention import Retention
@@ -30,6 +30,8 @@ INDEXES = [
     ("tool", name_of("file.read")),
     ("action", name_of("authorize")),
     ("result", "allowed"),
+    ("rule", name_of("tool_allowlist")),
+    ("key", KEY),
 ]
 CHANGE = "actorId", "console", "actorName", "console", "kind", "updated", "resourceType", "policy", "before", "{}"
 
@@ -235,6 +237,7 @@ async def truncate_everything_and_index(log):
                 await log.call("ZREM", key, member)
     rows = await log.call("ZRANGE", log.keys.audit_by_all(0), 0, -1)
     await log.call("ZREM", log.keys.audit_by_all(0), rows[-1])
+    await log.call("HDEL", log.keys.audit_columns(0), 8)
 
 
 async def raise_floor(log):
@@ -310,6 +313,15 @@ async def change_score_in_index_of_all(log):
 
 async def remove_index_of_a_tool(log):
     await log.call("DEL", log.keys.audit_by("tool", name_of("file.read"), 0))
+
+
+async def remove_columns(log):
+    await log.call("HDEL", log.keys.audit_columns(0), 4)
+
+
+async def change_columns(log):
+    key = log.keys.audit_columns(0)
+    await log.call("HSET", key, 4, await log.client.call_bytes("HGET", key, 5))
 
 
 async def remove_from_index_of_all(log):
@@ -435,6 +447,8 @@ TAMPERINGS = [
     (change_score_in_index, "changed", None, "changed"),
     (change_score_in_index_of_all, "changed", "changed", "changed"),
     (remove_index_of_a_tool, "changed", None, "changed"),
+    (remove_columns, "changed", None, "changed"),
+    (change_columns, "changed", None, "changed"),
     (remove_from_index_of_all, "changed", "changed", "changed"),
     (remove_change, "removed", "removed", "removed"),
     (remove_newest_change, "truncated", "truncated", "truncated"),

@@ -2,12 +2,12 @@
 
 import msgspec
 import pytest
-from audit_entries import AGENTS, Writer, grow_trees
+from audit_entries import AGENTS, KEY, Writer, as_sealed_earlier, grow_trees
 
 from app.audit import segment_builder as audit_block
 from app.audit import segments as audit_segments
 from app.audit.export import export
-from app.audit.index import name_of
+from app.audit.index import name_of, shared_by
 from app.audit.log import AuditLog
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
@@ -61,14 +61,14 @@ async def log(request, client, workspace_id, monkeypatch):
 
 def counted(member, by):
     """The member with another number of entries."""
-    number, count, mask = member.split(":")
-    return f"{number}:{int(count) + by}:{mask}"
+    number, count, *rest = member.split(":")
+    return ":".join([number, str(int(count) + by), *rest])
 
 
 def masked(member):
     """The member with one frame less."""
-    number, count, mask = member.split(":")
-    return f"{number}:{count}:{int(mask, 16) & (int(mask, 16) - 1):x}"
+    number, count, mask, *rest = member.split(":")
+    return ":".join([number, count, f"{int(mask, 16) & (int(mask, 16) - 1):x}", *rest])
 
 
 HARMS = {
@@ -84,11 +84,20 @@ INDEXES = {
     "tool": name_of("tool.1"),
     "action": name_of("read"),
     "result": "denied",
+    "rule": name_of("tool_allowlist"),
+    "key": KEY,
 }
 
 
 async def test_an_untouched_index_is_intact(log):
     """Also where names share the value `other`, and where an entry could not be read."""
+    found = await log.verify()
+    assert (found.finding, found.complete, found.segments) == (None, True, 8)
+
+
+async def test_an_index_of_an_earlier_release_is_intact(log):
+    """Segments without columns need not be indexed by policy, and share one index for all other names."""
+    await as_sealed_earlier(log.client, log.keyspace)
     found = await log.verify()
     assert (found.finding, found.complete, found.segments) == (None, True, 8)
 
@@ -99,7 +108,7 @@ async def test_an_index_that_contradicts_the_entries_is_detected(log, dimension,
     """The first wrong segment is named, and the checkpoint covers the one before."""
     key = log.keyspace.audit_by(dimension, INDEXES[dimension], 1)
     if not await log.client.call("EXISTS", key):
-        key = log.keyspace.audit_by(dimension, "other", 1)
+        key = log.keyspace.audit_by(dimension, shared_by(INDEXES[dimension])[0], 1)
     await log.replace(key, 5, *HARMS[harm])
 
     found = await log.verify()

@@ -1,12 +1,14 @@
 """Shared by audit tests: entries as the commit writes them, and the answers of a brute-force filter."""
 
 import asyncio
+import glob
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TypeVar
 
 import msgspec
 
+from app.audit.index import WITH_COLUMNS
 from app.audit.tree_growth import TreeGrower
 from app.background.jobs import background_jobs
 from app.model.audit import AuditQuery
@@ -138,6 +140,31 @@ class Writer:
 def decoded(page) -> list[dict[str, object]]:
     """A page's lines as plain values."""
     return [msgspec.json.decode(line) for line in page.lines]
+
+
+async def as_sealed_earlier(client, keyspace) -> None:
+    """Make the sealed log as it was before there were columns, an index by policy, and more than one `other`."""
+    prefix = keyspace.audit_head.removesuffix("head")
+    for key in await client.call("KEYS", glob.escape(prefix) + "*"):
+        kind, *rest = key.removeprefix(prefix).split(":")
+        if kind in ("columns", "names") or (kind == "by" and rest[0] in WITH_COLUMNS):
+            await client.call("DEL", key)
+        elif kind == "by" and rest[1].startswith("other."):
+            members = await client.call("ZRANGE", key, 0, -1)
+            for member in members:
+                number, count, mask = member.split(":")[:3]
+                await _add_to_other(client, keyspace.audit_by(rest[0], "other", int(rest[2])), number, count, mask)
+            await client.call("DEL", key)
+
+
+async def _add_to_other(client, key, number, count, mask) -> None:
+    there = [each for each in await client.call("ZRANGE", key, 0, -1) if each.startswith(f"{number}:")]
+    entries, frames = int(count), int(mask, 16)
+    for each in there:
+        entries, frames = entries + int(each.split(":")[1]), frames | int(each.split(":")[2], 16)
+        await client.call("ZREM", key, each)
+    score = await client.call("HGET", f"{key.partition(':by:')[0]}:segment:{number}", "last_ms")
+    await client.call("ZADD", key, score, f"{number}:{entries}:{frames:x}")
 
 
 async def repair_and_seal(client, settings):
