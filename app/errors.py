@@ -67,6 +67,13 @@ class InsufficientScope(AppError):
     code = "INSUFFICIENT_SCOPE"
 
 
+class CallRefused(AppError):
+    """The request of a gateway's client is denied, needs approval, or cannot be judged; Remit-Code says why."""
+
+    status = 403
+    code = "CALL_REFUSED"
+
+
 class NoAccess(AppError):
     """The identity provider knows the person, but none of their groups has access."""
 

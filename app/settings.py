@@ -129,6 +129,16 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     public_url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="an http or https URL")] | None = None
     """URL at which the world reaches the service. Slack messages link to it, and AuthZEN's metadata names it."""
 
+    ext_authz_agent_header: Annotated[
+        str, Meta(pattern="^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", description="a header's name")
+    ] = "X-Remit-Agent"
+    """Header of a gateway's requests that names the agent; without it, a key that is bound to one agent does."""
+
+    ext_authz_headers: Annotated[
+        str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z, -]*$", description="names of headers, comma-separated")
+    ] = ""
+    """Headers of a gateway's requests that policies can read as `headers`, comma-separated."""
+
     console: bool = True
     """Whether `/console` serves the web console. If not, it is 404."""
 
@@ -255,6 +265,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def webhook_private_networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
         """The networks in `webhook_networks`. Raises ValueError."""
         return [ipaddress.ip_network(each.strip()) for each in self.webhook_networks.split(",") if each.strip()]
+
+    @property
+    def ext_authz_header_names(self) -> frozenset[str]:
+        """The names in `ext_authz_headers`, in lower case."""
+        return frozenset(each.strip().lower() for each in self.ext_authz_headers.split(",") if each.strip())
 
     @property
     def store(self) -> str:

@@ -31,7 +31,7 @@ _ALLOW = "OPTIONS, POST"
 def route_of(door: Door) -> ASGIRouteHandler:
     """The route of a door, for methods other than POST: the application answers those before routing."""
 
-    @asgi(door.path, copy_scope=False, opt={OPT: door.endpoint})
+    @asgi(door.path.replace("{path}", "{path:path}"), copy_scope=False, opt={OPT: door.endpoint})
     async def other_method(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - Litestar wants it
         if scope["method"] == "OPTIONS":  # type: ignore[typeddict-item]
             return await send_answer(send, RawResponse(204, [(b"allow", _ALLOW.encode())]))

@@ -3,7 +3,7 @@
 It runs before the router: typed handlers and routing cost as much again as the decision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 from urllib.parse import parse_qsl
 
@@ -39,6 +39,7 @@ from app.validation_messages import visible
 IN_THE_LOOP_BYTES = 16 * 1024
 """The largest body read in one step of the loop, in bytes."""
 
+_DONE: tuple[int, Sequence[Header]] = (200, ())
 _AT_ONCE_BYTES = 256
 """Reading a smaller body takes no time that others would notice, whatever is in it."""
 
@@ -51,7 +52,8 @@ class Door(Struct, frozen=True):
     endpoint: its path and its part of the OpenAPI document. read: the call in a body; raises Invalid or
     PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds
     the request's id and the key's rate. answer_approval: the body of a decision of a request that needs an approval or
-    names one, if it depends on the request or the settings; None if `answer` is enough.
+    names one, if it depends on the request or the settings; None if `answer` is enough. head: status and headers of a
+    decision; None = always 200.
     """
 
     endpoint: Endpoint
@@ -59,6 +61,7 @@ class Door(Struct, frozen=True):
     answer: Callable[[Decision], bytes]
     refuse: Callable[[AppError], RawResponse]
     answer_approval: Callable[[Decision, AuthorizeRequest, Settings], bytes] | None = None
+    head: Callable[[Decision], tuple[int, Sequence[Header]]] | None = None
 
     @property
     def path(self) -> str:
@@ -114,7 +117,9 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             counted = _enter_large(decisions, caller, call) if call.most > LARGE_BYTES else 0
             max_bytes = decisions.settings.call_bytes_max
             raw = await call.body(max_bytes)
-            reading = Reading(decisions.redactor, decisions.signer, max_bytes, given.idempotency_key, call.headers)
+            reading = Reading(
+                decisions.redactor, decisions.signer, max_bytes, given.idempotency_key, call.headers, caller.agents
+            )
             request = (
                 door.read(raw, reading)
                 if len(raw) <= _AT_ONCE_BYTES
@@ -135,7 +140,8 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
                 decisions.large_calls.leave(caller.workspace_id, counted)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         return _refusal(decisions, door, call, error, arrived_us, admitted)
-    headers = [JSON, request_id_header(given.request_id or decision.id.encode()), *admitted]
+    status, own = _DONE if door.head is None else door.head(decision)
+    headers = [JSON, request_id_header(given.request_id or decision.id.encode()), *admitted, *own]
     if decision.repeated:
         headers.append((b"idempotency-replayed", b"true"))
     else:
@@ -149,7 +155,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
     decisions.metrics.ready(waited_us)
     if decisions.note_decision is not None:
         decisions.note_decision(caller.workspace_id, request, decision, waited_us)
-    return RawResponse(200, headers, body)
+    return RawResponse(status, headers, body)
 
 
 def _about_approval(decisions: Decisions, door: Door, request: AuthorizeRequest, decision: Decision) -> bytes:
@@ -196,11 +202,11 @@ class AsgiCall:
 
     arrived_us = 0
 
-    def __init__(self, scope: HTTPScope, receive: Receive) -> None:
+    def __init__(self, scope: HTTPScope, receive: Receive, *, reads_query: bool = False) -> None:
         self.headers: list[Header] = list(scope["headers"])
         self.call_headers: CallHeaders | None = None
         self.peer = peer_of(scope)
-        self._receive, self._query = receive, scope["query_string"]
+        self._receive, self._query = receive, b"" if reads_query else scope["query_string"]
 
     @property
     def head(self) -> CallHead:

@@ -41,7 +41,8 @@ class Reading(Struct, frozen=True, gc=False):
     """The inputs of reading a call, besides its body.
 
     idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read. work: what
-    redaction may still do for the request, all calls of a batch together.
+    redaction may still do for the request, all calls of a batch together. agents: ids of the only agents that the key
+    may ask about; None = all.
     """
 
     redactor: Redactor
@@ -49,6 +50,7 @@ class Reading(Struct, frozen=True, gc=False):
     max_bytes: int = MAX_CALL_BYTES
     idempotency_key: bytes | None = None
     headers: Sequence[Header] = ()
+    agents: frozenset[str] | None = None
     work: Work = field(default_factory=Work)
 
 

@@ -31,6 +31,7 @@ ROWS = {
     ("POST", "/v1/hooks/claude-code"): {},
     ("POST", "/access/v1/evaluation"): {},
     ("POST", "/access/v1/evaluations"): {},
+    ("POST", "/access/v1/ext-authz/{path}"): {},
     ("POST", "/access/v1/requests"): {},
     ("GET", "/access/v1/requests/{task_id}"): {"path task_id": APPROVAL},
     ("POST", "/access/v1/requests/{task_id}/cancel"): {"path task_id": APPROVAL},
@@ -129,7 +130,7 @@ BODIES = {
     ("POST", "/v1/policies/{policy_id}/rollback"): {"version": 1},
 }
 ENDLESS = {("GET", "/v1/audit-logs/stream"), ("GET", "/v1/approvals/stream")}
-NAMES = {"group", "tool", "resource_type", "resource_name"}
+NAMES = {"path", "group", "tool", "resource_type", "resource_name"}
 PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
 
 

@@ -73,6 +73,12 @@ def test_the_session_of_authzen_prints_what_the_page_shows(store, replica, progr
 
 
 @pytest.mark.slow
+def test_the_session_about_gateways_prints_what_the_page_shows(store, replica, program, tmp_path):
+    """In a separate workspace."""
+    paste("gateways", store, replica, program, tmp_path)
+
+
+@pytest.mark.slow
 def test_the_session_of_access_requests_prints_what_the_page_shows(store, program, tmp_path):
     """At a replica that knows the URL in the page."""
     replica = Replica(store.url, REMIT_PUBLIC_URL="https://pdp.example.com", REMIT_SECRET="0123456789abcdef" * 2)

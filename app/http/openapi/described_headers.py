@@ -56,6 +56,12 @@ IDEMPOTENCY_KEY = RequestHeader(
     "answer is returned again: no second entry, and limits count the call once. Another request with the same name is "
     "answered 409, and so is the same one once the agent, or what governs it, has changed: then use a new name.",
 )
+GATEWAY_AGENT = RequestHeader(
+    "X-Remit-Agent",
+    {"type": "string", **CALLED},
+    "The agent that sends the request, by its id or its alias; `REMIT_EXT_AUTHZ_AGENT_HEADER` gives it another name. "
+    "Left out, the agent is the only one that the key is bound to.",
+)
 SUBMISSION_KEY = RequestHeader(
     "Idempotency-Key",
     IDEMPOTENCY_KEY.schema,
@@ -82,6 +88,11 @@ AUDIT_FLOOR = {
 }
 LOCATION = {"Location": "Where to read the task: its `status_endpoint`."}
 RETRY_AFTER = {"Retry-After": "In how many seconds to read the task again, while it is pending."}
+EXT_AUTHZ_ANSWER = {
+    "Remit-Decision": "The id of the decision.",
+    "Remit-Result": "`allowed`; of an answer that is not 200, also `denied` or `escalated`, if it was decided.",
+    "Remit-Code": "Why, for programs; of an answer that is not 200, also an error's code in lower case.",
+}
 OF_STATUS = {
     401: {"WWW-Authenticate": "Bearer."},
     429: {"Retry-After": "How long to wait, in seconds."},

@@ -38,6 +38,7 @@ _IN_PATHS: dict[str, dict[str, Any]] = {
     "agent_id": {"type": "string", **CALLED},
     "policy_id": {"type": "string", **CALLED_POLICY},
     "group": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
+    "path": {"type": "string", "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$"},
     "task_id": {"type": "string", "minLength": 1, "maxLength": 350, "pattern": "^[A-Za-z0-9_-]+$"},
     "tool": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[A-Za-z0-9_-]+$"},
     "resource_type": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_-]+$"},

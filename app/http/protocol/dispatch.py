@@ -6,6 +6,7 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from app.http.api.ext_authz import GATEWAYS, gateway_door
 from app.http.application import Application
 from app.http.authentication import known_caller
 from app.http.doors import TARGETS
@@ -57,7 +58,9 @@ class Dispatch:
         lane = self._lane
         if lane.is_alone:
             return True
-        is_short = head.method == b"POST" and head.length <= IN_THE_LOOP_BYTES and head.target in TARGETS
+        is_short = head.length <= IN_THE_LOOP_BYTES and (
+            (head.method == b"POST" and head.target in TARGETS) or head.target.startswith(GATEWAYS)
+        )
         if is_short and head.length == CHUNKED:
             is_short = _is_short_body(head, incoming.all())
         return lane.is_fast is is_short
@@ -65,6 +68,8 @@ class Dispatch:
     def open(self, owner: ExchangeOwner, head: RequestHead) -> Exchange:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
         door = TARGETS.get(head.target) if head.method == b"POST" and self._decisions is not None else None
+        if door is None and head.target.startswith(GATEWAYS) and self._decisions is not None:
+            door = gateway_door(head.method, head.target, self._decisions.settings)
         scope = scope_of(head, self._ends, self._app_state) if door is None else None
         return Exchange(owner, head, self._ends.peer, scope, door)
 

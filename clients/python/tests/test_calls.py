@@ -23,6 +23,7 @@ NOT_ASKED_BY_CLIENTS = {
     # Clients of the standard ask these.
     ("POST", "/access/v1/evaluation"),
     ("POST", "/access/v1/evaluations"),
+    ("POST", "/access/v1/ext-authz/x"),
     ("POST", "/access/v1/requests"),
     ("GET", "/access/v1/requests/x"),
     ("POST", "/access/v1/requests/x/cancel"),

@@ -22,6 +22,10 @@ EVALUATION_ANSWER = {
         "reason_admin": {"403": 'Parameter "amount" is 900, above the maximum 500'},
     },
 }
+ALLOWED_ANSWER = {
+    "decision": True,
+    "context": {"evaluation_id": DECISION["id"], "evaluated_at": DECIDED, "reason": "allowed"},
+}
 EVALUATIONS = {
     "two records": {
         "subject": ALICE,

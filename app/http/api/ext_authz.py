@@ -1,0 +1,198 @@
+"""/access/v1/ext-authz/…: the requests of a gateway's clients, as Envoy's ext_authz and nginx's auth_request ask.
+
+The gateway forwards a request's method, path and headers, and obeys the status: 200, or anything else. A path, query
+or header that its backend could read in another way than a policy does is refused.
+"""
+
+import re
+from functools import partial
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from msgspec.structs import replace
+
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.paths import canonical_path
+from app.canonical.visible import first_hidden
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    CallRefused,
+    Invalid,
+    LockedOut,
+    StoreUnavailable,
+    TooManyRequests,
+    Unauthorized,
+)
+from app.http.answers import Header, RawResponse
+from app.http.endpoint import Endpoint
+from app.http.hot_path import Door
+from app.http.openapi.described_headers import EXT_AUTHZ_ANSWER, GATEWAY_AGENT
+from app.http.openapi.examples.authzen import ALLOWED_ANSWER
+from app.http.problems import headers_of, message_answer
+from app.http.tool_calls import Reading, tool_call
+from app.model.api_keys import Scope, without_raw_keys
+from app.model.decisions import AuthorizeRequest, Decision, Result
+from app.settings import Settings
+from app.views.evaluations import EvaluationView, encode_evaluation
+
+PATH = "/access/v1/ext-authz"
+GATEWAYS = PATH.encode() + b"/"
+"""Begins the targets of all requests that a gateway asks about."""
+_TOOL = "http"
+_is_method = re.compile(rb"[A-Z][A-Z-]{0,31}").fullmatch
+_broken_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
+_hides_separator = re.compile(rb"%2f|%5c|%3b|;", re.IGNORECASE).search
+_PASSED_ON = (Unauthorized, LockedOut, TooManyRequests)
+"""Refusals of the key: a gateway may pass their statuses on to its client."""
+_encode = msgspec.json.Encoder().encode
+
+
+def gateway_door(method: bytes, target: bytes, settings: Settings) -> Door:
+    """The door for this request, whose method and path are part of the question. target: begins with `GATEWAYS`."""
+    return replace(GATEWAY, read=partial(_read, method, target[len(PATH) :], settings))
+
+
+def _read(method: bytes, target: bytes, settings: Settings, raw: bytes, reading: Reading) -> AuthorizeRequest:  # noqa: ARG001 - a body is not judged
+    """The request as a tool call. Raises Invalid, PayloadTooLarge."""
+    if not _is_method(method):
+        raise Invalid.at("method", "must be upper-case letters: programs disagree about any other")
+    raw_path, _, query = target.partition(b"?")
+    parameters: dict[str, Any] = {"path": _path(raw_path)}
+    if query:
+        parameters["query"] = _query(query)
+    if headers := _headers(settings, reading):
+        parameters["headers"] = headers
+    verb = method.decode()
+    body = b'{"parameters":%b}' % _encode(parameters)
+    return tool_call(body, reading, _agent(settings, reading), f"{_TOOL}.{verb.lower()}", verb, parameters, None)
+
+
+def _path(raw: bytes) -> str:
+    """The path, decoded once, without a slash at its end. Raises Invalid if it has another spelling or meaning."""
+    if _hides_separator(raw):
+        raise Invalid.at(
+            "path", "contains `;` or an encoded slash, backslash or semicolon, which some programs split at"
+        )
+    text = _decoded("path", raw)
+    try:
+        path = canonical_path(text)
+    except Ambiguous as error:
+        raise Invalid.at("path", str(error)) from None
+    if path != (text.removesuffix("/") or "/"):
+        raise Invalid.at("path", "has an empty or a dot segment, which some programs resolve and others do not")
+    return path
+
+
+def _query(raw: bytes) -> dict[str, Any]:
+    """The query's values by name; a name that is given several times has a list. Raises Invalid."""
+    if b";" in raw:
+        raise Invalid.at("query", "contains `;`, at which some programs split; encode it as %3B")
+    values: dict[str, Any] = {}
+    for part in filter(None, raw.replace(b"+", b" ").split(b"&")):
+        name, _, value = (_decoded("query", each) for each in part.partition(b"="))
+        if name not in values:
+            values[name] = value
+        elif isinstance(values[name], list):
+            values[name].append(value)
+        else:
+            values[name] = [values[name], value]
+    return values
+
+
+def _decoded(where: str, raw: bytes) -> str:
+    """The text, percent-decoded once. Raises Invalid."""
+    if _broken_escape(raw):
+        raise Invalid.at(where, "contains a percent sign without two hexadecimal digits")
+    try:
+        text = unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        raise Invalid.at(where, "is not UTF-8 when it is decoded") from None
+    if (hidden := first_hidden(text)) is not None:
+        raise Invalid.at(where, f"contains the invisible character U+{ord(hidden):04X}")
+    return text
+
+
+def _headers(settings: Settings, reading: Reading) -> dict[str, str]:
+    """The headers that policies can read, by name in lower case. Raises Invalid if one is given twice."""
+    values: dict[str, str] = {}
+    for name, value in reading.headers:
+        called = name.decode("latin-1")
+        if called in settings.ext_authz_header_names:
+            if called in values:
+                raise Invalid.at(called, "is given more than once; some programs read the first, others the last")
+            values[called] = value.decode("latin-1")
+    return values
+
+
+def _agent(settings: Settings, reading: Reading) -> str:
+    """The agent that a header names, or else the only one that the key is bound to. Raises Invalid."""
+    header = settings.ext_authz_agent_header.lower().encode()
+    named = [value for name, value in reading.headers if name == header]
+    if len(named) == 1:
+        return named[0].decode("latin-1")
+    if not named and reading.agents is not None and len(reading.agents) == 1:
+        return next(iter(reading.agents))
+    raise Invalid.at(settings.ext_authz_agent_header, f"is given {len(named)} times; exactly one must name the agent")
+
+
+def _answer(decision: Decision) -> bytes:
+    if decision.outcome.result is Result.ALLOWED:
+        return encode_evaluation(decision)
+    return _encode(decision.outcome.reason)
+
+
+def _head(decision: Decision) -> tuple[int, list[Header]]:
+    """Status and headers. Gateways drop the body, so the headers say what it says."""
+    outcome = decision.outcome
+    headers = [
+        (b"remit-decision", decision.id.encode()),
+        (b"remit-result", outcome.result.encode()),
+        (b"remit-code", outcome.code.encode()),
+    ]
+    if outcome.result is Result.ALLOWED:
+        return 200, headers
+    headers.append((b"remit-reason", _as_header(decision.agent_message or outcome.reason)))
+    if decision.approval is not None:
+        headers.append((b"remit-approval", decision.approval.id.encode()))
+    if decision.retry_after_us is not None:
+        headers.append((b"retry-after", b"%d" % -(-decision.retry_after_us // 1_000_000)))
+    return 403, headers
+
+
+def _refuse(error: AppError) -> RawResponse:
+    """The answer if nothing was decided: 401 or 429 if the key is refused, 403 for a bad question, 503 for a fault."""
+    status, _, body = message_answer(error)
+    if not isinstance(error, _PASSED_ON):
+        status = StoreUnavailable.status if status >= AppError.status else CallRefused.status
+    code = b"unknown_subject" if isinstance(error, AgentNotFound) else error.code.lower().encode()
+    reason = _as_header(without_raw_keys(error.message))
+    own = [(b"remit-code", code), (b"remit-reason", reason), (b"content-type", b"application/json")]
+    return RawResponse(status, [*headers_of(error), *own], body)
+
+
+def _as_header(text: str) -> bytes:
+    """The text as the value of a header: whatever is not plain ASCII is a question mark."""
+    return re.sub(rb"[^ -~]", b"?", text.encode("ascii", "replace"))[:1024]
+
+
+EXT_AUTHZ = Endpoint(
+    method="POST",
+    path=PATH + "/{path}",
+    tag="AuthZEN",
+    scopes=(Scope.READ, Scope.AUTHORIZE),
+    summary="Ask whether a gateway may let a request pass",
+    description=(
+        "For gateways, with any method: the question is the request itself, whose path follows `/access/v1/ext-authz`. "
+        "200 if it is allowed, 403 if it is not, or cannot be judged; everything else means that there is no decision, "
+        "and the request must not pass. A body is not judged."
+    ),
+    answer=EvaluationView,
+    example=ALLOWED_ANSWER,
+    errors=(CallRefused,),
+    headers=EXT_AUTHZ_ANSWER,
+    request_headers=(GATEWAY_AGENT,),
+)
+GATEWAY = Door(EXT_AUTHZ, partial(_read, b"GET", b"/", Settings()), _answer, _refuse, head=_head)
+"""The door as the document and the router have it; `gateway_door` makes that of each request."""
