@@ -243,6 +243,12 @@ class SessionNotFound(NotFound):
     code = "SESSION_NOT_FOUND"
 
 
+class IssuerNotFound(NotFound):
+    """No issuer of workload tokens with this name exists in the caller's workspace."""
+
+    code = "ISSUER_NOT_FOUND"
+
+
 class MethodNotAllowed(AppError):
     """The path does not support this method; the Allow header names those it does."""
 
@@ -324,6 +330,13 @@ class ApprovalChanged(AppError):
 
     status = 409
     code = "APPROVAL_CHANGED"
+
+
+class IssuerTaken(AppError):
+    """The issuer is set up with this audience already, under another name or in another workspace."""
+
+    status = 409
+    code = "ISSUER_TAKEN"
 
 
 class LimitReached(AppError):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from app.admin.agents import AgentAdmin
 from app.admin.api_keys import KeyAdmin
+from app.admin.issuers import IssuerAdmin
 from app.admin.policies import PolicyAdmin
 from app.admin.policy_lint import PolicyLint
 from app.admin.webhooks import WebhookAdmin
@@ -68,6 +69,7 @@ from app.store.api_keys import ApiKeys
 from app.store.catalog import Catalog
 from app.store.changes import Changes
 from app.store.divergences import Divergences
+from app.store.issuers import Issuers
 from app.store.limits import WorkspaceLimits
 from app.store.outcomes import Outcomes
 from app.store.policies import Policies
@@ -80,6 +82,7 @@ from app.store.workspaces import Workspaces
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
+from app.workloads.admission import Admission
 
 KEY_WATCH_SECONDS = 0.75
 """Streams end within a second of their key."""
@@ -93,6 +96,7 @@ class Admin(Struct, frozen=True, kw_only=True):
     policies: PolicyAdmin
     lint: PolicyLint
     webhooks: WebhookAdmin
+    issuers: IssuerAdmin
 
 
 class Records(Struct, frozen=True, kw_only=True):
@@ -101,6 +105,7 @@ class Records(Struct, frozen=True, kw_only=True):
     workspaces: Workspaces
     api_keys: ApiKeys
     sign_ins: SignIns
+    issuers: Issuers
     agents: Agents
     policies: Policies
     policy_sets: PolicySets
@@ -249,8 +254,13 @@ def _services(
 
     reader = Agents(prompt, ids, limits, pool)
     cache = AgentCache(reader, compiled, settings.agent_cache_bytes, kept=freeze_heap, pool=pool, budget=budget)
+    issuers = Issuers(client, ids)
     authenticator = Authenticator(
-        client, settings.caller_cache_size, prompt, tell=partial(lane.send_message, Message.KEYS_HAVE_WORKED)
+        client,
+        settings.caller_cache_size,
+        prompt,
+        tell=partial(lane.send_message, Message.KEYS_HAVE_WORKED),
+        admit=Admission(client, issuers, lane).admit,
     )
     lane.on_message(Message.KEYS_HAVE_WORKED, authenticator.hear)
     lane.on_message(Message.ASKS_FOR_KEYS, lambda _: authenticator.tell_all())
@@ -270,6 +280,7 @@ def _services(
         workspaces=Workspaces(client, ids, api_keys),
         api_keys=api_keys,
         sign_ins=SignIns(client, ids),
+        issuers=issuers,
         agents=agents,
         policies=policies,
         policy_sets=PolicySets(client, ids, limits, pool),
@@ -343,13 +354,15 @@ def _provider(settings: Settings) -> IdentityProvider | None:
 
 
 def _admin(records: Records, reaper: ApprovalReaper, settings: Settings, signer: Signer, pool: FairThreadPool) -> Admin:
+    delivery = Delivery(settings, Secrets(signer))
     lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool)
     return Admin(
         agents=AgentAdmin(records.agents, reaper),
         keys=KeyAdmin(records.api_keys, records.agents, reaper),
         policies=PolicyAdmin(records.policies, records.policy_sets, records.policy_versions, lint, reaper),
         lint=lint,
-        webhooks=WebhookAdmin(records.webhooks, Delivery(settings, Secrets(signer))),
+        webhooks=WebhookAdmin(records.webhooks, delivery),
+        issuers=IssuerAdmin(records.issuers, records.agents, reaper, delivery),
     )
 
 

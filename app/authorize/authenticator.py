@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from app.errors import ApiKeyExpired, Unauthorized
-from app.model.api_keys import SESSION_TYPE, Caller, Scope, SessionFrom, digest_of
+from app.model.api_keys import SESSION_TYPE, TOKEN_TYPE, Caller, Scope, SessionFrom, digest_of
 from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
@@ -26,6 +26,8 @@ class Authenticator:
 
     prompt: a client with the shorter timeout of decisions; without it, `client` serves them too. tell: called with the
     digests of keys that have worked here, separated by spaces, so that the replica's other process can `hear` of them.
+    admit: verifies a workload's token that is not known yet and lets it count, or raises Unauthorized; None = no token
+    counts.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class Authenticator:
         cache_size: int,
         prompt: Client | None = None,
         tell: Callable[[bytes], None] = lambda _: None,
+        admit: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._client = client
         self._prompt = prompt or client
         self._cache_size = cache_size
         self._tell = tell
+        self._admit = admit
         self._remembered: OrderedDict[str, Caller] = OrderedDict()
         self._heard_of: OrderedDict[str, None] = OrderedDict()
         self._looked_up: dict[str, asyncio.Task[Caller]] = {}
@@ -115,9 +119,13 @@ class Authenticator:
         """The caller, and the seconds until its key expires; None = never."""
         digest = digest_of(raw_key)
         pointer = await client.call("GET", key_pointer(digest))
+        if pointer is None and self._admit is not None and raw_key.startswith(TOKEN_TYPE):
+            await self._admit(raw_key)
+            pointer = await client.call("GET", key_pointer(digest))
         if pointer is not None:
-            workspace_id, _, key_id = pointer.partition(" ")
-            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(key_id)], ["", "1" if is_use else ""])
+            workspace_id, record, *workload = pointer.split(" ")
+            key_id = workload[0] if workload else record
+            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(record)], ["", "1" if is_use else ""])
             status, scopes, agents, session_from, time_us, expires_ms, *named = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 with decoding_record(f"The record of API key {key_id}"):
@@ -128,8 +136,9 @@ class Authenticator:
                     used = Via(via or Via.KEY)
                 bound = frozenset(agents.split(",")) if agents else None
                 caller = Caller(
-                    workspace_id, key_id, granted, bound, session, name=name, root=root, via=used, person=person
-                )
+                    workspace_id, key_id, granted, bound, session,
+                    name=name, root=root, via=used, person=person, record=record,
+                )  # fmt: skip
                 if raw_key.startswith(SESSION_TYPE) and digest not in self._remembered:
                     asyncio.get_running_loop().call_later(_SESSION_CACHED_S, self._remembered.pop, digest, None)
                 self._remember(digest, caller)
@@ -154,4 +163,4 @@ class Authenticator:
 
 
 def _kind(raw_key: str) -> str:
-    return "session" if raw_key.startswith(SESSION_TYPE) else "API key"
+    return "session" if raw_key.startswith(SESSION_TYPE) else "token" if raw_key.startswith(TOKEN_TYPE) else "API key"

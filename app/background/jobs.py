@@ -21,6 +21,7 @@ from app.webhooks.records import note_finding
 from app.webhooks.secrets import Secrets
 from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
+from app.workloads.key_refresh import KeyRefresh
 
 _DAY_MS = 24 * 3600 * 1000
 _VERIFY_S = 30.0
@@ -42,6 +43,7 @@ async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[l
         Job("repair streams and chain changes", 1.0, repairs.run),
         Job("grow Merkle trees", 1.0, TreeGrower(client).catch_up),
         Job("send to webhooks", 1.0, sender.look),
+        Job("read the keys of issuers", 5.0, KeyRefresh(client, settings).run),
         Job("drop spent counts", _SPENT_COUNTS_S, partial(drop_all_spent_counts, client), waits_first=True),
     ]
     if days := settings.audit_retention_days:

@@ -34,11 +34,19 @@ COMMANDS = {
     "policies": "app.cli.policies:policies",
     "serve": "app.cli.serve:serve",
     "sessions": "app.cli.sessions:sessions",
+    "issuers": "app.cli.issuers:issuers",
     "webhooks": "app.cli.webhooks:webhooks",
     "whoami": "app.cli.login:who_am_i",
     "workspaces": "app.cli.workspaces:workspaces",
 }
-SINGULAR = {"agent": "agents", "key": "keys", "policy": "policies", "webhook": "webhooks", "workspace": "workspaces"}
+SINGULAR = {
+    "agent": "agents",
+    "key": "keys",
+    "policy": "policies",
+    "issuer": "issuers",
+    "webhook": "webhooks",
+    "workspace": "workspaces",
+}
 """Singular names that also work, such as `remit key create`; the help lists only the plural."""
 
 

@@ -18,7 +18,7 @@ from app.errors import Invalid, Unauthorized
 from app.http.answers import Header
 from app.logs import REQUEST_ID
 from app.model.actors import MAX_REASON
-from app.model.api_keys import digest_of, is_raw_key
+from app.model.api_keys import digest_of, is_raw_key, is_token
 from app.model.text import require_visible
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
@@ -65,7 +65,7 @@ def raw_key_of(header: bytes | None) -> str:
     if header[:7].lower() != _SCHEME:
         raise Unauthorized("The Authorization header must be `Bearer <API key>`")
     raw_key = header[7:].decode("latin-1")
-    if not is_raw_key(raw_key):
+    if not is_raw_key(raw_key) and not is_token(raw_key):
         raise Unauthorized("The API key does not have the form svc_ and 32 lower-case hex digits")
     return raw_key
 

@@ -28,8 +28,8 @@ from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_
 from app.http.problems import unexpected
 from app.http.throttle import check_rate, has_bounds
 from app.http.tool_calls import Reading
-from app.lanes.lane import monotonic_us
-from app.model.api_keys import Caller
+from app.lanes.lane import MoveToSlowLane, monotonic_us
+from app.model.api_keys import TOKEN_TYPE, Caller
 from app.model.decisions import AuthorizeRequest, Decision
 from app.redaction.recording import QUICK_BYTES, takes_long
 from app.replica import Decisions
@@ -107,9 +107,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             admitted = check_rate(decisions, call.peer, call.headers, has_moved=moved_us > 0)
         given = call.head.call_headers or call_headers_of(call.head)
         raw_key = given.raw_key
-        caller = decisions.authenticator.recall(given.digest) or await decisions.authenticator.authenticate_once(
-            raw_key
-        )
+        caller = decisions.authenticator.recall(given.digest) or await _authenticated(decisions, raw_key, call)
         counted = 0
         try:
             if not caller.asks_for_all:
@@ -132,9 +130,9 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             # No commit has confirmed the key, so the store is asked before the caller learns anything.
             await decisions.authenticator.authenticate(raw_key, promptly=True)
             raise
-        except Unauthorized:
+        except Unauthorized as error:
             decisions.authenticator.forget(raw_key)
-            raise
+            decision = await _judged_anew(decisions, raw_key, request, arrived_us, error)
         finally:
             if counted:
                 decisions.large_calls.leave(caller.workspace_id, counted)
@@ -162,6 +160,27 @@ def _about_approval(decisions: Decisions, door: Door, request: AuthorizeRequest,
     if door.answer_approval is None:
         return door.answer(decision)
     return door.answer_approval(decision, request, decisions.settings)
+
+
+async def _authenticated(decisions: Decisions, raw_key: str, call: Call) -> Caller:
+    """The caller, whom this process does not know. Raises MoveToSlowLane to verify a token."""
+    try:
+        return await decisions.authenticator.authenticate_once(raw_key)
+    except MoveToSlowLane:
+        await call.body(decisions.settings.call_bytes_max)  # a request moves as a whole, and only short ones do
+        raise
+
+
+async def _judged_anew(
+    decisions: Decisions, raw_key: str, request: AuthorizeRequest, arrived_us: int, error: Unauthorized
+) -> Decision:
+    """The decision, if the key is a token that its issuer's changed rules still let in; otherwise raises the error."""
+    if not raw_key.startswith(TOKEN_TYPE):
+        raise error
+    caller = await decisions.authenticator.authenticate_once(raw_key)
+    require_asking(caller)
+    require_asking_for(caller, request.agent_id)
+    return await decisions.authorizer.authorize(caller, request, arrived_us)
 
 
 def _refusal(

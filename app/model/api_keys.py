@@ -16,6 +16,9 @@ KEY_TYPE = "svc_"
 SESSION_TYPE = "ses_"
 """What the raw key of a sign-in begins with."""
 PREFIX_LENGTH = 12
+TOKEN_TYPE = "eyJ"  # noqa: S105 - how every one begins
+"""What a signed JWT begins with."""
+is_token = re.compile(r"(?=.{1,8192}$)eyJ[\w-]+\.[\w-]+\.[\w-]+", re.ASCII).fullmatch
 is_raw_key = re.compile(r"svc_[0-9a-f]{32}|ses_[0-9a-f]{64}").fullmatch
 _raw_keys = re.compile(r"((?:svc|ses)_[0-9a-f]{8})[0-9a-f]{24,}")
 
@@ -63,6 +66,8 @@ class Caller(Struct, frozen=True):
     asks_for_all: True if it may ask for decisions about every agent; the hot path then checks no further.
     name: of the key. root: who holds it (`ApiKey.root`); the key's own id if left out.
     via, person: of a session, as in `Actor`.
+    record: the id of the record that says whether it is still valid, if that is another: a workload's token has a
+    record of its own, and its key_id is that of the workload.
     """
 
     workspace_id: str
@@ -75,10 +80,13 @@ class Caller(Struct, frozen=True):
     root: str = ""
     via: Via = Via.KEY
     person: str = ""
+    record: str = ""
 
     def __post_init__(self) -> None:
         if not self.root:
             force_setattr(self, "root", self.key_id)
+        if not self.record:
+            force_setattr(self, "record", self.key_id)
         force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))
 
     @property

@@ -38,6 +38,8 @@ class ResourceType(StrEnum):
     WEBHOOK = "webhook"
     CATALOG = "catalog"
     SESSION = "session"
+    ISSUER = "issuer"
+    WORKLOAD = "workload"
 
 
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):

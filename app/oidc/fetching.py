@@ -41,8 +41,17 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def fetch_json(url: str, form: Mapping[str, str] | None = None, basic: str = "") -> dict[str, Any]:
-    """The JSON object at the URL, or the answer to the form posted there. basic: credentials, as base64.
+async def fetch_json(
+    url: str,
+    form: Mapping[str, str] | None = None,
+    basic: str = "",
+    *,
+    backend: httpcore.AsyncNetworkBackend | None = None,
+    most: int = ANSWER_BYTES,
+) -> dict[str, Any]:
+    """The JSON object at the URL, or the answer to the form posted there.
+
+    basic: credentials, as base64. backend: what connects. most: bytes of the answer.
 
     Raises ProviderUnavailable, which shows neither what was sent nor what was answered.
     """
@@ -54,13 +63,15 @@ async def fetch_json(url: str, form: Mapping[str, str] | None = None, basic: str
     try:
         async with (
             asyncio.timeout(SECONDS),
-            httpcore.AsyncConnectionPool(ssl_context=ssl.create_default_context(), retries=0) as pool,
+            httpcore.AsyncConnectionPool(
+                ssl_context=ssl.create_default_context(), retries=0, network_backend=backend
+            ) as pool,
             pool.stream("GET" if form is None else "POST", url, headers=headers, content=content) as answer,
         ):
             async for piece in answer.aiter_stream():
                 taken += piece
-                if len(taken) > ANSWER_BYTES:
-                    raise ProviderUnavailable(f"The identity provider answered more than {ANSWER_BYTES} bytes")
+                if len(taken) > most:
+                    raise ProviderUnavailable(f"The identity provider answered more than {most} bytes")
             status = answer.status
     except _FAILURES as error:
         raise ProviderUnavailable(f"The identity provider gave no answer ({type(error).__name__})") from None

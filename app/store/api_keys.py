@@ -167,7 +167,8 @@ class ApiKeys:
     async def _read(self, keyspace: Keyspace, key_id: str) -> tuple[ApiKey, dict[str, str]]:
         """The key as it is now, and its record. Raises ApiKeyNotFound."""
         record = as_record(await self._client.call("HGETALL", keyspace.key(key_id)))
-        if not record or "ends_ms" in record:  # a session is no API key that an admin manages
+        # A session, a workload or one of its tokens is no API key that an admin manages.
+        if not record or not {"ends_ms", "workload"}.isdisjoint(record):
             raise ApiKeyNotFound("No API key has this id")
         return _key_of(record), record
 

@@ -13,6 +13,9 @@ WORKSPACES = "remit:workspaces"
 WEBHOOK_COUNTS = "remit:webhooks"
 """Hash: the numbers of delivery attempts that were `delivered`, `failed` or `parked`."""
 
+ISSUERS = "remit:issuers"
+"""Hash: SHA-256 of an issuer's `iss` and `aud` → `<workspace id> <name>`. It routes; the record is the authority."""
+
 READINESS_PROBE = "remit:ready"
 """Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""
 
@@ -69,6 +72,7 @@ class Keyspace:
         "changes_chain",
         "changes_tree",
         "commits",
+        "issuers",
         "keys",
         "marks",
         "notices",
@@ -77,6 +81,7 @@ class Keyspace:
         "resources",
         "seen_tools",
         "sign_ins",
+        "tokens",
         "verification_lease",
         "webhooks",
         "workspace",
@@ -89,6 +94,8 @@ class Keyspace:
         self.workspace_policies = f"{prefix}workspace:policies"
         self.keys = f"{prefix}keys"
         self.sign_ins = f"{prefix}sign-ins"
+        self.issuers = f"{prefix}issuers"
+        self.tokens = f"{prefix}issuers:tokens"
         self.agents = f"{prefix}agents"
         self.agent_aliases = f"{prefix}agents:aliases"
         self.policies = f"{prefix}policies"
@@ -211,6 +218,10 @@ class Keyspace:
     def live_buckets(self, policy_id: str, fingerprint: str, agent_id: str) -> str:
         """Sorted set: the values for which an agent has a bucket that still counts."""
         return f"{self._prefix}live:{policy_id}:{fingerprint}:{agent_id}"
+
+    def issuer_keys(self, name: str) -> str:
+        """Hash: the public keys that were last read from an issuer, and when."""
+        return f"{self._prefix}issuers:keys:{name}"
 
     def session(self, digest: str) -> str:
         """Hash: when any agent was last allowed, in the session, each call that `forbiddenAfter` rules name."""

@@ -21,7 +21,7 @@ async def standing_of(client: Client, caller: Caller) -> Standing:
     name, key, agents, policies = await client.read_pipelined(
         [
             ("HGET", keyspace.workspace, "name"),
-            ("HGETALL", keyspace.key(caller.key_id)),
+            ("HGETALL", keyspace.key(caller.record)),
             ("ZCARD", keyspace.agents),
             ("ZCARD", keyspace.policies),
         ]

@@ -12,6 +12,13 @@ from app.model.api_keys import Scope
 from app.store.keyspace import Keyspace
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
+ISSUER = {
+    "issuer": "https://issuer.example.com",
+    "audience": "another",
+    "algorithms": ["RS256"],
+    "jwks": {"keys": [{"kty": "RSA"}]},
+    "rules": [{"match": {"sub": "a"}, "scopes": ["view"]}],
+}
 RULES = [{"type": "tool_allowlist", "tools": ["file.read"]}]
 
 
@@ -57,6 +64,13 @@ def make(client):
 
     made = {"agent_id": agent, "policy_id": policy, "key_id": key, "webhook_id": webhook, "tool": tool}
     made |= {"session_id": session, "resource_type": lambda: "record", "resource_name": record}
+
+    def issuer():
+        name = uuid.uuid4().hex
+        assert client.put(f"/v1/issuers/{name}", json=ISSUER | {"audience": name}).status_code == 200
+        return name
+
+    made |= {"issuer_name": issuer}
     return made | {"group": lambda: uuid.uuid4().hex}
 
 
@@ -86,6 +100,8 @@ CHANGES = {
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
     ("DELETE", "/v1/sessions/{session_id}"): None,
+    ("PUT", "/v1/issuers/{issuer_name}"): ISSUER,
+    ("DELETE", "/v1/issuers/{issuer_name}"): None,
     ("POST", "/v1/webhooks"): {"url": "https://hooks.example.com/", "events": ["policy.changed"]},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"enabled": False},
     ("DELETE", "/v1/webhooks/{webhook_id}"): None,
@@ -120,6 +136,9 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
     if operation.tag == "Catalogue":
         kind = {"PUT": "created" if operation.body is PutCatalog else "updated"}.get(operation.method, kind)
         resource_id = client.get("/v1/changes", params={"resource_type": "catalog"}).json()[0]["resourceId"]
+    elif operation.tag == "Issuers":
+        kind = {"PUT": "updated"}.get(operation.method, kind)
+        resource_id = client.get("/v1/changes", params={"resource_type": "issuer"}).json()[0]["resourceId"]
     elif operation.method == "PUT":
         kind, resource_id = "created", answer.json()["created"][0]
     else:
@@ -250,13 +269,13 @@ def test_an_entry_that_no_change_wrote_hides_no_change(tenant, client, foreign):
     agent = tenant.new_agent()
     policy = tenant.new_policy(agent["id"])
     decision = tenant.authorize(agent["id"])
-    trail = client.get("/v1/changes").json()
+    trail = client.get("/v1/changes?limit=999").json()
     fields = [part for pair in FOREIGN[foreign].items() for part in pair]
     tenant.in_store(lambda store: store.call("XADD", Keyspace(tenant.id).changes, "*", *fields))
-    assert client.get("/v1/changes").json() == trail
+    assert client.get("/v1/changes?limit=999").json() == trail
     assert client.get("/v1/changes", params={"resource_id": policy["id"]}).json() == trail[:1]
     assert client.patch(f"/v1/policies/{policy['id']}", json={"name": "later"}).status_code == 200
-    changed = client.get("/v1/changes").json()
+    changed = client.get("/v1/changes?limit=999").json()
     assert (changed[0]["after"]["name"], changed[1:]) == ("later", trail)
     assert len(client.get(f"/v1/policies/{policy['id']}/versions").json()) == 2
     assert client.get(f"/v1/audit-logs/{decision['id']}/explanation").status_code == 200

@@ -58,6 +58,10 @@ def validator(name):
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, ignore_unknown_formats=True)
 
 
+NAMED = {"group", "tool", "resource_type", "resource_name", "issuer_name"}
+"""What a path names without an id."""
+
+
 def test_the_table_has_every_route_and_no_other():
     """Every route has an entry, and every entry a route."""
     table = [(each.method, each.path) for each in ENDPOINTS]
@@ -82,9 +86,7 @@ def test_the_table_agrees_with_the_handler(operation):
     scopes = [guard.scopes for guard in handler.guards or () if hasattr(guard, "scopes")]
     assert scopes == ([operation.scopes] if operation.scopes else [])
     assert operation.status == handler.status_code
-    named = [
-        name for name in taken if name.endswith("_id") or name in {"group", "tool", "resource_type", "resource_name"}
-    ]
+    named = [name for name in taken if name.endswith("_id") or name in NAMED]
     assert re.findall(r"{(\w+)}", operation.path) == named
 
 

@@ -106,6 +106,10 @@ ROWS = {
     ("DELETE", "/v1/session"): {},
     ("GET", "/v1/sessions"): {},
     ("DELETE", "/v1/sessions/{session_id}"): {"path session_id": SESSION},
+    ("GET", "/v1/issuers"): {},
+    ("GET", "/v1/issuers/{issuer_name}"): {},
+    ("PUT", "/v1/issuers/{issuer_name}"): {},
+    ("DELETE", "/v1/issuers/{issuer_name}"): {},
 }
 """For every operation that needs a key: each place where an id can stand, and whose id it is."""
 
@@ -130,7 +134,7 @@ BODIES = {
     ("POST", "/v1/policies/{policy_id}/rollback"): {"version": 1},
 }
 ENDLESS = {("GET", "/v1/audit-logs/stream"), ("GET", "/v1/approvals/stream")}
-NAMES = {"path", "group", "tool", "resource_type", "resource_name"}
+NAMES = {"path", "group", "tool", "resource_type", "resource_name", "issuer_name"}
 PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, whose in places.items()]
 
 

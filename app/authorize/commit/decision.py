@@ -116,7 +116,7 @@ class CommitDecision:
 
     def _packed(self, question: CommitQuestion) -> ScriptCall:
         """The script call with every argument that is the same for each request; cached if the plan recurs."""
-        plan, tool, key_id = question.plan, question.request.tool_name, question.caller.key_id
+        plan, tool, key_id = question.plan, question.request.tool_name, question.caller.record
         cached = question.cached if question.request.idempotency is None and question.approval is None else None
         if cached is not None:
             packed = cached.commits.get(tool, key_id, plan)
@@ -133,7 +133,7 @@ class CommitDecision:
         caller, request, tokens, plan = question.caller, question.request, question.tokens, question.plan
         keyspace, agent_id = keyspace_of(caller.workspace_id), request.agent_id
         versions = {} if question.cached is None else question.cached.compiled.versions
-        keys = [keyspace.key(caller.key_id), keyspace.agent(agent_id), keyspace.commits, keyspace.audit_stream]
+        keys = [keyspace.key(caller.record), keyspace.agent(agent_id), keyspace.commits, keyspace.audit_stream]
         arguments = CommitArguments(keyspace, agent_id, versions, keys)
         result, policy, rule, _ = arguments.outcome(plan.outcome)
         arguments.fixed += (request.tool_name, f"{tokens.agent} {tokens.workspace}", agent_id, result, policy, rule)

@@ -1,0 +1,85 @@
+"""/v1/issuers: whose tokens workloads may send in place of an API key."""
+
+import re
+from typing import Any, ClassVar
+
+from litestar import Response
+from litestar.di import NamedDependency
+from litestar.params import FromPath, JSONBody
+
+from app.errors import Invalid, IssuerNotFound, IssuerTaken, LimitReached
+from app.http.bodies import Body
+from app.http.endpoint import endpoint
+from app.http.openapi.examples.issuers import ISSUER_VIEW, PUT_ISSUER
+from app.model.actors import ChangedBy
+from app.model.api_keys import Caller, Scope
+from app.model.issuers import IssuerFields
+from app.replica import Admin, Records
+from app.views.issuers import IssuerView
+
+_ADMIN: dict[str, Any] = {"tag": "Issuers", "scopes": (Scope.ADMIN,)}
+_PATH = "/v1/issuers/{issuer_name}"
+_is_name = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII).fullmatch
+
+
+class PutIssuer(Body, IssuerFields, frozen=True):
+    """An issuer of workload tokens, in full: what is left out does not stay."""
+
+    aliases: ClassVar[dict[str, str]] = {"jwks_uri": "jwksUri"}
+
+
+@endpoint("GET", "/v1/issuers", **_ADMIN, example=ISSUER_VIEW)
+async def list_issuers(caller: NamedDependency[Caller], records: NamedDependency[Records]) -> list[IssuerView]:
+    """List issuers, by name."""
+    found = await records.issuers.list_all(caller.workspace_id)
+    return [IssuerView.of(each, await records.issuers.keys_of(caller.workspace_id, each)) for each in found]
+
+
+@endpoint("GET", _PATH, **_ADMIN, errors=(IssuerNotFound,))
+async def get_issuer(
+    issuer_name: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
+) -> IssuerView:
+    """Read an issuer."""
+    issuer, _ = await records.issuers.get(caller.workspace_id, _known(issuer_name))
+    return IssuerView.of(issuer, await records.issuers.keys_of(caller.workspace_id, issuer))
+
+
+@endpoint("PUT", _PATH, **_ADMIN, examples=PUT_ISSUER, status=200, errors=(IssuerTaken, LimitReached))
+async def put_issuer(
+    issuer_name: FromPath[str],
+    data: JSONBody[PutIssuer],
+    caller: NamedDependency[Caller],
+    admin: NamedDependency[Admin],
+    records: NamedDependency[Records],
+    by: NamedDependency[ChangedBy],
+) -> Response[IssuerView]:
+    """Create or replace an issuer.
+
+    Its tokens count as API keys with the scopes of the first rule that matches. A change ends all of its tokens that
+    were admitted before; they are judged anew when they are next used.
+    """
+    if not _is_name(issuer_name):
+        raise Invalid.at("issuer_name", "must have 1 to 63 lower-case letters, digits and hyphens")
+    issuer, _ = await admin.issuers.put(caller.workspace_id, issuer_name, data, by)
+    return Response(IssuerView.of(issuer, await records.issuers.keys_of(caller.workspace_id, issuer)))
+
+
+@endpoint("DELETE", _PATH, **_ADMIN, errors=(IssuerNotFound,))
+async def delete_issuer(
+    issuer_name: FromPath[str],
+    caller: NamedDependency[Caller],
+    admin: NamedDependency[Admin],
+    by: NamedDependency[ChangedBy],
+) -> None:
+    """Delete an issuer.
+
+    Every later request with one of its tokens gets 401, from every replica.
+    """
+    await admin.issuers.delete(caller.workspace_id, _known(issuer_name), by)
+
+
+def _known(name: str) -> str:
+    """The name, if an issuer can have it. Raises IssuerNotFound."""
+    if not _is_name(name):
+        raise IssuerNotFound("No issuer has this name")
+    return name

@@ -1,0 +1,48 @@
+"""Issuers of workload tokens as the API and the command line show them."""
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from app.model.fields import DisplayName, Id, Timestamp, UpdatedAt
+from app.model.issuers import Algorithm, Issuer, IssuerRule, Keys
+from app.model.times import rfc3339
+
+
+class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Whose tokens count, and what they may ask.
+
+    issuer: The `iss` of its tokens.
+    audience: The only `aud` of its tokens.
+    algorithms: How it signs.
+    jwks_uri: Where its public keys are; left out = they are in `jwks`.
+    jwks: Its public keys; left out = they are at `jwks_uri`.
+    rules: What its tokens may do; the first that matches counts.
+    keys_read_at: When its keys were last read; null = not yet, or they are in `jwks`.
+    """
+
+    id: Id
+    name: DisplayName
+    issuer: str
+    audience: str
+    algorithms: list[Algorithm]
+    jwks_uri: str | UnsetType = UNSET
+    jwks: dict[str, Any] | UnsetType = UNSET
+    rules: list[IssuerRule]
+    updated_at: UpdatedAt
+    keys_read_at: Timestamp | None
+
+    @classmethod
+    def of(cls, issuer: Issuer, keys: Keys) -> "IssuerView":
+        return cls(
+            id=issuer.id,
+            name=issuer.name,
+            issuer=issuer.issuer,
+            audience=issuer.audience,
+            algorithms=issuer.algorithms,
+            jwks_uri=issuer.jwks_uri,
+            jwks=issuer.jwks,
+            rules=issuer.rules,
+            updated_at=rfc3339(issuer.updated_ms),
+            keys_read_at=rfc3339(keys.read_ms) if keys.read_ms else None,
+        )

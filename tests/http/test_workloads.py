@@ -1,0 +1,475 @@
+"""Tokens of workloads: what they may do, whatever platform issued them, and every way in which one is refused."""
+
+import asyncio
+import base64
+import json
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import jwt
+import pytest
+from command_line import run_remit
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from servers import Replica, clean_env
+from tenants import Tenant
+
+from app.errors import ProviderUnavailable, Unauthorized
+from app.lanes.lane import Lane
+from app.model.api_keys import Scope, digest_of
+from app.model.ids import Ids
+from app.model.issuers import LONGEST_S, Algorithm, IssuerFields, IssuerRule
+from app.redis_client.clients import open_client
+from app.settings import Settings
+from app.store.issuers import Issuers
+from app.store.keyspace import Keyspace, key_pointer
+from app.workloads.admission import Admission
+from app.workloads.key_refresh import KeyRefresh
+from tests.support.actors import BY
+
+RSA_KEY, EC_KEY, ED_KEY = (
+    rsa.generate_private_key(65537, 2048),
+    ec.generate_private_key(ec.SECP256R1()),
+    ed25519.Ed25519PrivateKey.generate(),
+)
+STRANGER = rsa.generate_private_key(65537, 2048)
+KEYS = {
+    "RS256": (RSA_KEY, jwt.algorithms.RSAAlgorithm),
+    "ES256": (EC_KEY, jwt.algorithms.ECAlgorithm),
+    "EdDSA": (ED_KEY, jwt.algorithms.OKPAlgorithm),
+}
+SUB = "system:serviceaccount:payments:refund-bot"
+
+
+def jwks(*algorithms):
+    """The public keys, as an issuer shows them."""
+    shown = [(each, *KEYS[each]) for each in algorithms or KEYS]
+    return {"keys": [{**json.loads(kind.to_jwk(key.public_key())), "kid": each} for each, key, kind in shown]}
+
+
+@pytest.fixture(scope="module")
+def replicas(store):
+    """Two replicas; none seals or reads the keys of issuers."""
+    running = [Replica(store.url, REMIT_COMPACT="false") for _ in range(2)]
+    yield running
+    for each in running:
+        each.stop()
+
+
+@pytest.fixture
+def tenant(store, replicas):
+    made = Tenant(store.url, replicas[0])
+    yield made
+    made.close()
+
+
+class Platform:
+    """An issuer that is set up in the tenant's workspace, and signs tokens."""
+
+    def __init__(self, tenant):
+        self.tenant, self.issuer, self.audience = tenant, f"https://{uuid.uuid4().hex}.example.com", "remit"
+        self.agent = tenant.new_agent()["id"]
+        tenant.new_policy(self.agent)
+
+    def put(self, *rules, name="cluster", **changed):
+        rules = list(rules) or [{"match": {"sub": SUB}, "scopes": ["authorize"]}]
+        body = {"issuer": self.issuer, "audience": self.audience, "algorithms": [*KEYS], "jwks": jwks(), "rules": rules}
+        return self.tenant.admin.put(f"/v1/issuers/{name}", json=body | changed)
+
+    def token(self, alg="RS256", key=None, headers=None, **changed):
+        now = int(time.time())
+        said = {
+            "iss": self.issuer,
+            "aud": self.audience,
+            "sub": SUB,
+            "iat": now,
+            "exp": now + 600,
+            "jti": uuid.uuid4().hex,
+        }
+        claims = {name: value for name, value in (said | changed).items() if value is not ...}
+        given = {"kid": alg, "typ": None, **(headers or {})}
+        return jwt.encode(claims, key or KEYS[alg][0], alg, headers=given)
+
+    def ask(self, token, replica=None, agent=None):
+        """The answer to one call made with the token."""
+        url = (replica or self.tenant.replica).base_url
+        body = {"agent_id": agent or self.agent, "tool_name": "file.read"}
+        return httpx.post(f"{url}/v1/authorize", json=body, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+@pytest.fixture
+def platform(tenant):
+    made = Platform(tenant)
+    assert made.put().status_code == 200
+    return made
+
+
+@pytest.mark.parametrize("alg", KEYS)
+def test_a_workload_asks_with_its_own_token(platform, tenant, replicas, alg):
+    """On every replica; the log has the UUIDv5 of issuer and sub, which the trail explains."""
+    token = platform.token(alg)
+    for replica in (*replicas, *replicas):
+        answer = platform.ask(token, replica)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["result"] == "allowed"
+    workload = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{platform.issuer} {SUB}"))
+    assert {entry["keyId"] for entry in tenant.log()} == {workload}
+    [seen] = tenant.admin.get("/v1/changes", params={"resource_type": "workload"}).json()
+    assert (seen["resourceId"], seen["after"]["subject"], seen["actorName"]) == (workload, SUB, SUB)
+    me = httpx.get(f"{replicas[1].base_url}/v1/session", headers={"Authorization": f"Bearer {token}"})
+    assert (me.json()["name"], me.json()["scopes"], me.json()["keyId"]) == (SUB, ["authorize"], workload)
+
+
+def without_padding(data):
+    return base64.urlsafe_b64encode(json.dumps(data).encode()).rstrip(b"=").decode()
+
+
+def unsigned(platform, alg="none"):
+    return f"{without_padding({'alg': alg, 'kid': 'RS256'})}.{platform.token().split('.')[1]}.c2ln"
+
+
+def long_lived(platform, seconds):
+    now = int(time.time())
+    return platform.token(iat=now, exp=now + seconds)
+
+
+def tampered(platform):
+    head, body, signature = platform.token().split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=="))
+    return f"{head}.{without_padding(claims | {'sub': SUB, 'x': 1})}.{signature}"
+
+
+PITFALLS = {
+    "no algorithm": (unsigned, "alg must be one of"),
+    "a symmetric algorithm": (lambda it: unsigned(it, "HS256"), "alg must be one of"),
+    "an algorithm of another family": (lambda it: unsigned(it, "PS256"), "alg must be one of"),
+    "a key of the header": (lambda it: it.token(headers={"jwk": jwks("RS256")["keys"][0]}), "header has jwk"),
+    "the address of a key": (lambda it: it.token(headers={"jku": "https://evil.example/"}), "header has jku"),
+    "a certificate": (lambda it: it.token(headers={"x5c": ["x"]}), "header has x5c"),
+    "the address of a certificate": (lambda it: it.token(headers={"x5u": "https://evil.example/"}), "header has x5u"),
+    "what must be understood": (lambda it: it.token(headers={"crit": ["exp"]}), "not a signed JWT"),
+    "another type": (lambda it: it.token(headers={"typ": "logout+jwt"}), "typ must be"),
+    "another kid": (lambda it: it.token(headers={"kid": "other"}), "kid names no key"),
+    "a kid of another type of key": (lambda it: it.token(headers={"kid": "ES256"}), "kid names no key"),
+    "a stranger's key": (lambda it: it.token(key=STRANGER), "signature is wrong"),
+    "another body": (tampered, "signature is wrong"),
+    "another audience": (lambda it: it.token(aud="https://kubernetes.default.svc"), "iss and aud are not"),
+    "several audiences": (lambda it: it.token(aud=["remit", "other"]), "one iss and one aud"),
+    "another issuer": (lambda it: it.token(iss=it.issuer + "/"), "iss and aud are not"),
+    "no issuer": (lambda it: it.token(iss=...), "one iss and one aud"),
+    "no exp": (lambda it: it.token(exp=...), "has no exp"),
+    "no iat": (lambda it: it.token(iat=...), "has no iat"),
+    "no sub": (lambda it: it.token(sub=...), "has no sub"),
+    "a long life": (lambda it: long_lived(it, LONGEST_S + 1), "at most 24 hours"),
+    "expired": (lambda it: it.token(iat=1, exp=2), "exp has passed"),
+    "from the future": (lambda it: it.token(iat=int(time.time()) + 600), "iat or nbf is in the future"),
+    "an ID token": (lambda it: it.token(nonce="n"), "has nonce"),
+    "an ID token with at_hash": (lambda it: it.token(at_hash="h"), "has at_hash"),
+    "another subject": (lambda it: it.token(sub=SUB + "x"), "No rule"),
+    "a subject that only ends so": (lambda it: it.token(sub="x" + SUB), "No rule"),
+    "an invisible character": (lambda it: it.token(sub="a\u200bb"), "invisible"),
+    "not JSON": (lambda it: "eyJhbGciOiJSUzI1NiJ9.bm90IEpTT04.c2ln", "not a signed JWT"),
+}
+
+
+@pytest.mark.parametrize("pitfall", PITFALLS)
+def test_a_pitfall_is_refused_with_what_was_expected(platform, tenant, pitfall):
+    """RFC 8725 and 7523: 401, a sentence that names what is wrong, and never a part of the token. No entry."""
+    make, sentence = PITFALLS[pitfall]
+    token = make(platform)
+    answer = platform.ask(token)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHORIZED")
+    assert sentence in answer.json()["error"]["message"]
+    assert not any(part in answer.text for part in token.split(".") if len(part) > 8)
+    assert tenant.log() == []
+
+
+def test_a_token_that_is_too_long_is_no_token(platform):
+    """8 KiB; before anything is decoded."""
+    assert platform.ask(platform.token(x="x" * 9000)).status_code in (401, 431)
+
+
+def test_the_first_rule_that_matches_counts(platform):
+    """`*` stands for what follows a `:` or `/`; a rule without scopes refuses; agents bind."""
+    other = platform.tenant.new_agent()["id"]
+    platform.put(
+        {"match": {"sub": "repo:example/bad:*"}, "scopes": []},
+        {"match": {"sub": "repo:example/*", "ref": "refs/heads/main"}, "scopes": ["authorize"], "agents": [other]},
+        {"match": {"sub": "repo:example/app:ref"}, "scopes": ["view"]},
+    )
+    refused = platform.ask(platform.token(sub="repo:example/bad:x", ref="refs/heads/main"))
+    assert (refused.status_code, "refuses" in refused.json()["error"]["message"]) == (401, True)
+    bound = platform.token(sub="repo:example/app", ref="refs/heads/main")
+    assert platform.ask(bound).status_code == 403
+    assert platform.ask(bound, agent=other).status_code == 200
+    assert platform.ask(platform.token(sub="repo:example/app", ref=["refs/heads/main"])).status_code == 401
+    assert platform.ask(platform.token(sub="repo:example/app:ref")).status_code == 403  # view asks for nothing
+    assert platform.ask(platform.token(sub="repo:example/", ref="refs/heads/main")).status_code == 401
+
+
+SHAPES = {
+    "kubernetes": {
+        "sub": SUB,
+        "kubernetes.io": {"namespace": "payments", "serviceaccount": {"name": "refund-bot"}, "pod": {"name": "p"}},
+    },
+    "spiffe": {"sub": "spiffe://example.org/ns/payments/sa/refund-bot", "iss": ...},
+    "github": {
+        "sub": "repo:example/app:ref:refs/heads/main",
+        "repository": "example/app",
+        "ref": "refs/heads/main",
+        "job_workflow_ref": "example/app/.github/workflows/deploy.yml@refs/heads/main",
+        "runner_environment": "github-hosted",
+    },
+    "gitlab": {
+        "sub": "project_path:example/app:ref_type:branch:ref:main",
+        "project_path": "example/app",
+        "ref": "main",
+        "ref_protected": "true",
+    },
+}
+RULES = {
+    "kubernetes": {"sub": "system:serviceaccount:payments:*"},
+    "spiffe": {"sub": "spiffe://example.org/ns/payments/*"},
+    "github": {"repository": "example/app", "ref": "refs/heads/main"},
+    "gitlab": {"project_path": "example/app", "ref_protected": "true"},
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_the_tokens_of_each_platform_are_accepted(platform, kind):
+    """Claims as these platforms write them."""
+    assert platform.put({"match": RULES[kind], "scopes": ["authorize"]}).status_code == 200
+    claims = {name: value for name, value in SHAPES[kind].items() if value is not ...}
+    assert platform.ask(platform.token(**claims)).json()["result"] == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("changed", "where"),
+    [
+        ({"rules": [{"match": {"sub": "a"}, "scopes": ["admin"]}]}, "rules[0].scopes"),
+        ({"rules": [{"match": {"sub": "*"}, "scopes": ["view"]}]}, "rules[0].match.sub"),
+        ({"rules": [{"match": {"sub": "a*"}, "scopes": ["view"]}]}, "rules[0].match.sub"),
+        ({"rules": [{"match": {}, "scopes": ["view"]}]}, "rules[0].match"),
+        ({"rules": []}, "rules"),
+        ({"algorithms": ["HS256"]}, "algorithms"),
+        ({"audience": "https://kubernetes.default.svc.cluster.local"}, "audience"),
+        ({"jwks": {"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}}, "jwks"),
+        ({"jwks": {"keys": []}}, "jwks"),
+        ({"jwks_uri": "https://example.com/keys"}, "jwks"),
+    ],
+)
+def test_an_issuer_that_could_do_harm_is_not_put(platform, changed, where):
+    answer = platform.put(**changed)
+    assert answer.status_code == 400
+    assert where in answer.text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.com/", "https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/", "file:///etc"]
+)
+def test_keys_are_never_read_from_where_webhooks_may_not_go(platform, url):
+    answer = platform.tenant.admin.put(
+        "/v1/issuers/other",
+        json={
+            "issuer": "https://x.example.com",
+            "audience": "remit",
+            "algorithms": ["RS256"],
+            "jwksUri": url,
+            "rules": [{"match": {"sub": "a"}, "scopes": ["view"]}],
+        },
+    )
+    assert (answer.status_code, "jwksUri" in answer.text) == (400, True)
+
+
+def test_no_other_workspace_can_have_the_same_issuer_and_audience(platform, store, replicas):
+    """Otherwise it could decide about the first one's workloads; with another audience, it can."""
+    other = Tenant(store.url, replicas[0])
+    intruder = Platform(other)
+    intruder.issuer = platform.issuer
+    assert intruder.put().json()["error"]["code"] == "ISSUER_TAKEN"
+    intruder.audience = "remit-other"
+    assert intruder.put().status_code == 200
+    assert intruder.ask(platform.token()).status_code == 404  # its agent is not the other workspace's
+    platform.tenant.admin.delete("/v1/issuers/cluster")
+    intruder.audience = "remit"
+    assert intruder.put().status_code == 200
+    other.close()
+
+
+def test_an_issuer_is_read_listed_and_named_in_the_trail(platform, tenant):
+    shown = tenant.admin.get("/v1/issuers/cluster").json()
+    assert tenant.admin.get("/v1/issuers").json() == [shown]
+    assert (shown["name"], shown["keysReadAt"], shown["issuer"]) == ("cluster", None, platform.issuer)
+    assert platform.put().status_code == 200  # the same again: no change
+    kinds = [each["kind"] for each in tenant.admin.get("/v1/changes", params={"resource_type": "issuer"}).json()]
+    assert kinds == ["created"]
+    assert tenant.admin.delete("/v1/issuers/cluster").status_code == 204
+    assert tenant.admin.delete("/v1/issuers/cluster").json()["error"]["code"] == "ISSUER_NOT_FOUND"
+
+
+def test_issuers_are_managed_with_commands(platform, tenant, tmp_path):
+    """As over HTTP, with the reason in the trail."""
+    env = clean_env() | {"REMIT_URL": str(tenant.admin.base_url), "REMIT_API_KEY": tenant.admin_key}
+    file = tmp_path / "issuer.json"
+    rules = [{"match": {"repository": "example/app"}, "scopes": ["view"]}, {"match": {"sub": "a"}, "scopes": []}]
+    body = {"issuer": "https://ci.example.com", "audience": tenant.id, "algorithms": ["RS256"], "rules": rules}
+    file.write_text(json.dumps(body | {"jwks": jwks("RS256")}))
+    put = run_remit(["issuers", "put", "ci", str(file), "--reason", "for the pipeline"], env)
+    assert put.stdout == "issuer ci has 2 rules\n", put.stderr
+    assert tenant.admin.get("/v1/changes").json()[0]["reason"] == "for the pipeline"
+    assert run_remit(["issuers", "list"], env).stdout.count("given") == 2
+    shown = run_remit(["issuers", "show", "ci"], env).stdout
+    assert "repository = example/app: view\nsub = a: refused\n" in shown
+    assert run_remit(["issuer", "delete", "ci"], env).stdout == "issuer ci is deleted\n"
+    gone = run_remit(["issuers", "show", "ci"], env)
+    assert (gone.returncode, "No issuer has this name" in gone.stderr) == (1, True)
+
+
+def test_deleting_an_issuer_binds_under_load_on_every_replica(platform, replicas):
+    """As revoking a key does: no answer to a call sent after the deletion was answered is a decision."""
+    token = platform.token()
+    until, after = [True], []
+
+    def load(replica):
+        with httpx.Client(timeout=30) as client:
+            body = {"agent_id": platform.agent, "tool_name": "file.read"}
+            made = 0
+            while until[0] or made < 20:
+                was_deleted = not until[0]
+                answer = client.post(
+                    f"{replica.base_url}/v1/authorize", json=body, headers={"Authorization": f"Bearer {token}"}
+                )
+                if was_deleted:
+                    after.append(answer.status_code)
+                    made += 1
+
+    with ThreadPoolExecutor(6) as pool:
+        running = [pool.submit(load, replica) for replica in replicas * 3]
+        while not platform.tenant.log():
+            time.sleep(0.01)
+        assert platform.tenant.admin.delete("/v1/issuers/cluster").status_code == 204
+        until[0] = False
+        for each in running:
+            each.result()
+    assert len(after) == 120
+    assert set(after) == {401}
+
+
+def test_a_changed_rule_binds_at_once_and_interrupts_nobody_else(platform, replicas):
+    """Tokens are judged anew: those that still match go on without a failed call."""
+    stays, goes = platform.token(), platform.token(sub="system:serviceaccount:payments:old")
+    platform.put({"match": {"sub": "system:serviceaccount:payments:*"}, "scopes": ["authorize"]})
+    for replica in replicas:
+        assert [platform.ask(each, replica).status_code for each in (stays, goes)] == [200, 200]
+    platform.put({"match": {"sub": SUB}, "scopes": ["authorize"]})
+    for replica in replicas:
+        assert [platform.ask(each, replica).status_code for each in (stays, goes)] == [200, 401]
+
+
+def test_a_token_ends_by_the_stores_clock(platform, tenant, replicas):
+    """The commit checks its record, whatever a replica has cached; another token of the workload goes on."""
+    first, second = platform.token(), platform.token()
+    assert platform.ask(first).status_code == platform.ask(second).status_code == 200
+    pointer = tenant.in_store(lambda client: client.call("GET", key_pointer(digest_of(first))))
+    _, token_id, workload = pointer.split(" ")
+    tenant.in_store(lambda client: client.call("HSET", Keyspace(tenant.id).key(token_id), "expires_ms", 1))
+    for replica in replicas:
+        answer = platform.ask(first, replica)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "API_KEY_EXPIRED")
+        assert platform.ask(second, replica).status_code == 200
+    for each in (token_id, workload):  # neither is an API key that an admin could rotate
+        assert tenant.admin.delete(f"/v1/api-keys/{each}").json()["error"]["code"] == "API_KEY_NOT_FOUND"
+
+
+async def test_racing_with_the_deletion_leaves_no_token(platform, tenant, replicas):
+    """A token that is verified while its issuer is deleted is not admitted afterwards."""
+    for _ in range(4):
+        platform.put()
+        tokens = [platform.token() for _ in range(6)]
+        body = {"agent_id": platform.agent, "tool_name": "file.read"}
+        async with httpx.AsyncClient(timeout=30) as client:
+            gone, *answers = await asyncio.gather(
+                client.delete(
+                    f"{replicas[0].base_url}/v1/issuers/cluster",
+                    headers={"Authorization": f"Bearer {tenant.admin_key}"},
+                ),
+                *(
+                    client.post(
+                        f"{replicas[index % 2].base_url}/v1/authorize",
+                        json=body,
+                        headers={"Authorization": f"Bearer {token}"},
+                    )
+                    for index, token in enumerate(tokens)
+                ),
+            )
+            assert gone.status_code == 204
+            assert {each.status_code for each in answers} <= {200, 401}
+            for token in tokens:
+                headers = {"Authorization": f"Bearer {token}"}
+                assert (
+                    await client.post(f"{replicas[1].base_url}/v1/authorize", json=body, headers=headers)
+                ).status_code == 401
+    assert tenant.in_store(lambda client: client.call("ZCARD", Keyspace(tenant.id).tokens)) == 0
+
+
+class Published:
+    """A server with the public keys of an issuer, or with whatever a test lets it answer."""
+
+    def __init__(self):
+        self.answer, self.asked = jwks("RS256"), 0
+
+    async def serve(self, reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        self.asked += 1
+        body = json.dumps(self.answer).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+
+async def test_keys_are_read_in_the_background_and_again_for_an_unknown_kid(valkey_store):
+    """By a job of the compactor, once a minute at most; until it has, no token is judged: 503."""
+    client, published, workspace_id = open_client(valkey_store.url, 5_000), Published(), Ids().new(1)
+    server = await asyncio.start_server(published.serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/keys"
+    allowed = Settings(webhook_http=True, webhook_networks="127.0.0.0/8")
+    issuers, run = Issuers(client, Ids()), KeyRefresh(client, allowed).run
+    rule = IssuerRule(match={"sub": SUB}, scopes=[Scope.VIEW])
+    name, algorithms = f"https://{workspace_id}.example.com", [Algorithm.RS256, Algorithm.ES256]
+    fields = IssuerFields(issuer=name, audience="remit", algorithms=algorithms, rules=[rule], jwks_uri=url)
+    await issuers.put(workspace_id, "cluster", fields, BY)
+    admit = Admission(client, issuers, Lane()).admit
+    keys, now = Keyspace(workspace_id).issuer_keys("cluster"), int(time.time())
+    claims = {"iss": name, "aud": "remit", "sub": SUB, "iat": now, "exp": now + 600}
+    one, other = (jwt.encode(claims, KEYS[each][0], each, headers={"kid": each}) for each in ("RS256", "ES256"))
+    stopped = asyncio.Event()
+    with pytest.raises(ProviderUnavailable):
+        await admit(one)
+    await KeyRefresh(client, Settings()).run(stopped)  # whose settings forbid this address
+    assert published.asked == 0
+    await client.call("DEL", keys)
+    for _ in range(3):
+        await run(stopped)
+    assert published.asked == 1
+    await admit(one)
+    for _ in range(3):
+        with pytest.raises(Unauthorized, match="kid names no key"):
+            await admit(other)
+        await run(stopped)
+    assert published.asked == 1
+    published.answer = jwks("RS256", "ES256")
+    await client.call("HSET", keys, "tried_ms", 1)  # a minute later
+    await run(stopped)
+    await admit(other)
+    published.answer = {"keys": "x" * 70_000}
+    await client.call("HSET", keys, "tried_ms", 1, "wanted", "1")
+    await run(stopped)
+    await admit(one)  # the keys that were read before count on, for a day
+    await client.call("HSET", keys, "read_ms", 1)
+    with pytest.raises(ProviderUnavailable):
+        await admit(one)
+    await issuers.delete(workspace_id, "cluster", BY)
+    assert await client.call("ZCARD", Keyspace(workspace_id).tokens) == 0
+    server.close()
+    await client.close()
