@@ -117,12 +117,24 @@ def _kinds(place: Place) -> dict[str, list[bytes]]:
         body = {"agent_id": place.agent_id, "tool_name": tool, "parameters": parameters}
         return request_of("POST", path, place.raw_key, msgspec.json.encode(body))
 
+    def batch(semantics: str, *calls: tuple[str, Mapping[str, Any]]) -> bytes:
+        asked = [{"agent_id": place.agent_id, "tool_name": tool, "parameters": given} for tool, given in calls]
+        body = msgspec.json.encode({"calls": asked, "semantics": semantics})
+        return request_of("POST", "/v1/authorize/batch", place.raw_key, body)
+
+    refund = ("payments.refund", {"amount": 120, "currency": "EUR"})
     text = {"text": "ab\u00e9" * 20_000}
     policies = [{"name": f"p{number}", "rules": _RULES * 10} for number in range(20)]
     lint = msgspec.json.encode({"agent_id": place.agent_id, "policies": policies})
     replay = msgspec.json.encode({"agent_id": place.agent_id, "policies": policies[:1]})
     return {
         "ordinary calls": [call("payments.refund", {"amount": 120, "currency": "EUR"})],
+        "batches": [
+            batch("execute_all", *[refund] * 1_000),
+            batch("all_or_nothing", *[refund] * 128),
+            batch("execute_all", *[("edge", {"text": "ab" * 1_500})] * 200),
+            batch("execute_all", *[("search", {"text": "\n" * 3_000})] * 200),
+        ],
         "patterns just quick enough": [call("edge", {"text": "ab" * 1_500})],
         "calls just short enough": [
             call("none", {"numbers": [1.7e300] * 480}),

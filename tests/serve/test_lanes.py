@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Self
 
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.slow
 SLOW_REGEX = {"type": "parameter_constraint", "tools": [TOOL], "parameters": {"text": {"regex": "((a?){30}){30}$"}}}
 LANES = {"remit-fast", "remit-slow"}
 MOVES = "remit_lane_moves_total"
+BATCH, SEMANTICS = 5, ("execute_all", "all_or_nothing")
 
 
 @pytest.fixture
@@ -105,6 +107,12 @@ class Talk:
         return status, json.loads(self.reader.read(int(fields["content-length"])))
 
 
+def batch_of(agent_id: str, semantics: str, name: int) -> bytes:
+    """A batch whose calls have its name."""
+    calls = [{"agent_id": agent_id, "tool_name": TOOL, "parameters": {semantics: str(name)}}] * BATCH
+    return json.dumps({"calls": calls, "semantics": semantics}).encode()
+
+
 def call_of(agent_id: str, **parameters: object) -> bytes:
     return json.dumps({"agent_id": agent_id, "tool_name": TOOL, "parameters": parameters}).encode()
 
@@ -118,6 +126,7 @@ def test_requests_of_both_lanes_on_one_connection_are_answered_in_order(service,
         kinds = {
             "call": ("POST", "/v1/authorize", call),
             "large": ("POST", "/v1/authorize", large),
+            "batch": ("POST", "/v1/authorize/batch", batch_of(agent_id, "all_or_nothing", 0)),
             "get": ("GET", f"/v1/agents/{agent_id}"),
             "livez": ("GET", "/livez"),
             "missing": ("GET", "/v1/none"),
@@ -129,10 +138,12 @@ def test_requests_of_both_lanes_on_one_connection_are_answered_in_order(service,
                 connection.send(*kinds[kind], chunk=chance.choice([0, 20, 400]) if kind == "call" else 0)
             for kind in asked:
                 status, answer = connection.read()
+                batch = [each["decision"] for each in answer.get("results", ())]
                 shown = {"get": answer.get("id"), "livez": answer.get("status"), "missing": "error" in answer}
-                wanted = {"get": (200, agent_id), "livez": (200, "ok"), "missing": (404, True)}
+                shown["batch"] = sum(each["allowed"] for each in batch)
+                wanted = {"get": (200, agent_id), "livez": (200, "ok"), "missing": (404, True), "batch": (200, BATCH)}
                 assert (status, shown.get(kind, answer.get("allowed"))) == wanted.get(kind, (200, True))
-                decided += [answer["id"]] if kind in {"call", "large"} else []
+                decided += [answer["id"]] if kind in {"call", "large"} else [each["id"] for each in batch]
         assert list(entries(client, agent_id)) == decided[::-1]
         assert min(moves(client).values()) > 10
 
@@ -405,9 +416,9 @@ def test_a_lane_that_hangs_outlives_its_service_by_ten_seconds_at_most(service, 
 
 
 class Mixed(threading.Thread):
-    """A caller that sends calls and other requests on one connection until the service stops.
+    """A caller that sends calls, batches and other requests on one connection until the service stops.
 
-    decided: ids of the answers. cut: requests on an open connection that got no answer.
+    decided: ids of the answers, those of a batch one by one. cut: requests on an open connection that got no answer.
     """
 
     def __init__(self, port: int, agent_id: str, seed: int) -> None:
@@ -423,18 +434,16 @@ class Mixed(threading.Thread):
             connection, served = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20), 0
             try:
                 while not self.stopping.is_set():
-                    is_call = self._chance.random() < 0.6
-                    path = "/v1/authorize" if is_call else f"/v1/agents/{self._agent_id}"
-                    body = call_of(self._agent_id) if is_call else None
-                    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
-                    connection.request("POST" if is_call else "GET", path, body, headers)
+                    method, path, body = self._request()
+                    connection.request(method, path, body, {"Authorization": f"Bearer {ADMIN_KEY}"})
                     response = connection.getresponse()
                     answer = response.read()
                     served += 1
                     if response.status != 200:
                         self.failed.append(response.status)
-                    elif is_call:
-                        self.decided.append(json.loads(answer)["id"])
+                    elif method == "POST":
+                        results = json.loads(answer).get("results", [{"decision": json.loads(answer)}])
+                        self.decided += [each["decision"]["id"] for each in results]
                     if response.will_close:
                         served = 0
                         break
@@ -443,6 +452,14 @@ class Mixed(threading.Thread):
                 self.stopping.wait(0.01)
             finally:
                 connection.close()
+
+    def _request(self) -> tuple[str, str, bytes | None]:
+        kind = self._chance.choices(["call", *SEMANTICS, "get"], [8, 1, 1, 6])[0]
+        if kind == "get":
+            return "GET", f"/v1/agents/{self._agent_id}", None
+        if kind == "call":
+            return "POST", "/v1/authorize", call_of(self._agent_id)
+        return "POST", "/v1/authorize/batch", batch_of(self._agent_id, kind, self._chance.getrandbits(64))
 
 
 @pytest.fixture
@@ -518,5 +535,9 @@ def test_lanes_that_are_killed_under_load_lose_no_answer_and_give_none_twice(ser
         stop_all(callers)
         decided = [each for caller in callers for each in caller.decided]
         assert len(decided) == len(set(decided))
-        assert set(decided) <= entries(client, agent_id).keys()
+        logged = entries(client, agent_id)
+        assert set(decided) <= logged.keys()
+        # Of a plan all calls are decided or none, whether or not it was answered.
+        plans = Counter(each["parameters"]["all_or_nothing"] for each in logged.values() if "all_or_" in str(each))
+        assert {*plans.values()} == {BATCH}
         assert decide(client, agent_id)["allowed"]
