@@ -4,6 +4,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.model.approvals import AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
+from app.model.call_values import CallValue
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
 from app.model.via import Via
@@ -18,6 +19,7 @@ _LISTED_MS = 2 * KEEP_MS
 """For how long an approval is listed: it is open for two weeks at most, and its record is kept for 30 days then."""
 
 _strings = msgspec.json.Decoder(list[str])
+_values = msgspec.json.Decoder(list[CallValue])
 _string = msgspec.json.Decoder(str)
 _approvers = msgspec.json.Decoder(list[Approvers])
 _person = msgspec.json.Decoder(Person)
@@ -56,6 +58,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             usable_until=None if not usable_until_ms else rfc3339(number_of(usable_until_ms)),
             uses_left=number_of(record.get("uses_left") or record["max_uses"]),
             decisions=record["decisions"].split(),
+            values=_values.decode(record.get("values") or "[]"),
         )
 
 

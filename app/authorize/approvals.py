@@ -15,10 +15,11 @@ from app.errors import ApprovalMismatch
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
-from app.model.decisions import AuthorizeRequest
+from app.model.decisions import AuthorizeRequest, RememberedCheck
 from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
 from app.pdp.escalations import Approved
+from app.pdp.value_origins import value_origins
 from app.redaction.credentials import REDACTED
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
@@ -49,6 +50,19 @@ class ApprovalRequest(Struct, frozen=True):
     bound: tuple[str, ...]
     digest: str
     parameters: bytes
+
+    def origins(self, full: Collection[int]) -> bytes:
+        """JSON of where the call's values come from. full: numbers of the quotas that are full."""
+        looked_up = [
+            (number not in full, target.parameter)
+            for number, check in enumerate(self.question.plan.quotas, 1)
+            if isinstance(check, RememberedCheck)
+            for target in check.targets
+        ]
+        known = {name for is_known, name in looked_up if is_known} - {
+            name for is_known, name in looked_up if not is_known
+        }
+        return msgspec.json.encode(value_origins(self.parameters, self.question.request.context, known))
 
 
 class CurrentApproval(Struct, frozen=True):

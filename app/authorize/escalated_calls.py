@@ -128,6 +128,8 @@ class EscalatedCalls:
             asking = distinct((*base, *_asking(agent, question.plan, full), *beyond))
             step = self._step(asked, current, asking, full, ended)
             plan = question.plan
+            if step.step == "ask":
+                step = replace(step, values=await run(asked.origins, full))
             if step.step == "probe":
                 return await _unasked(question, step, commit)
             if step.step == "use":

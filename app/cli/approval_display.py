@@ -14,6 +14,9 @@ from app.model.via import Via
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 
 
+_ORIGINS = {"request": "the user's request", "approved_before": "approved before", "unverified": "unverified"}
+
+
 def print_call(approval: dict[str, Any]) -> None:
     """Print the whole call. Nothing in it can move the cursor, colour a line or imitate another field."""
     status = approval["status"]
@@ -40,6 +43,18 @@ def print_call(approval: dict[str, Any]) -> None:
         for name, value in values.items():
             mark = " (bound)" if name in bound and title == "context" else ""
             click.echo(f"  {visible(name)}{mark} = {visible(json.dumps(value, ensure_ascii=False))}")
+    _print_origins(approval)
+
+
+def _print_origins(approval: dict[str, Any]) -> None:
+    """Print where each value came from when the call was requested."""
+    if not approval["values"]:
+        return
+    click.echo("where the values come from:")
+    for each in approval["values"]:
+        click.echo(f"  {visible(each['path'])}: {_ORIGINS.get(each['origin'], visible(each['origin']))}")
+        if beside := each.get("notInRequest"):
+            click.echo(f"    not in the request: {visible(', '.join(beside))}")
 
 
 def print_unusual(api: Api, approval_id: str) -> None:

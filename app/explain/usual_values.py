@@ -1,9 +1,8 @@
 """What is unusual about a call: its values, compared with those of earlier calls. Pure."""
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import MAX_EMAX, Context, Decimal
 from itertools import islice
 from statistics import median_low
@@ -12,6 +11,7 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from app.cancellation import raise_if_cancelled
+from app.model.call_values import general, values_in
 from app.model.canonical_call import decode_exact
 from app.model.usual import Number, Usual, UsualText, UsualValue
 from app.replay.calls import is_hidden
@@ -27,22 +27,20 @@ _FACTOR_MAX = 1_000_000
 _TYPICAL_SHARE = 3
 """A value is called usual if at least every third one is the same."""
 
-_plain_name = re.compile(r"[\w$-]+").fullmatch
-_place = re.compile(r"\[\d+\]")
 _roughly = Context(prec=6, Emax=MAX_EMAX, traps=[])
 
 
 def usual_of(parameters: Raw, earlier: Sequence[Raw]) -> Usual:
     """The values of a call beside those of earlier calls. No value that the log hides is compared or shown."""
-    own = list(_values(decode_exact(parameters), ""))
-    wanted = {_general(path) for path, _ in own[:_VALUES_MAX]}
+    own = list(values_in(decode_exact(parameters)))
+    wanted = {general(path) for path, _ in own[:_VALUES_MAX]}
     seen = {path: _Seen() for path in wanted}
     for index, call in enumerate(earlier):
         raise_if_cancelled()
-        for path, value in islice(_values(decode_exact(call), ""), _READ_MAX):
-            if (place := seen.get(_general(path))) is not None:
+        for path, value in islice(values_in(decode_exact(call)), _READ_MAX):
+            if (place := seen.get(general(path))) is not None:
                 place.add(index, value)
-    values = [seen[_general(path)].beside(path, value, len(earlier)) for path, value in own[:_VALUES_MAX]]
+    values = [seen[general(path)].beside(path, value, len(earlier)) for path, value in own[:_VALUES_MAX]]
     return Usual(len(earlier), values, max(0, len(own) - _VALUES_MAX))
 
 
@@ -101,29 +99,6 @@ class _Seen:
             return ""
         factor = f"{_factor(value, median)} times the usual {_number(median)}; " if median > 0 else ""
         return f"{factor}the most so far was {_number(most)}"
-
-
-def _values(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield every value inside an object or a list with its path; of what is shortened or empty, the whole."""
-    if type(value) is dict and value and not is_hidden(value):
-        for name, inner in value.items():
-            yield from _values(inner, _member(path, name))
-    elif type(value) is list and value:
-        for index, inner in enumerate(value):
-            yield from _values(inner, f"{path}[{index}]")
-    elif path:
-        yield path, value
-
-
-def _member(path: str, name: str) -> str:
-    if not _plain_name(name):
-        return f"{path}[{json.dumps(name, ensure_ascii=False)}]"
-    return f"{path}.{name}" if path else name
-
-
-def _general(path: str) -> str:
-    """The path without the places in lists, so that all elements are one."""
-    return _place.sub("[*]", path)
 
 
 def _is_number(value: Any) -> bool:

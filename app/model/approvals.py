@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.actors import Actor
+from app.model.call_values import CallValue
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
@@ -146,6 +147,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     usable_until: When the approval stops being usable; null before it is approved.
     uses_left: How many more calls it permits.
     decisions: Ids of the decisions that requested or used it.
+    values: Where each value of the parameters came from when it was requested; the first 200. Empty for older ones.
     """
 
     id: Id
@@ -174,6 +176,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     usable_until: Timestamp | None
     uses_left: Count
     decisions: list[Uuid]
+    values: list[CallValue]
 
 
 def whole_record(record: dict[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from app.canonical.value_paths import EACH
+from app.model.call_values import SHORTENED
 from app.model.constraints import REQUEST
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Result, RuleRef, ShadowOutcome
@@ -21,7 +22,6 @@ from app.redaction.credentials import REDACTED
 _TO_THE_MINUTE = 17
 _HOLDERS = ("parameters", "context")
 _cut_key = re.compile(r"svc_[0-9a-f]{8}\.\.\.").search
-_SHORTENED = frozenset({"beginning", "length"})
 _MARKS = (REDACTED.encode(), b'"beginning":', b"svc_", b'"request":{"length":')
 
 ValueName = tuple[str, str]
@@ -101,7 +101,7 @@ def is_hidden(value: Any) -> bool:
     """True if the log has something else in place of the value itself; the parts of it are not looked at."""
     if type(value) is str:
         return REDACTED in value or _cut_key(value) is not None
-    return type(value) is dict and value.keys() >= _SHORTENED
+    return type(value) is dict and value.keys() >= SHORTENED
 
 
 def _hidden(value: Any, name: str = "") -> Iterator[str]:

@@ -5,6 +5,7 @@ those that begin another line, are written as codes. The notification names agen
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from app.model.text import with_hidden_shown
@@ -23,6 +24,7 @@ _TITLES = {
     LOST: "Events were lost",
     TEST: "Remit can reach this channel",
 }
+_ORIGINS = {"request": "the user's request", "approved_before": "approved before", "unverified": "unverified"}
 _VALUE_MAX, _VALUES_MAX, _NAME_MAX = 300, 20, 80
 _SHORTENED = "… (the approval and the log have it in full)"
 
@@ -42,6 +44,8 @@ def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = N
     for name in ("parameters", "context"):
         if values := _call(data).get(name):
             elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
+    if origins := (data.get("approval") or {}).get("values"):
+        elements += [_section([("Where the values come from", "")]), _preformatted_lines(_origins(origins))]
     if approval := data.get("approval"):
         elements.append(_where_to_decide(str(approval["id"]), approvals_url))
     if elements:
@@ -108,13 +112,23 @@ def _section(facts: list[tuple[str, str]]) -> dict[str, Any]:
 
 def _preformatted(values: dict[str, Any]) -> dict[str, Any]:
     """One line for each value, and no more."""
-    lines = [
-        f"{_shown(name)} = {_shown(json.dumps(value, ensure_ascii=False))}"
-        for name, value in list(values.items())[:_VALUES_MAX]
-    ]
-    if len(values) > _VALUES_MAX:
-        lines.append(f"… and {len(values) - _VALUES_MAX} more")
+    said = (f"{_shown(name)} = {_shown(json.dumps(value, ensure_ascii=False))}" for name, value in values.items())
+    return _preformatted_lines(said)
+
+
+def _preformatted_lines(said: Iterable[str]) -> dict[str, Any]:
+    """The first twenty, and how many more there are."""
+    lines = list(said)
+    if len(lines) > _VALUES_MAX:
+        lines = [*lines[:_VALUES_MAX], f"… and {len(lines) - _VALUES_MAX} more"]
     return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "\n".join(lines)}]}
+
+
+def _origins(values: list[dict[str, Any]]) -> Iterator[str]:
+    """For each value its origin, and what in a text does not stand in the user's request."""
+    for each in values:
+        beside = f"; not in the request: {', '.join(each['notInRequest'])}" if "notInRequest" in each else ""
+        yield _shown(f"{each['path']}: {_ORIGINS.get(each['origin'], each['origin'])}{beside}")
 
 
 def _where_to_decide(approval_id: str, approvals_url: str | None) -> dict[str, Any]:

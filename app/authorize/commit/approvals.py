@@ -69,6 +69,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "rule": "" if rule is None else f"{rule.index} {rule.type}",
             "reason": outcome.reason,
             "decisions": question.decision_id,
+            "values": approval.values.decode(),
             "lasts_ms": str(terms.expires_seconds * 1000),
             "required": str(terms.approvals),
             "valid_ms": str(terms.valid_seconds * 1000),

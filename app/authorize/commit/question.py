@@ -17,6 +17,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     full: the quotas that the plan takes to be full.
     terms, rules, policies: the approval's conditions, the fingerprints of the rules that ask, and their policies' ids.
     memories: the names of what will remember the call's values once people approve.
+    values: JSON of where the call's values come from.
     asker_id: the key that asked for the approval.
     bound, digest: what the approval binds, and its MAC. hides: whether people see less than that.
     parameters: as people see them; empty = as in the log.
@@ -33,6 +34,7 @@ class ApprovalStep(Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     memories: tuple[str, ...] = ()
+    values: bytes = b"[]"
     asker_id: str = ""
     bound: tuple[str, ...] = ()
     hides: bool = False

@@ -415,6 +415,12 @@ export interface paths {
         /** Read the metadata of this decision point */
         get: operations["get_well_known_authzen_configuration"];
     };
+    "/access/v1/requests": {
+        parameters: {
+        };
+        /** Request access that was denied */
+        post: operations["post_access_v_requests"];
+    };
     "/access/v1/evaluations": {
         parameters: {
         };
@@ -433,6 +439,12 @@ export interface paths {
         /** Evaluate access, as AuthZEN asks for it */
         post: operations["post_access_v_evaluation"];
     };
+    "/access/v1/requests/{task_id}": {
+        parameters: {
+        };
+        /** Read an access request, and once it is approved, its result */
+        get: operations["get_access_v_requests_task"];
+    };
     "/access/v1/search/subject": {
         parameters: {
         };
@@ -450,6 +462,12 @@ export interface paths {
         };
         /** Find what a subject may do on a resource, as AuthZEN asks for it */
         post: operations["post_access_v_search_action"];
+    };
+    "/access/v1/requests/{task_id}/cancel": {
+        parameters: {
+        };
+        /** Cancel an access request */
+        post: operations["post_access_v_requests_task_cancel"];
     };
 }
 export type webhooks = Record<string, never>;
@@ -1554,7 +1572,7 @@ export interface components {
          * @description The events a webhook can receive.
          * @enum {string}
          */
-        WebhookEvent: "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "audit.verification_failed" | "decision.denied" | "policy.changed";
+        WebhookEvent: "access_request.completed" | "agent.suspended" | "approval.decided" | "approval.expired" | "approval.requested" | "audit.verification_failed" | "decision.denied" | "policy.changed";
         /**
          * @description How an event is written: as Remit's own JSON, or as a message for Slack.
          * @enum {string}
@@ -1600,6 +1618,107 @@ export interface components {
             /** @description The id of one event, parked or not; all parked ones if left out. */
             event?: string;
         };
+        /** @description A request for access that was denied. Fields that are not named here are ignored. */
+        AccessRequestBody: {
+            /** @description The subject of the denied evaluation. */
+            subject: components["schemas"]["Subject"];
+            /** @description The resource of the denied evaluation, unless there are items. */
+            resource?: components["schemas"]["Resource"];
+            /** @description The action of the denied evaluation, unless there are items. */
+            action?: components["schemas"]["Action"];
+            /** @description Several requests, each for a denial of its own. */
+            items?: components["schemas"]["RequestedItem"][];
+            /** @description The context of the denied evaluation, and whatever people should know, such as a justification. */
+            context?: {
+                [key: string]: unknown;
+            };
+            /** @description The denial. */
+            denial?: components["schemas"]["Denial"];
+            /** @description What is requested, such as `requested_until` or `emergency`; people see it, but it grants nothing. */
+            requested_access?: {
+                [key: string]: unknown;
+            };
+            /** @description Who is told how it ended. */
+            callback?: components["schemas"]["Callback"];
+            /** @description Who requests it, and from where; an `actor` must be an agent for which the key may ask. */
+            client?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Who asks: an agent. */
+        Subject: {
+            /** @description The agent's type, unless `context.agent` names the agent. */
+            type: string;
+            /** @description The agent's id or alias, unless `context.agent` names the agent. */
+            id: string;
+            /** @description Attributes that policies can read. */
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description What it is attempted on. */
+        Resource: {
+            /** @description `tool` if the resource is a tool by itself. */
+            type: string;
+            /** @description The parameter `id` of the call; of a tool, its name. */
+            id: string;
+            /** @description Further parameters of the call. */
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description What is attempted. */
+        Action: {
+            /** @description With the resource's type, the name of the tool: `record.read`. */
+            name: string;
+            /** @description Attributes that policies can read. */
+            properties?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description One of several requests. */
+        RequestedItem: {
+            /** @description The resource of the denied evaluation. */
+            resource: components["schemas"]["Resource"];
+            /** @description The action of the denied evaluation. */
+            action: components["schemas"]["Action"];
+            /** @description What is requested; its members replace those of the same names beside the items. */
+            requested_access?: {
+                [key: string]: unknown;
+            };
+            /** @description The denial of this item; the one beside the items if left out. */
+            denial?: components["schemas"]["Denial"];
+        };
+        /** @description The denial on which an access request rests, with the values from the context of that decision. */
+        Denial: {
+            /** @description The evaluation's id. */
+            evaluation_id?: string;
+            /**
+             * Format: date-time
+             * @description `access_request.expires_at`. What counts is the time that was recorded.
+             */
+            expires_at: string;
+            /**
+             * Format: date-time
+             * @description When it was denied.
+             */
+            evaluated_at?: string;
+            /** @description The reason. */
+            reason?: string;
+            /** @description `access_request.template`. */
+            template?: string;
+            /** @description Never given out here, so one that comes back binds nothing. */
+            binding_token?: string;
+        };
+        /** @description Who is told how a request ended. */
+        Callback: {
+            /** @description The URL of one of the workspace's webhooks for `access_request.completed`. */
+            endpoint: string;
+            /** @description Returned in the callback, as it is. */
+            state?: unknown;
+            /** @description The status values that are told: `approved`, `denied`, `expired`, `cancelled`, `partial`; all if left out. */
+            events?: string[];
+        };
         /** @description Several questions. Without `evaluations`, a single one. Fields that are not named here are ignored. */
         EvaluationsBody: {
             /** @description Of every evaluation that has none. */
@@ -1618,37 +1737,6 @@ export interface components {
             }[];
             /** @description How they are executed. */
             options?: components["schemas"]["EvaluationOptions"];
-        };
-        /** @description Who asks: an agent. */
-        Subject: {
-            /** @description The agent's type, unless `context.agent` names the agent. */
-            type: string;
-            /** @description The agent's id or alias, unless `context.agent` names the agent. */
-            id: string;
-            /** @description Attributes that policies can read. */
-            properties?: {
-                [key: string]: unknown;
-            };
-        };
-        /** @description What is attempted. */
-        Action: {
-            /** @description With the resource's type, the name of the tool: `record.read`. */
-            name: string;
-            /** @description Attributes that policies can read. */
-            properties?: {
-                [key: string]: unknown;
-            };
-        };
-        /** @description What it is attempted on. */
-        Resource: {
-            /** @description `tool` if the resource is a tool by itself. */
-            type: string;
-            /** @description The parameter `id` of the call; of a tool, its name. */
-            id: string;
-            /** @description Further parameters of the call. */
-            properties?: {
-                [key: string]: unknown;
-            };
         };
         /** @description How the evaluations are executed. */
         EvaluationOptions: {
@@ -1726,6 +1814,19 @@ export interface components {
             subject: components["schemas"]["Subject"];
             /** @description On what. Its actions, or those of its type, are in the catalogue. */
             resource: components["schemas"]["Resource"];
+        };
+        /** @description Why a request is cancelled; the body may be left out. */
+        CancelTask: {
+            /**
+             * @description For programs.
+             * @default
+             */
+            reason?: string;
+            /**
+             * @description For people; part of the log.
+             * @default
+             */
+            comment?: string;
         };
         /** @description The answer, in the words of the audit entry whose id it carries; only `allowed` permits the call. */
         DecisionView: {
@@ -1820,7 +1921,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -2775,7 +2876,7 @@ export interface components {
         Finding: {
             /** @description How it was altered. */
             fault: components["schemas"]["Fault"];
-            /** @description The first segment concerned; for the stream, the segment that its entries would be sealed into; for the changes, 0; for an archive, the file's, or 0 for its manifest. */
+            /** @description The first segment concerned; for the stream, the segment that its entries would be sealed into; for the changes and the Merkle trees, 0; for an archive, the file's, or 0 for its manifest. */
             segment: number;
             /** @description What is wrong, for people. */
             message: string;
@@ -2794,7 +2895,7 @@ export interface components {
          * @description The parts of a log that can be altered.
          * @enum {string}
          */
-        "app.model.checkpoints.Part": "archive" | "changes" | "segments" | "stream";
+        "app.model.checkpoints.Part": "archive" | "changes" | "segments" | "stream" | "tree";
         /** @description Why a logged decision was made: what the entry says, and its call evaluated by the policies of that time. */
         PastExplanation: {
             /**
@@ -2891,6 +2992,8 @@ export interface components {
             fresh?: number;
             /** @description The verdicts so far. */
             approvals: components["schemas"]["Said"][];
+            /** @description Why access is requested, as whoever asked says; null if they said nothing. */
+            accessRequest: components["schemas"]["AccessRequest"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -2910,6 +3013,8 @@ export interface components {
             usesLeft: number;
             /** @description Ids of the decisions that requested or used it. */
             decisions: string[];
+            /** @description Where each value of the parameters came from when it was requested; the first 200. Empty for older ones. */
+            values: components["schemas"]["CallValue"][];
         };
         /**
          * @description `pending` waits for people; `approved` can be used; every other status is final.
@@ -2930,6 +3035,35 @@ export interface components {
             /** @description The note given with it. */
             note: string;
         };
+        /** @description Why access is requested, in the requester's words, secrets redacted. Nothing in it binds or grants anything. */
+        AccessRequest: {
+            /** @description What was added to the context of the call, such as a justification. */
+            context: {
+                [key: string]: unknown;
+            };
+            /** @description What is requested, such as until when, or as an emergency. */
+            requestedAccess: {
+                [key: string]: unknown;
+            };
+            /** @description Who requests it, and from where. */
+            client: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A value of the call's parameters. */
+        CallValue: {
+            /** @description Its place, such as `payment.amount` or `recipients[0]`. */
+            path: string;
+            /** @description `request` = it stands in the user's request, in any ASCII case and white space; `approved_before` = people approved it, as a rule asks; `unverified` = neither. */
+            origin: components["schemas"]["Origin"];
+            /** @description Of a longer text: its links, addresses and words with digits that are not in the user's request. */
+            notInRequest?: string[];
+        };
+        /**
+         * @description Where a value comes from: the user's request, a call that people approved, or anywhere.
+         * @enum {string}
+         */
+        Origin: "approved_before" | "request" | "unverified";
         /** @description What became of one approval: either it was decided, or there is an error. */
         DecidedApproval: {
             /** @description As it was given. */
@@ -3420,6 +3554,97 @@ export interface components {
             search_resource_endpoint?: string;
             /** @description Where actions are searched. */
             search_action_endpoint?: string;
+            /** @description Where access is requested that was denied, and can be. */
+            access_request_endpoint?: string;
+            /** @description What it can besides the standard itself, as URNs. */
+            capabilities?: string[];
+        };
+        /** @description An access request, and its result. */
+        TaskView: {
+            /** @description The access request. */
+            task: components["schemas"]["Task"];
+            /** @description How to complete it, if it is approved and has no items. */
+            result?: components["schemas"]["TaskResult"];
+        };
+        /** @description An access request. */
+        Task: {
+            /** @description Opaque. */
+            id: string;
+            /** @description `pending`, or how it ended: `approved`, `denied`, `expired`, `cancelled`, or `partial` if items differ. */
+            status: components["schemas"]["TaskStatus"];
+            /** @description Where to read it. */
+            status_endpoint: string;
+            /** @description How many people have approved, if more than one must. */
+            progress?: components["schemas"]["TaskProgress"];
+            /**
+             * Format: date-time
+             * @description When it expires if it is still pending then.
+             */
+            expires_at?: string;
+            /** @description What can be done with it while it is pending. */
+            links?: components["schemas"]["TaskLinks"];
+            /** @description Each of several requests. */
+            items?: components["schemas"]["TaskItem"][];
+        };
+        /**
+         * @description The status of a task or an item; all but `pending` are final, and `partial` is only of several items.
+         * @enum {string}
+         */
+        TaskStatus: "approved" | "cancelled" | "denied" | "expired" | "partial" | "pending";
+        /** @description How many people have approved. */
+        TaskProgress: {
+            /** @description The number of the person who is awaited, from 1. */
+            current_step: number;
+            /** @description How many people must approve. */
+            total_steps: number;
+        };
+        /** @description Related URLs. */
+        TaskLinks: {
+            /** @description Where to cancel the request, by POST. */
+            cancel: string;
+        };
+        /** @description One of several requests, in the order in which they were submitted. */
+        TaskItem: {
+            /** @description The resource that was asked about, as in the log. */
+            resource: {
+                [key: string]: unknown;
+            };
+            /** @description The action that was asked about, as in the log. */
+            action: {
+                [key: string]: unknown;
+            };
+            /** @description Its own status. */
+            status: components["schemas"]["TaskStatus"];
+            /** @description How to complete it, if it is approved. */
+            result?: components["schemas"]["TaskResult"];
+        };
+        /** @description How to complete an approved request: evaluate again. */
+        TaskResult: {
+            /**
+             * @description Always `reevaluate`: the decision point decides again.
+             * @enum {unknown}
+             */
+            mode: "reevaluate";
+            /** @description What to carry in the context. */
+            approval: components["schemas"]["ApprovalResult"];
+        };
+        /** @description The approval to carry in `context.approval` of the next evaluation. */
+        ApprovalResult: {
+            /**
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was approved.
+             */
+            approved_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be used.
+             */
+            approved_until: string;
         };
         /** @description The decisions; of a request without evaluations, a decision by itself. */
         EvaluationsView: {
@@ -3452,10 +3677,17 @@ export interface components {
             reason_user?: {
                 [key: string]: string;
             };
+            /**
+             * @description Of a denial although the request carried an approval: `request` = submit the access request of this answer, `retry` = ask the same again later, `none` = neither will help.
+             * @enum {unknown}
+             */
+            next_action?: "none" | "request" | "retry";
             /** @description The seconds after which the same request may be answered differently. */
             retry_after?: number;
             /** @description The approval that waits for a person, or that made it true. */
             approval?: components["schemas"]["EvaluationApproval"];
+            /** @description How to request the access that was denied; left out if it cannot be requested. */
+            access_request?: components["schemas"]["Requestable"];
             /** @description Why there is no decision; only in batches. */
             error?: components["schemas"]["EvaluationError"];
         };
@@ -3473,6 +3705,23 @@ export interface components {
              * @description When it can no longer be decided or, once approved, used.
              */
             expires_at: string;
+            /**
+             * Format: date-time
+             * @description The latter, if it is approved.
+             */
+            approved_until?: string;
+        };
+        /** @description Access can be requested: submit an access request. */
+        Requestable: {
+            /** @description Where. */
+            endpoint: string;
+            /**
+             * Format: date-time
+             * @description Until when.
+             */
+            expires_at: string;
+            /** @description What for; the same as the reason of the first denial. */
+            template: string;
         };
         /** @description Why an evaluation of a batch was not decided. */
         EvaluationError: {
@@ -3518,6 +3767,17 @@ export interface components {
         ErrorBody: {
             /** @description What went wrong. */
             error: components["schemas"]["Problem"];
+        };
+        /** @description What went wrong with an access request: problem details of RFC 9457. */
+        ProblemDetails: {
+            /** @description The URN of the access request and approval profile, or `about:blank` for any other error. */
+            type: string;
+            /** @description The kind of problem. */
+            title: string;
+            /** @description As the status of the answer. */
+            status: number;
+            /** @description For people. */
+            detail: string;
         };
     };
     responses: never;
@@ -5407,6 +5667,30 @@ export interface operations {
             };
         };
     };
+    post_access_v_requests: {
+        parameters: {
+            header?: {
+                /** @description A name for this submission, chosen by the caller. The same submission with it gets the same task, as long as the access can be decided and for a day longer; another one is answered 409. */
+                "Idempotency-Key"?: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessRequestBody"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskView"];
+                };
+            };
+        };
+    };
     post_access_v_evaluations: {
         parameters: {
         };
@@ -5469,6 +5753,24 @@ export interface operations {
             };
         };
     };
+    get_access_v_requests_task: {
+        parameters: {
+            path: {
+                task_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskView"];
+                };
+            };
+        };
+    };
     post_access_v_search_subject: {
         parameters: {
         };
@@ -5525,6 +5827,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundActions"];
+                };
+            };
+        };
+    };
+    post_access_v_requests_task_cancel: {
+        parameters: {
+            path: {
+                task_id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CancelTask"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskView"];
                 };
             };
         };

@@ -33,6 +33,11 @@ APPROVAL = {
     "usableUntil": None,
     "usesLeft": 1,
     "decisions": [ENTRY],
+    "values": [
+        {"path": "booking", "origin": "request"},
+        {"path": "amount", "origin": "unverified"},
+        {"path": "currency", "origin": "unverified"},
+    ],
 }
 USUAL = {
     "calls": 50,

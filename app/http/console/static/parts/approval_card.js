@@ -34,7 +34,7 @@ export function ApprovalCard({ approval, alone = false, done }) {
   const show = (/** @type {{path: string, value: unknown}} */ row, inContext = false) => {
     const note = usual.data ? unusual(row.path, row.value, inContext ? usual.data.context : usual.data.usual, usual.data.of) : "";
     return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
-      ${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
+      ${!inContext && originOf(approval, row.path)}${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
   };
   return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`}>
     <header><code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
@@ -51,6 +51,14 @@ export function ApprovalCard({ approval, alone = false, done }) {
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
     ${!alone && html`<a class="small muted permalink" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>`}
   </article>`;
+}
+
+const ORIGINS = { request: "from the request", approved_before: "approved before", unverified: "unverified" };
+
+/** Where a value came from when the call was requested. @param {Approval} approval @param {string} path */
+function originOf(approval, path) {
+  const found = approval.values?.find((each) => each.path === path);
+  return found && html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}${found.notInRequest && html`; not in the request: <${Text} value=${found.notInRequest.join(", ")} />`}</span>`;
 }
 
 /** Who may decide, in words. @param {Approval} approval */
