@@ -31,7 +31,8 @@ you can look at its audit log; its id is printed on stderr, like the progress.
 """
 MORE = """\
 files:
-  CALLS       one JSON object a line, with `tool` and `arguments`; other fields serve --only and --by
+  CALLS       one JSON object a line, with `tool` and `arguments`, and `conversation` or `task`: the session, in
+              which calls are sent one after the other; other fields serve --only and --by
   --policies  {"agent": ..., "policies": [...]}: bodies of POST /v1/agents and, without agent_id, POST /v1/policies
 
 exit status:
@@ -117,11 +118,16 @@ def create_agent(service: Service, bodies: dict[str, Any]) -> tuple[str, dict[st
     return agent_id, names
 
 
+def session_of(call: dict[str, Any]) -> str:
+    """What the call belongs to: its `conversation` or `task`, or an empty string."""
+    return str(call.get("conversation", call.get("task", "")))
+
+
 def authorize(service: Service, agent_id: str, names: dict[str, str], call: dict[str, Any]) -> Answer:
     """The answer to one call, sent once."""
     body = {"agent_id": agent_id, "tool_name": call["tool"], "parameters": call["arguments"]}
-    if "conversation" in call:
-        body["context"] = {"session": call["conversation"]}
+    if session := session_of(call):
+        body["context"] = {"session": session}
     sent = time.perf_counter()
     try:
         status, answer = service.post("/v1/authorize", body)
@@ -141,7 +147,7 @@ def replay(
 ) -> Iterator[Answer]:
     """The answers in the order of the calls; at most `concurrency` calls are under way at a time.
 
-    A conversation goes on only after its last answer, however many of them there are at a time.
+    A session goes on only after its last answer, however many of them there are at a time.
     """
 
     def ask(call: dict[str, Any], before: Future[Answer] | None) -> Answer:
@@ -152,10 +158,10 @@ def replay(
     pool, last, asked = ThreadPoolExecutor(concurrency), dict[str, Future[Answer]](), list[Future[Answer]]()
     try:
         for call in calls:
-            conversation = call.get("conversation", "")
-            asked.append(pool.submit(ask, call, last.get(conversation)))
-            if conversation:
-                last[conversation] = asked[-1]
+            session = session_of(call)
+            asked.append(pool.submit(ask, call, last.get(session)))
+            if session:
+                last[session] = asked[-1]
         yield from (answer.result() for answer in asked)
     finally:
         pool.shutdown(cancel_futures=True)
