@@ -31,6 +31,9 @@ def refused(answer, code="UNAUTHORIZED"):
     told = answer.json()
     if isinstance(told, str):  # AuthZEN wants a message, and nothing else
         return told
+    if "type" in told:  # the approval profile wants a problem
+        assert (told["type"], told["status"]) == ("about:blank", 401)
+        return told["detail"]
     assert (told["error"]["code"], told["error"]["details"]) == (code, [])
     return told["error"]["message"]
 
