@@ -213,6 +213,12 @@ class AuditEntryNotFound(NotFound):
     code = "AUDIT_ENTRY_NOT_FOUND"
 
 
+class CheckpointNotFound(NotFound):
+    """No signed checkpoint exists, or none covers this entry yet."""
+
+    code = "CHECKPOINT_NOT_FOUND"
+
+
 class AgentNotFound(NotFound):
     """No agent with this id exists in the caller's workspace."""
 

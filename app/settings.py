@@ -211,6 +211,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit_names_max: Annotated[int, Meta(ge=0)] = 4_096
     """Maximum number of agents, of tools and of actions in the index of one part of a log (128 segments)."""
 
+    checkpoint_key_file: Annotated[str, Meta(pattern="^/[ -~]+$", description="an absolute path")] | None = None
+    """File with the keys that sign checkpoints (`remit audit key new`). Only the compactor reads it; if unset, nothing
+    is signed. Needs the extra `checkpoints`."""
+
+    checkpoint_witnesses: Annotated[str, Meta(pattern="^[ -~]*$", description="URL KEY, URL KEY …")] = ""
+    """Witnesses that cosign checkpoints, comma-separated: each a URL, a space, and its verifier key."""
+
     redact: str = (
         "password,passwords,passwd,passphrase,secret,secrets,token,api_key,api_keys,access_key,private_key,"
         "authorization,credential,credentials,cookie,otp,pin,cvv,ssn,"

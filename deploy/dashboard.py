@@ -117,6 +117,12 @@ ROWS: dict[str, list[Panel]] = {
             "s",
             {"age": f"max(remit_log_intact_seconds{_OF})"},
         ),
+        (
+            "Checkpoints without a witness",
+            "Time for which a signed checkpoint has lacked a witness's signature.",
+            "s",
+            {"missing": f"max(remit_checkpoint_witnessed_seconds{_OF})"},
+        ),
         ("Segments", "Sealed since the log began.", "short", {"sealed": f"max(remit_sealed_segments{_OF})"}),
         (
             "Quarantined entries",

@@ -28,6 +28,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     lag_seconds: age of the oldest unsealed entry by the store's clock; 0 without one.
     segments: sealed so far. poison: entries that could not be sealed unchanged.
     intact_seconds: time since a log was last found intact (or created, if it never was), the longest of all logs.
+    witnessed_seconds: time for which a checkpoint has lacked a witness's signature, the longest of all; 0 = none does.
     """
 
     unsealed: int = 0
@@ -37,6 +38,7 @@ class SealingLag(Struct, frozen=True, kw_only=True):
     segments: int = 0
     poison: int = 0
     intact_seconds: float = 0.0
+    witnessed_seconds: float = 0.0
 
 
 class SealingWatch:
@@ -71,6 +73,7 @@ class SealingWatch:
         segments = poison = 0
         oldest_ms: list[int] = []
         intact_ms: list[int] = []
+        unwitnessed_ms: list[int] = []
         for start in range(0, len(workspaces), _AT_ONCE):
             some = [keyspace_of(workspace_id) for workspace_id in workspaces[start : start + _AT_ONCE]]
             replies = await self._client.read_each(("XLEN", each.audit_stream) for each in some)
@@ -83,9 +86,12 @@ class SealingWatch:
             noted = await self._client.read_each(("HMGET", each.workspace, "intact_ms", "created_ms") for each in some)
             times = [count_of(each[0]) or count_of(each[1]) for each in noted if each is not None]
             intact_ms += [time_ms for time_ms in times if time_ms]
+            checkpoints = (key for each in some for key in (each.audit_checkpoint, each.changes_checkpoint))
+            replies = await self._client.read_each(("HGET", key, "unwitnessed_ms") for key in checkpoints)
+            unwitnessed_ms += filter(None, map(count_of, replies))
             waiting = (each.audit_stream for each, length in zip(some, some_lengths, strict=True) if length)
             oldest_ms += await self._oldest_ms(waiting)
-        now_ms = await store_time_ms(self._client) if oldest_ms or intact_ms else 0
+        now_ms = await store_time_ms(self._client) if oldest_ms or intact_ms or unwitnessed_ms else 0
         return SealingLag(
             unsealed=sum(lengths),
             longest=max(lengths, default=0),
@@ -94,6 +100,7 @@ class SealingWatch:
             segments=segments,
             poison=poison,
             intact_seconds=max([0, *(now_ms - each for each in intact_ms)]) / 1000,
+            witnessed_seconds=max([0, *(now_ms - each for each in unwitnessed_ms)]) / 1000,
         )
 
     async def _oldest_ms(self, streams: Iterable[str]) -> list[int]:

@@ -15,6 +15,7 @@ from app.audit.entry_filter import EntryFilter
 from app.audit.export import Progress, export
 from app.audit.follow import follow, resumed
 from app.audit.head import head_of, unreadable_is_damage
+from app.audit.notes import newest_note, proof_of
 from app.audit.scan import EntryChunk, Scan
 from app.audit.sealed_walk import sequences_between
 from app.audit.search import Page, SealedSearch
@@ -25,6 +26,7 @@ from app.fairness.loop_turns import WorkspaceSlots
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.counts import Counted, CountQuery
+from app.model.notes import Note
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
@@ -156,15 +158,25 @@ class AuditLog:
         progress: Progress | None = None,
         *,
         continues: bool = False,
+        note: Note | None = None,
     ) -> Verification:
         """Verify the log as `Verifier.verify` documents; if all of it is intact, that is recorded for monitors."""
         verifier = Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived)
         began_ms = await store_time_ms(self._client)
-        verification = await verifier.verify(since, segments_max, progress, continues=continues)
+        verification = await verifier.verify(since, segments_max, progress, continues=continues, note=note)
         if verification.finding is None and verification.complete:
             with suppress(StoreUnavailable):  # a store that refuses writes does not change the finding
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
         return verification
+
+    async def checkpoint(self, workspace_id: str, *, of_changes: bool = False) -> Note:
+        """The newest signed checkpoint of the log, or of the trail. Raises CheckpointNotFound, AuditLogDamaged."""
+        keyspace = Keyspace(workspace_id)
+        return await newest_note(self._client, keyspace.changes_checkpoint if of_changes else keyspace.audit_checkpoint)
+
+    async def proof(self, workspace_id: str, entry_id: str) -> str:
+        """The proof that the newest signed checkpoint covers the entry. Raises as `entry` and `notes.proof_of` do."""
+        return await proof_of(self._client, workspace_id, *await self.entry(workspace_id, entry_id))
 
     async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
         """Archive as `Archive.write` documents."""

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.approvals.reaper import ApprovalReaper
 from app.audit.compactor import Compactor
@@ -15,7 +17,7 @@ from app.background.verification_rounds import VerificationRounds
 from app.model.ids import Ids
 from app.redaction.signer import Signer
 from app.redis_client.client import Client
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from app.webhooks.delivery import Delivery
 from app.webhooks.records import note_finding
 from app.webhooks.secrets import Secrets
@@ -23,6 +25,10 @@ from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
 from app.workloads.key_refresh import KeyRefresh
 
+if TYPE_CHECKING:
+    from app.checkpoints.rounds import CheckpointRounds
+
+_SIGN_S = 60.0
 _DAY_MS = 24 * 3600 * 1000
 _VERIFY_S = 30.0
 _SPENT_COUNTS_S = 300.0
@@ -57,7 +63,27 @@ async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[l
     if every_s := settings.audit_verify_every_seconds:
         rounds = VerificationRounds(client, settings, partial(note_finding, client))
         jobs.append(Job("verify logs", min(_VERIFY_S, every_s / 2), rounds.verify_due))
+    if settings.checkpoint_key_file is not None:
+        jobs.append(Job("sign checkpoints", _SIGN_S, _checkpoint_rounds(client, settings).run))
     try:
         yield jobs
     finally:
         await sender.stop()
+
+
+def _checkpoint_rounds(client: Client, settings: Settings) -> "CheckpointRounds":
+    """Signs with the keys of the settings. Raises SettingsError."""
+    try:
+        from app.checkpoints.keys import read_keys  # noqa: PLC0415 - only who signs needs its library
+        from app.checkpoints.rounds import CheckpointRounds  # noqa: PLC0415
+        from app.checkpoints.witnesses import witnesses_in  # noqa: PLC0415
+    except ImportError as error:
+        raise SettingsError(f"REMIT_CHECKPOINT_KEY_FILE needs the extra `checkpoints` ({error})") from None
+    try:
+        keys = read_keys(Path(settings.checkpoint_key_file or ""))
+    except ValueError as error:
+        raise SettingsError(f"REMIT_CHECKPOINT_KEY_FILE: {error}") from None
+    try:
+        return CheckpointRounds(client, keys, witnesses_in(settings.checkpoint_witnesses))
+    except ValueError as error:
+        raise SettingsError(f"REMIT_CHECKPOINT_WITNESSES: {error}") from None

@@ -10,6 +10,7 @@ import click
 
 from app.cli.api import LISTENING, Api, Refused, on_api
 from app.cli.atomic_output import atomic_output
+from app.cli.checkpoints import key, run_witness
 from app.cli.explain import explain_decision
 from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
@@ -220,3 +221,5 @@ def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
 
 audit.add_command(explain_decision)
 audit.add_command(verify_log)
+audit.add_command(key)
+audit.add_command(run_witness)

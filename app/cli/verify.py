@@ -10,11 +10,13 @@ import click
 
 from app.cli.api import Api, Refused, on_api
 from app.cli.atomic_output import atomic_output
+from app.cli.checkpoints import VKEYS, read_signed
 from app.cli.options import JSON, Duration
 from app.cli.output import counted
 from app.cli.session import print_json
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint, Finding
+from app.model.notes import VerifierKey
 
 _FULL_S = 24 * 3600
 """The interval at which a watch reads the whole log again instead of only the new part."""
@@ -37,6 +39,17 @@ _FULL_S = 24 * 3600
     help="Compare with the checkpoint in this file, if it exists; if all is well, replace it with the new one.",
 )
 @click.option(
+    "--checkpoint",
+    "note_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Require the log to continue the signed checkpoint in this file.",
+)
+@click.option("--key", "keys", help="The verifier key of the log, with which it must be signed.", **VKEYS)  # type: ignore[arg-type]
+@click.option("--witness", "witnesses", help="The verifier key of a witness; repeat it for several.", **VKEYS)  # type: ignore[arg-type]
+@click.option(
+    "--quorum", type=click.IntRange(0), help="How many of the witnesses must have cosigned it; all by default."
+)
+@click.option(
     "--watch",
     type=Duration(),
     metavar="INTERVAL",
@@ -48,6 +61,10 @@ def verify_log(
     folder: Path | None,
     since_checkpoint: str | None,
     checkpoint_file: Path | None,
+    note_file: Path | None,
+    keys: list[VerifierKey],
+    witnesses: list[VerifierKey],
+    quorum: int | None,
     watch: int | None,
     as_json: bool,
 ) -> None:
@@ -61,13 +78,16 @@ def verify_log(
             "Give only one of --archive, --since-checkpoint and --checkpoint-file: the log is compared with one of them"
         )
     since = _checkpoint_of(since_checkpoint, checkpoint_file)
+    if note_file is None and (keys or witnesses or quorum is not None):
+        raise click.UsageError("--key, --witness and --quorum are about --checkpoint, which is missing")
+    note = None if note_file is None else read_signed(note_file, keys, witnesses, quorum).text
 
     found = _of_archive(folder, api.workspace_id()) if folder is not None else None
     with suppress(KeyboardInterrupt):
         if found is None or found["finding"] is None:
             start = None if since is None else since.line
             start = start if found is None else found["checkpoint"]
-            found = _verified(api, start, found, checkpoint_file, watch, as_json=as_json)
+            found = _verified(api, start, note, found, checkpoint_file, watch, as_json=as_json)
         else:
             _report(found, as_json=as_json)
         if found["finding"] is not None:
@@ -75,12 +95,19 @@ def verify_log(
 
 
 def _verified(
-    api: Api, start: str | None, archived: dict[str, Any] | None, file: Path | None, watch: int | None, *, as_json: bool
+    api: Api,
+    start: str | None,
+    note: str | None,
+    archived: dict[str, Any] | None,
+    file: Path | None,
+    watch: int | None,
+    *,
+    as_json: bool,
 ) -> dict[str, Any]:
     """The result, printed; with `watch` that of the last round, which found something."""
     full_at = time.monotonic()
     while True:
-        found = _verify_once(api, start, lasting=watch is not None)
+        found = _verify_once(api, start, note, lasting=watch is not None)
         if found is not None:
             found["checked"] = [*(archived["checked"] if archived else ()), *found["checked"]]
             _report(found, as_json=as_json)
@@ -123,12 +150,14 @@ def _plain(finding: Finding) -> dict[str, Any]:
     return {"fault": finding.fault, "segment": finding.segment, "message": finding.message, "part": finding.part}
 
 
-def _verify_once(api: Api, since: str | None, *, lasting: bool) -> dict[str, Any] | None:
+def _verify_once(api: Api, since: str | None, note: str | None, *, lasting: bool) -> dict[str, Any] | None:
     """The result of one pass, a request for each stretch; None if there was no answer and another round follows."""
     counts, first, checked = {"segments": 0, "entries": 0}, None, list[str]()
     try:
         while True:
-            found: dict[str, Any] = api.get("/v1/audit-logs/verify", checkpoint=since, continues=first is not None)
+            found: dict[str, Any] = api.get(
+                "/v1/audit-logs/verify", checkpoint=since, continues=first is not None, note=note
+            )
             first = first or found["firstSegment"]
             counts = {name: number + found[name] for name, number in counts.items()}
             checked += found["checked"]

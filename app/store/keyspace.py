@@ -60,6 +60,7 @@ class Keyspace:
         "approvals",
         "approvals_open",
         "approvals_trail",
+        "audit_checkpoint",
         "audit_head",
         "audit_lease",
         "audit_parts",
@@ -70,6 +71,7 @@ class Keyspace:
         "catalog_tools",
         "changes",
         "changes_chain",
+        "changes_checkpoint",
         "changes_tree",
         "commits",
         "issuers",
@@ -106,6 +108,7 @@ class Keyspace:
         self.resource_entries = f"{prefix}catalog:resources:entries"
         self.changes = f"{prefix}changes"
         self.changes_chain = f"{prefix}changes:chain"
+        self.changes_checkpoint = f"{prefix}changes:checkpoint"
         self.changes_tree = f"{prefix}changes:tree"
         self.approvals = f"{prefix}approvals"
         self.approvals_open = f"{prefix}approvals:open"
@@ -119,6 +122,7 @@ class Keyspace:
         self.audit_head = f"{prefix}audit:head"
         self.audit_parts = f"{prefix}audit:parts"
         self.audit_poison = f"{prefix}audit:poison"
+        self.audit_checkpoint = f"{prefix}audit:checkpoint"
         self.audit_tree = f"{prefix}audit:tree"
         self.audit_lease = f"{prefix}audit:lease"
         self.verification_lease = f"{prefix}audit:verification-lease"

@@ -14,6 +14,8 @@ from sessions import commands, require_printed, run, shell_in
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
+from app.checkpoints.keys import SigningKey
+from app.checkpoints.rounds import CheckpointRounds
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import LUA, SCRIPTS
 from app.store import keyspace as module
@@ -147,6 +149,7 @@ async def seal(url):
         await Sealer(client, 512, 100).seal_next(workspace_id)
         await seal_changes(client, workspace_id)
         await grow_trees(client, workspace_id)
+    await CheckpointRounds(client, [SigningKey.new("remit.example.com")], []).run(asyncio.Event())
     await client.close()
 
 

@@ -169,6 +169,7 @@ def test_one_module_calls_a_script(script):
     assert modules[0].parent.name in {
         "store",
         "audit",
+        "checkpoints",
         "authorize",
         "commit",
         "approvals",

@@ -43,6 +43,10 @@ SERIES = {
     "RemitSlowAnswers": (latency(2), latency(0)),
     "RemitSealingBehind": ({"remit_seal_lag_seconds": "61x200"}, {"remit_seal_lag_seconds": "60x200"}),
     "RemitLogFillsUp": (backlog(1000001), backlog(1000000)),
+    "RemitCheckpointNotWitnessed": (
+        {"remit_checkpoint_witnessed_seconds": "3601x200"},
+        {"remit_checkpoint_witnessed_seconds": "3600x200"},
+    ),
     "RemitLogNotVerified": ({"remit_log_intact_seconds": "172801x200"}, {"remit_log_intact_seconds": "86400x200"}),
     "RemitEntriesQuarantined": ({"remit_poison_entries": "1x200"}, {"remit_poison_entries": "0x200"}),
     "RemitWebhookEventsParked": (grows("remit_webhook_events_parked", 1), {"remit_webhook_events_parked": "7x200"}),

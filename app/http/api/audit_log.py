@@ -15,6 +15,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.audit import AuditEntry, AuditQuery, Backlog
 from app.model.changes import Change, ChangeQuery
 from app.model.checkpoints import Checkpoint
+from app.model.notes import Note
 from app.model.query_fields import QueryFields, Spelled
 from app.model.text import require_text
 from app.model.times import rfc3339
@@ -42,10 +43,13 @@ class Since(QueryFields, frozen=True):
     checkpoint: The line of an earlier verification: start there, and require the log to match it.
     continues: The checkpoint is that of the answer before, in a verification of several requests; what it covers is not
     looked at again.
+    note: A signed checkpoint of the log or of the trail of changes, which its Merkle tree must continue. The three
+    lines suffice: whoever asks checks the signatures.
     """
 
     checkpoint: Annotated[Checkpoint, Spelled(_checkpoint_in, {"type": "string", "format": "checkpoint"})] | None = None
     continues: bool = False
+    note: Annotated[Note, Spelled(Note.parse, {"type": "string", "format": "checkpoint"})] | None = None
 
 
 @endpoint(
@@ -104,7 +108,7 @@ async def verify_audit_log(
     checkpoint only for a key with the scope `admin`: whoever gives the checkpoint could have invented it.
     """
     found = await services.log.audit.verify(
-        caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS, continues=params.continues
+        caller.workspace_id, params.checkpoint, VERIFY_SEGMENTS, continues=params.continues, note=params.note
     )
     if found.finding is not None and (params.checkpoint is None or Scope.ADMIN in caller.scopes):
         await note_finding(services.client, caller.workspace_id, found.finding)

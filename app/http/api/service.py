@@ -24,6 +24,7 @@ _OF_SEALING = {
     "remit_sealed_segments": "segments",
     "remit_poison_entries": "poison",
     "remit_log_intact_seconds": "intact_seconds",
+    "remit_checkpoint_witnessed_seconds": "witnessed_seconds",
 }
 _OF_WEBHOOKS = {
     "remit_webhook_events_delivered": "delivered",
@@ -39,6 +40,7 @@ STORE_GAUGES = {
     "remit_sealed_segments": "Segments sealed since the log began.",
     "remit_poison_entries": "Audit entries that could not be sealed unchanged.",
     "remit_log_intact_seconds": "Time since a verification last found the log intact; the longest of all workspaces.",
+    "remit_checkpoint_witnessed_seconds": "Time for which a signed checkpoint has lacked a witness's signature.",
     "remit_webhook_events_delivered": "Webhook events delivered.",
     "remit_webhook_attempts_failed": "Failed attempts to deliver a webhook event.",
     "remit_webhook_events_parked": "Webhook events parked after a day of failed attempts.",

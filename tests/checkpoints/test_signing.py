@@ -1,0 +1,304 @@
+"""Checkpoints are signed as the tree grows, whatever witnesses do, and mean what other programs read in them."""
+
+import asyncio
+import base64
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from app.audit.notes import proof_of, read_note
+from app.audit.scan import Scan
+from app.audit.trees import read_log_tree
+from app.audit.verifier import Verifier
+from app.background.jobs import background_jobs
+from app.checkpoints.keys import SigningKey, read_keys, signed, signed_at
+from app.checkpoints.verified import AHEAD_S, NotVerified, require_signed
+from app.checkpoints.witness import LogWitness
+from app.checkpoints.witnesses import Witness, WitnessRefused, witnesses_in
+from app.errors import CheckpointNotFound, Invalid
+from app.model.audit import AuditFilters
+from app.model.notes import Note, SignatureType, VerifierKey
+from app.settings import Settings, SettingsError
+
+HERE = Path(__file__).parent
+GO = Path("/usr/share/gocode")
+
+
+async def newest(log):
+    return await read_note(log.client, log.keys.audit_checkpoint)
+
+
+async def lines_of(log, size):
+    chunks = Scan(log.client, log.workspace_id, AuditFilters()).chunks(0, size)
+    return b"".join([chunk.body async for chunk in chunks]).splitlines()
+
+
+async def test_what_grew_is_signed_and_what_did_not_stays_the_same(log):
+    """Log and trail have a note each; a round without new entries writes nothing."""
+    with pytest.raises(CheckpointNotFound, match="Nothing is signed yet"):
+        await proof_of(log.client, log.workspace_id, 1, b"")
+    await log.sign()
+    first, trail = await newest(log), await read_note(log.client, log.keys.changes_checkpoint)
+    assert (first.origin, first.size, signed_at(first, log.vkey)) == (log.origin, 40, 0)
+    assert (trail.origin, trail.size, signed_at(trail, log.vkey_of_changes)) == (f"{log.origin}/changes", 1, 0)
+    await log.sign()
+    assert await newest(log) == first
+    await log.grow()
+    await log.sign()
+    assert (await newest(log)).size == 80
+    for note in (first, await newest(log), trail):
+        assert (await Verifier(log.client, log.workspace_id).verify(note=note)).finding is None
+
+
+async def test_every_key_of_the_file_signs(log, tmp_path):
+    """So a new key is known before the old one goes."""
+    new = SigningKey.new("remit.example.com")
+    (tmp_path / "keys").write_text(log.key.line + new.line)
+    await log.sign(keys=read_keys(tmp_path / "keys"))
+    note = await newest(log)
+    assert [signed_at(note, each) for each in (log.vkey, new.named(log.origin).verifier)] == [0, 0]
+    assert len(note.signatures) == 2
+
+
+async def test_witnesses_cosign_each_checkpoint_and_one_that_is_away_delays_nothing(log, witnessing):
+    """It is asked again each time, and the time without its signature is counted until it has signed."""
+    one, away = (
+        witnessing(log),
+        Witness("http://127.0.0.1:9", SigningKey.new("away", SignatureType.COSIGNATURE).verifier),
+    )
+    await log.sign(one, away)
+    note = await newest(log)
+    assert (note.size, signed_at(note, one.key) > 0, signed_at(note, away.key)) == (40, True, None)
+    assert await log.unwitnessed_ms() >= 0
+    await log.grow()
+    await log.sign(one)
+    note = await newest(log)
+    assert (note.size, signed_at(note, one.key) > 0, await log.unwitnessed_ms()) == (80, True, None)
+    two = witnessing(log, "second.example")
+    await log.sign(one, two)
+    require_signed(await newest(log), log.vkey, [one.key, two.key], 2, 1 << 40)
+    two._sizes.clear()  # as after a start of the compactor: the witness answers 409 and its size
+    await log.grow()
+    await log.sign(one, two)
+    require_signed(await newest(log), log.vkey, [one.key, two.key], 2, 1 << 40)
+
+
+async def test_a_witness_signs_no_second_history(log, witnessing):
+    """Not another tree of the same size, nor a larger one that does not continue it, nor a smaller one."""
+    witness = witnessing(log)
+    await log.grow()
+    await log.sign(witness)
+    assert signed_at(await newest(log), witness.key)
+    await log.grow()
+    honest = await read_log_tree(log.client, log.workspace_id)
+    for forged in (
+        Note(log.origin, 80, b"\1" * 32),
+        Note(log.origin, 120, b"\1" * 32),
+        Note(log.origin, 70, b"\1" * 32),
+    ):
+        for again in (witness, Witness(witness._url.removesuffix("/add-checkpoint"), witness.key)):
+            with pytest.raises(WitnessRefused):
+                await again.cosign(signed(forged, [log.key]), honest)
+
+
+async def test_the_witness_answers_as_its_protocol_says(log, witnessing, tmp_path):
+    """Each status for its reason; 409 has the size and the type."""
+    key = SigningKey.new("w.example", SignatureType.COSIGNATURE)
+    witness = LogWitness(tmp_path / "state", key, [log.vkey])
+    await log.sign()
+    note = await newest(log)
+    stranger = signed(note, [SigningKey.new("remit.example.com")])
+    unknown = signed(replace(note, origin="elsewhere/log"), [log.key])
+    for body, status in (
+        (b"\xff", 400),
+        (b"new 0\n\n" + str(note).encode(), 400),
+        (b"old 41\n\n" + str(note).encode(), 400),
+        (f"old 0\n\n{unknown}".encode(), 404),
+        (f"old 0\n\n{stranger}".encode(), 403),
+        (f"old 7\n\n{note}".encode(), 409),
+        (f"old 0\n{base64.b64encode(bytes(32)).decode()}\n\n{note}".encode(), 422),
+        (f"old 0\n\n{note}".encode(), 200),
+        (f"old 40\n\n{note}".encode(), 200),
+    ):
+        answer = witness.add_checkpoint(body)
+        assert answer.status == status, body
+    answer = LogWitness(tmp_path / "state", key, [log.vkey]).add_checkpoint(f"old 0\n\n{note}".encode())
+    assert answer == (409, "40\n", "text/x.tlog.size"), "what it has signed is forgotten at a restart"
+
+
+@pytest.mark.parametrize("witnessed", [False, True])
+async def test_what_somebody_could_do_with_a_checkpoint_is_found(log, witnessing, witnessed):
+    """With and without a witness: unknown key, other log, altered, rolled back, forked, of the future."""
+    witness = witnessing(log)
+    witnesses, quorum = ([witness.key], 1) if witnessed else ([], 0)
+    await log.sign(*([witness] if witnessed else []))
+    note = await newest(log)
+    require_signed(note, log.vkey, witnesses, quorum, 1 << 40)
+
+    def refused(note, key=log.vkey, trusted=witnesses, now_s=1 << 40):
+        with pytest.raises(NotVerified) as found:
+            require_signed(note, key, trusted, quorum, now_s)
+        return str(found.value)
+
+    other = SigningKey.new("remit.example.com").named(log.origin)
+    assert "no valid signature" in refused(note, key=other.verifier)
+    assert "is of the log" in refused(note, key=log.vkey_of_changes)
+    assert "no valid signature" in refused(replace(note, size=39))
+    assert "no valid signature" in refused(replace(note, root=bytes(32)))
+    assert "no valid signature" in refused(replace(note, signatures=()))
+    if witnessed:
+        assert "future" in refused(note, now_s=signed_at(note, witness.key) - AHEAD_S - 1)
+        assert "no valid cosignature" in refused(signed(note, [log.key]))
+        stranger = SigningKey.new(witness.key.name, SignatureType.COSIGNATURE).verifier
+        assert "no valid cosignature" in refused(note, trusted=[stranger])
+
+    async def fault(note):
+        finding = (await Verifier(log.client, log.workspace_id).verify(note=note)).finding
+        return finding and (finding.fault.value, finding.part.value)
+
+    # The operator signs another history. Its own signature is valid; the witness, which saw the first, does not sign.
+    forked = signed(Note(log.origin, 40, bytes(32)), [log.key])
+    assert await fault(forked) == ("rewritten", "tree")
+    if witnessed:
+        assert "no valid cosignature" in refused(forked)
+    else:
+        require_signed(forked, log.vkey, [], 0, 0)
+    ahead = signed(Note(log.origin, 41, note.root), [log.key])
+    assert await fault(ahead) == ("truncated", "tree"), "the log was rolled back behind what was signed"
+    with pytest.raises(Invalid):
+        await fault(Note("remit.example.com/018bcfe5-6800-7000-8000-00000000cafe", 1, bytes(32)))
+    await log.client.call("HSET", log.keys.audit_tree, "frontier", "")
+    assert await fault(note) == ("changed", "tree")
+
+
+async def test_a_store_that_lost_what_was_signed_signs_nothing_older(log):
+    """The newest note stays, so that what is missing is seen."""
+    await log.grow()
+    await log.sign()
+    await log.client.call("DEL", log.keys.audit_tree)
+    await log.sign()
+    assert (await newest(log)).size == 80
+
+
+@pytest.mark.stores
+async def test_other_programs_verify_what_is_signed_and_proved(one_log, witnessing, tmp_path, program, go_cache):
+    """Go's golang.org/x/mod opens the note, checks inclusion and consistency, and refuses what was altered."""
+    log, go = one_log, program("go", "checks with golang.org/x/mod")
+    environment = {"GO111MODULE": "off", "GOPATH": str(GO), "GOCACHE": go_cache, "PATH": "/usr/bin:/bin"}
+    built = await asyncio.to_thread(
+        subprocess.run,
+        [go, "build", "-o", tmp_path / "checks", HERE / "go_checks.go"],
+        env=environment,
+        capture_output=True,
+    )
+    assert built.returncode == 0, built.stderr
+    witness = witnessing(log)
+    await log.sign(witness)
+    old = await newest(log)
+    await log.grow(600)
+    await log.sign(witness)
+    note, lines = await newest(log), await lines_of(log, 640)
+    tree = await read_log_tree(log.client, log.workspace_id)
+    asked = {"note": str(note), "vkey": str(log.vkey)}
+    questions = [asked | {"kind": "note"}]
+    for index in (0, 39, 255, 256, 639):
+        head, proof_note = (await proof_of(log.client, log.workspace_id, index + 1, lines[index])).split("\n\n", 1)
+        magic, extra, place, *hashes = head.split("\n")
+        assert (magic, place, proof_note) == ("c2sp.org/tlog-proof@v1", f"index {index}", str(note))
+        line = base64.b64decode(extra.removeprefix("extra ")).decode()
+        questions.append(asked | {"kind": "inclusion", "index": index, "line": line, "proof": hashes})
+    proof = [base64.b64encode(each).decode() for each in await tree.consistency(old.size, note.size)]
+    root = base64.b64encode(old.root).decode()
+    questions.append(asked | {"kind": "consistency", "old": old.size, "oldRoot": root, "proof": proof})
+    questions.append(asked | {"kind": "cosignature", "vkey": str(witness.key)})
+    wrong = [
+        questions[0] | {"note": str(note).replace("\n640\n", "\n641\n")},
+        questions[1] | {"line": "{}"},
+        questions[2] | {"index": 38},
+        questions[-2] | {"oldRoot": base64.b64encode(bytes(32)).decode()},
+        questions[-1] | {"note": str(old).replace("\n40\n", "\n41\n")},
+    ]
+    text = "".join(f"{json.dumps(each)}\n" for each in questions + wrong)
+    run = await asyncio.to_thread(subprocess.run, [tmp_path / "checks"], input=text.encode(), capture_output=True)
+    answers = run.stdout.decode().splitlines()
+    assert answers[: len(questions)] == ["ok"] * len(questions), (answers, run.stderr)
+    assert len(answers) == len(questions + wrong)
+    assert "ok" not in answers[len(questions) :]
+
+
+async def test_settings_that_cannot_sign_stop_the_start(client, tmp_path):
+    """A file that is missing or has no key, a witness without a key; none of it shows what the file contains."""
+    bad, good = tmp_path / "bad", tmp_path / "good"
+    bad.write_text("PRIVATE+KEY+secret")
+    good.write_text(SigningKey.new("remit.example.com").line)
+    vkey = SigningKey.new("w", SignatureType.NOTE).verifier
+    for file, witnesses, said in (
+        (tmp_path / "none", "", "cannot be read"),
+        (bad, "", "not a key"),
+        (good, "w.example", "URL of a witness"),
+        (good, "https://w.example x", "verifier key"),
+        (good, f"https://w.example {vkey}", "type 4"),
+    ):
+        with pytest.raises(SettingsError, match=said) as found:
+            async with background_jobs(client, Settings(checkpoint_key_file=str(file), checkpoint_witnesses=witnesses)):
+                pass
+        assert "secret" not in str(found.value)
+    async with background_jobs(client, Settings(checkpoint_key_file=str(good))) as jobs:
+        assert "sign checkpoints" in [job.name for job in jobs]
+    assert witnesses_in("") == []
+
+
+def test_notes_and_keys_are_read_strictly():
+    """What is not exactly a note or a key is refused with a sentence."""
+    note = Note("a.example/log", 5, bytes(32))
+    assert Note.parse(str(note)) == note
+    assert Note.parse(note.text) == note
+    for text in (
+        "",
+        "a\n5\n",
+        str(note).replace("\n5\n", "\n05\n"),
+        f"{note.text}extension\n\n",
+        f"{note}— a b\n",
+        "x" * 20_000,
+    ):
+        with pytest.raises(ValueError, match=r"^(is not|has a line)"):
+            Note.parse(text)
+    key = SigningKey.new("a.example").verifier
+    assert VerifierKey.parse(str(key)) == key
+    for text in ("", "a+b+c", str(key).replace("a.", "b.", 1), str(key)[:-4]):
+        with pytest.raises(ValueError, match="is not a verifier key"):
+            VerifierKey.parse(text)
+
+
+@pytest.mark.stores
+async def test_the_program_of_the_page_verifies_a_proof(one_log, tmp_path, program, go_cache):
+    """As it is printed; it refuses a proof whose entry was altered."""
+    log, go = one_log, program("go", "the program of docs/checkpoints.md")
+    page = (HERE.parents[1] / "docs/checkpoints.md").read_text()
+    [source] = re.findall(r"```go\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "verify.go").write_text(source)
+    [command] = re.findall(r"^(GO111MODULE=off .*)$", page, re.MULTILINE)
+    await log.sign()
+    [line] = (await lines_of(log, 7))[6:]
+    proof = await proof_of(log.client, log.workspace_id, 7, line)
+    environment = {
+        "VKEY": str(log.vkey),
+        "GOCACHE": str(tmp_path / "cache"),
+        "PATH": f"{Path(go).parent}:/usr/bin:/bin",
+    }
+
+    async def run(written):
+        (tmp_path / "entry.tlog-proof").write_text(written)
+        return await asyncio.to_thread(
+            subprocess.run, command, shell=True, env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
+
+    done = await run(proof)
+    assert done.stdout == f"entry 7 of {log.origin}: {line.decode()}\n", done.stderr
+    forged = proof.replace(base64.b64encode(line).decode(), base64.b64encode(line[::-1]).decode())
+    done = await run(forged)
+    assert (done.returncode, done.stdout) == (1, "")
