@@ -5,7 +5,14 @@ from collections.abc import Sequence
 
 from app.authorize.authorizer import Authorizer
 from app.authorize.whole_batch import decide_whole
-from app.errors import AgentNotFound, AppError, ApprovalMismatch, InsufficientScope, Invalid
+from app.errors import (
+    AgentNotFound,
+    AppError,
+    ApprovalMismatch,
+    InsufficientScope,
+    Invalid,
+    TooManyMismatches,
+)
 from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
 from app.model.batches import BatchSemantics
@@ -13,7 +20,7 @@ from app.model.decisions import AuthorizeRequest, Decision, Result
 
 Asked = AuthorizeRequest | AppError
 Answered = Decision | AppError
-_OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid)
+_OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, TooManyMismatches)
 """Errors of a call that say nothing about the others of its batch."""
 
 _AT_ONCE = 128

@@ -210,6 +210,22 @@ def test_nothing_but_the_callers_own_approval_counts(tenant, pep, pep_of):
     assert pep.evaluate(REFUND, approval)[0]
 
 
+def test_several_evaluations_each_carry_their_approval(tenant, pep):
+    """In one request; too many that are not the caller's do not take the decisions of the others away."""
+    task = requested(pep)
+    decide(tenant, task)
+    carried = pep.read(task)["result"]["approval"]
+    other = {**carried, "id": "0190a0c0-0000-7000-8000-000000000000"}
+    each = [{**REFUND, "context": {"approval": approval}} for approval in (carried, carried, *[other] * 25)]
+    answer = tenant.reader.post("/access/v1/evaluations", json={"evaluations": each})
+    first, again, *others = answer.json()["evaluations"]
+    assert sorted([first["decision"], again["decision"]]) == [False, True]
+    assert not any(each["decision"] for each in others)
+    assert {each["context"].get("reason", "limited") for each in others} <= {"approval_unverifiable", "limited"}
+    several = {"evaluations": each[1:], "options": {"evaluations_semantic": "deny_on_first_deny"}}
+    assert len(tenant.reader.post("/access/v1/evaluations", json=several).json()["evaluations"]) == 1
+
+
 def test_policy_still_decides_after_approval(tenant, pep):
     """What is denied now stays denied, and asking again will not help."""
     task = requested(pep)

@@ -4,10 +4,11 @@ import pytest
 from commit_scene import ALLOWED, ESCALATED, Scene
 from wrong_type_client import WrongTypeClient
 
+from app.approvals.access_requests import AccessRequests, Submission, shown_request
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
 from app.authorize.commit import ApprovalStep, CommitQuestion, Overtaken
-from app.errors import StoreUnavailable
+from app.errors import DuplicateRequest, StoreUnavailable
 from app.lanes.lane import monotonic_us
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
@@ -90,6 +91,19 @@ async def approve(waiting):
     await waiting.approve()
 
 
+async def submit(waiting):
+    """An access request."""
+    scene = waiting.scene
+    requests = AccessRequests(scene.client, scene.ids, waiting.approvals, 1_000)
+    approval = await waiting.approvals.get(waiting.workspace_id, waiting.held)
+    shown = shown_request(b"{}", b"{}", b"{}")
+    submission = Submission(task_id=waiting.held, shown=shown, key="k", bodies=("b",))
+    try:
+        await requests.submit(scene.caller, approval, submission)
+    except DuplicateRequest as refusal:  # whatever is there, it is not the MAC of this body
+        raise StoreUnavailable(refusal.message) from None
+
+
 async def use(waiting):
     await waiting.commit("use", waiting.held, "1" * 64, current_id=waiting.held, current_version="2")
 
@@ -139,6 +153,7 @@ ACTS = [
     (nothing, ask),
     (nothing, attach),
     (nothing, approve),
+    (nothing, submit),
     (approve, use),
     (delete_policy, end),
     (nothing, create_webhook),
