@@ -18,7 +18,7 @@ test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: 90 s
 test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: 11 minutes on two cores
 	$(PYTEST) $(ARGS)
 
-test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp ## the tests of clients/, with the newest and the oldest frameworks
+test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest ## the tests of clients/, with the newest and the oldest frameworks
 	cd $(CLIENT) && .venv-newest/bin/mypy
 	cd $(CLIENT) && .venv-newest/bin/pytest --numprocesses 2 tests/frameworks tests/test_pages.py
 	cd $(CLIENT) && .venv-lowest/bin/pytest --numprocesses 2 tests/frameworks
@@ -30,6 +30,9 @@ test-typescript: $(TYPESCRIPT)/build/types ## those of clients/typescript that n
 	diff $< $(TYPESCRIPT)/src/api.ts || { echo "the API has changed: run make client-types"; exit 1; }
 	cd $(TYPESCRIPT) && npm run --silent build && node pages.mjs tests/pages README && node_modules/.bin/tsc
 	cd $(TYPESCRIPT) && node --test --test-reporter=$(or $(REPORTER),dot) build/tests/all.js
+
+test-typescript-%: test-typescript $(TYPESCRIPT)/frameworks/%/node_modules/.package-lock.json
+	cd $(TYPESCRIPT) && REPORTER=$(or $(REPORTER),dot) node frameworks/run.mjs $*
 
 client-types: $(TYPESCRIPT)/build/types ## make the types of clients/typescript from the OpenAPI document; needs npm
 	cp $< $(TYPESCRIPT)/src/api.ts
@@ -148,6 +151,10 @@ $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
 	cd $(TYPESCRIPT) && npm ci --no-progress --ignore-scripts
 	@touch $@
 
+$(TYPESCRIPT)/frameworks/%/node_modules/.package-lock.json: $(TYPESCRIPT)/frameworks/%/package-lock.json
+	cd $(@D)/.. && npm ci --no-progress
+	@touch $@
+
 $(TYPESCRIPT)/build/types: $(TYPESCRIPT)/node_modules/.package-lock.json $(VENV)/run.stamp always
 	mkdir -p $(@D)
 	$(BIN)/python -c 'import sys; from app.http.routes import encoded_document as made; sys.stdout.buffer.write(made())' | node $(TYPESCRIPT)/types.mjs $@
@@ -157,5 +164,6 @@ $(VENV)/venv.stamp:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+.SECONDARY:
 .PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
 .DEFAULT_GOAL := help

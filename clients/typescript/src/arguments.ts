@@ -1,6 +1,12 @@
 /** A call's arguments as JSON, by rules that lose nothing, or an error that names the parameter. */
 
 const MAX_DEPTH = 200;
+
+/** A value of a call that has no JSON, or none that is read in only one way. */
+export class NotJson extends TypeError {
+  override readonly name = "NotJson";
+}
+
 const made = new WeakSet<object>();
 
 /**
@@ -9,11 +15,11 @@ const made = new WeakSet<object>();
  * Texts, booleans, null, arrays and plain objects are taken as they are, and every property is read once. Members that
  * are undefined are left out, as JSON does. A number must be finite, and below 2^53 if it is whole; a BigInt is a whole
  * number of any size.
- * Throws TypeError for anything else, and names the parameter.
+ * Throws NotJson for anything else, and names the parameter.
  */
 export function snapshot<T>(parameters: T): T {
   if (parameters === undefined) return Object.freeze({}) as T;
-  if (!isPlain(parameters)) throw new TypeError("The parameters of a call must be a plain object.");
+  if (!isPlain(parameters)) throw new NotJson("The parameters of a call must be a plain object.");
   if (made.has(parameters)) return parameters;
   const snap = taken(parameters, "", 0) as object;
   made.add(snap);
@@ -23,9 +29,9 @@ export function snapshot<T>(parameters: T): T {
 /**
  * The frozen value of a JSON text that no parser can read as another.
  *
- * Throws SyntaxError for what is not JSON, and for two names in one object that are equal or that some parsers take for
- * one: those that differ in letter case only, or from a NUL on. Throws TypeError for numbers that JavaScript would
- * change, and for what `snapshot` refuses.
+ * Throws SyntaxError for what is not JSON, and NotJson for what `snapshot` refuses, for numbers that JavaScript would
+ * change, and for two names in one object that are equal or that some parsers take for one: those that differ in letter
+ * case only, or from a NUL on.
  */
 export function strictJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -91,7 +97,7 @@ function kindOf(value: unknown): string {
 }
 
 function refuse(where: string, why: string): never {
-  throw new TypeError(`${where ? `Parameter "${where}"` : "The call"} ${why}.`);
+  throw new NotJson(`${where ? `Parameter "${where}"` : "The call"} ${why}.`);
 }
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[{}[\],:]/g;
@@ -112,14 +118,14 @@ function requireUnambiguous(text: string): void {
 
 function requireNew(name: string, names: Set<string>): void {
   const plain = folded(name);
-  if (names.has(plain)) throw new SyntaxError("An object has two members whose names are equal but for letter case.");
-  if (name.includes("\0")) throw new SyntaxError("A name contains NUL, where some programs end it.");
+  if (names.has(plain)) throw new NotJson("An object has two members whose names are equal but for letter case.");
+  if (name.includes("\0")) throw new NotJson("A name contains NUL, where some programs end it.");
   names.add(plain);
 }
 
 function requireExact(token: string): void {
   if (digits(token) !== digits(String(Number(token)))) {
-    throw new TypeError("A number has more digits, or is larger, than JavaScript's numbers can have.");
+    throw new NotJson("A number has more digits, or is larger, than JavaScript's numbers can have.");
   }
 }
 

@@ -64,15 +64,7 @@ export class Enforcer {
    */
   async run<A, R>(tool: string, parameters: A, run: (judged: A) => R, context?: Context): Promise<Awaited<R>> {
     const { decision, parameters: judged } = await this.check(tool, parameters, context);
-    let answer: Awaited<R>;
-    try {
-      answer = await run(judged);
-    } catch (error) {
-      await this.report(decision, "failed");
-      throw error;
-    }
-    await this.report(decision, "executed");
-    return answer;
+    return this.reporting(decision, async () => run(judged));
   }
 
   /**
@@ -90,6 +82,19 @@ export class Enforcer {
     if (decision.result === "escalated") decision = await this.#askAPerson(name, judged, vouched, decision, signal);
     if (!decision.allowed) throw new Denied(name, decision);
     return { decision, parameters: judged };
+  }
+
+  /** What `run` answers, after the outcome is reported if `reportOutcome` is on. */
+  async reporting<R>(decision: Decision, run: () => Promise<R>): Promise<Awaited<R>> {
+    let answer: Awaited<R>;
+    try {
+      answer = await run();
+    } catch (error) {
+      await this.report(decision, "failed");
+      throw error;
+    }
+    await this.report(decision, "executed");
+    return answer;
   }
 
   /** Reports the outcome of the call if `reportOutcome` is on. If that fails, there is only a warning. */

@@ -1,6 +1,7 @@
 /** Why a tool was not run. Every message says what to do; none contains a key or a call's parameters. */
 
 import type { Approval, Decision } from "./answers.js";
+import { NotJson } from "./arguments.js";
 
 const ADVICE: Readonly<Record<string, string>> = {
   none: "The same call will be denied again, so do not repeat it.",
@@ -153,6 +154,7 @@ export class Throttled extends Refused {
 /** What a model is told when an exception must not leave an adapter. */
 export function forAgent(error: unknown): string {
   if (error instanceof RemitError) return error.forAgent();
+  if (error instanceof NotJson) return `The tool was not run. ${error.message}`;
   const kind = error instanceof Error ? error.name : typeof error;
   return `The tool was not run, because asking for permission failed (${kind}).`;
 }

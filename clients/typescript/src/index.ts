@@ -6,12 +6,13 @@
  */
 
 export type { Approval, Decision } from "./answers.js";
-export { folded, snapshot, strictJson } from "./arguments.js";
+export { folded, NotJson, snapshot, strictJson } from "./arguments.js";
 export { type AuthorizeOptions, Remit, type RemitOptions } from "./client.js";
 export { type Allowed, type Context, Enforcer, type EnforcerOptions, type Outcome } from "./enforcement.js";
 export {
   ApprovalPending,
   Denied,
+  forAgent,
   Interrupted,
   MalformedAnswer,
   NotAllowed,

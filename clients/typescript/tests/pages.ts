@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
@@ -32,10 +33,12 @@ export function testPage(page: string): void {
     assert.equal(alias, "refund-bot");
     const program = fileURLToPath(new URL(`pages/${page}.js`, import.meta.url));
     const env = { PATH: process.env["PATH"], REMIT_URL: url, REMIT_API_KEY: key, PERSON_KEY: ADMIN_KEY };
-    const ran = await promisify(execFile)(process.execPath, [program], { env, cwd: mkdtempSync("/tmp/remit-page-") });
+    const cwd = mkdtempSync(path.join(tmpdir(), "remit-page-"));
+    const ran = await promisify(execFile)(process.execPath, [program], { env, cwd }).finally(() =>
+      admin.request("DELETE", "/v1/agents/{agent_id}", { path: { agent_id: agent } }),
+    );
     const shown = blocks.filter(({ kind }) => kind === "text").map(({ block }) => block);
     assert.equal(ran.stdout.replace(UUID, "{id}"), shown.join("").replace(UUID, "{id}"));
-    await admin.request("DELETE", "/v1/agents/{agent_id}", { path: { agent_id: agent } });
   });
 
   test(`${page}.md gates a tool in a few lines and ends with a run`, () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { Enforcer, folded, Remit, snapshot, strictJson } from "../src/index.js";
+import { Enforcer, folded, NotJson, Remit, snapshot, strictJson } from "../src/index.js";
 import { FaultyServer, KEY, PATIENT_MS, SHARED, YES } from "./faults.js";
 
 async function guarded<A, R>(run: (parameters: A) => R) {
@@ -125,7 +125,7 @@ describe("a value without a rule is named", () => {
       const { server, ask } = await guarded(() => assert.fail("it ran"));
       await assert.rejects(
         ask({ x: { y: [0, value] } }),
-        (error) => error instanceof TypeError && error.message.startsWith('Parameter "x.y[1]'),
+        (error) => error instanceof NotJson && error.message.startsWith('Parameter "x.y[1]'),
       );
       assert.deepEqual(server.asked, []);
       server.close();
@@ -151,7 +151,7 @@ describe("numbers of a JSON text that JavaScript would change are refused", () =
     "1e-400",
     "[1e21]",
   ]) {
-    test(text, () => assert.throws(() => strictJson(text), TypeError));
+    test(text, () => assert.throws(() => strictJson(text), NotJson));
   }
   for (const [text, value] of [
     ["1.50", 1.5],
@@ -175,7 +175,7 @@ test("a JSON text is read as it is otherwise, and frozen", async () => {
   const server = await FaultyServer.start([YES]);
   const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
   await remit.authorize("bot", "tool", '{"amount": 1}');
-  await assert.rejects(remit.authorize("bot", "tool", '{"amount": 1, "Amount": 9000}'), SyntaxError);
+  await assert.rejects(remit.authorize("bot", "tool", '{"amount": 1, "Amount": 9000}'), NotJson);
   assert.deepEqual(
     server.bodies.map((one) => one["parameters"]),
     [{ amount: 1 }],

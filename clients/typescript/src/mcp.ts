@@ -1,0 +1,205 @@
+/** MCP TypeScript SDK: transports that ask Remit before a tool call passes. */
+
+import { folded } from "./arguments.js";
+import type { Remit } from "./client.js";
+import { type Context, Enforcer, type EnforcerOptions } from "./enforcement.js";
+import { forAgent } from "./errors.js";
+
+const CALL = "tools/call";
+const NAMES = ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "_meta", "requestId"];
+const INVALID_REQUEST = -32600;
+const VERSION = "io.modelcontextprotocol/protocolVersion";
+
+type Id = string | number;
+interface Message {
+  jsonrpc: "2.0";
+  id?: Id;
+  method?: string;
+  params?: Record<string, unknown>;
+  result?: unknown;
+  error?: unknown;
+}
+type Pass = (message: Message) => unknown;
+type OnMessage = (message: any, extra?: any) => void;
+interface Transport {
+  start(): Promise<void>;
+  send(message: any, options?: any): Promise<void>;
+  close(): Promise<void>;
+  onmessage?: OnMessage | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  sessionId?: string | undefined;
+}
+
+export interface McpOptions extends EnforcerOptions {
+  /** Leave tools that the agent can never call out of listings; on by default. */
+  hide?: boolean;
+}
+
+/**
+ * The same transport, for `server.connect(…)`: a tool runs only if Remit allows the call; otherwise the client gets a
+ * tool error that says why.
+ *
+ * agent: the calling agent, or a function that reads it from what the transport says about a message, such as its
+ * `authInfo`.
+ */
+export function guardServer<T extends Transport>(
+  transport: T,
+  remit: Remit,
+  agent: string | ((extra: any) => string),
+  options: McpOptions = {},
+): T {
+  const gate = new Gate(remit, options, () => transport.sessionId);
+  const agentOf = (extra: unknown) => (typeof agent === "function" ? agent(extra) : agent);
+  const send = (message: Message, given?: unknown) => gate.toClient(message, (shown) => transport.send(shown, given));
+  return proxied(transport, send, (handle) => (message, extra) => {
+    const refuse = (answer: Message) => transport.send(answer, { relatedRequestId: message.id });
+    const pass = (judged: Message) => handle(judged, extra);
+    gate.toServer(message, () => agentOf(extra), pass, refuse).catch((error) => transport.onerror?.(error));
+  });
+}
+
+/** The same transport, for `client.connect(…)`: a call leaves only if Remit allows it; otherwise it has a tool error. */
+export function guardClient<T extends Transport>(
+  transport: T,
+  remit: Remit,
+  agent: string,
+  options: McpOptions = {},
+): T {
+  const gate = new Gate(remit, options, () => transport.sessionId);
+  let handler: OnMessage = () => undefined;
+  const send = (message: Message, given?: unknown) =>
+    gate.toServer(
+      message,
+      () => agent,
+      (judged) => transport.send(judged, given),
+      (answer) => handler(answer),
+    );
+  return proxied(transport, send, (handle) => {
+    handler = handle;
+    return (message, extra) => {
+      gate.toClient(message, (shown) => handle(shown, extra)).catch((error) => transport.onerror?.(error));
+    };
+  });
+}
+
+/** Judges calls on their way to the server, and shortens listings on their way to the client. */
+class Gate {
+  readonly #judging = new Map<Id, AbortController>();
+  readonly #listing = new Map<Id, () => string>();
+
+  constructor(
+    private readonly remit: Remit,
+    private readonly options: McpOptions,
+    private readonly session: () => string | undefined,
+  ) {}
+
+  async toServer(message: Message, agentOf: () => string, pass: Pass, refuse: Pass): Promise<void> {
+    const { id, method } = message;
+    const wrong = ambiguity(message);
+    if (wrong) await refuse(errorOf(id, `Not passed on: ${wrong}`));
+    else if (method === CALL) await this.#judge(message, agentOf, pass, refuse);
+    else {
+      if (method === "notifications/cancelled" && this.#cancel(message)) return;
+      if (method === "tools/list" && id !== undefined) this.#listing.set(id, agentOf);
+      await pass(message);
+    }
+  }
+
+  async toClient(message: Message, pass: Pass): Promise<void> {
+    const agentOf = message.id === undefined || message.method ? undefined : this.#listing.get(message.id);
+    if (agentOf === undefined) return void (await pass(message));
+    this.#listing.delete(message.id as Id);
+    await pass(this.options.hide === false ? message : await this.#shown(message, agentOf));
+  }
+
+  async #judge(message: Message, agentOf: () => string, pass: Pass, refuse: Pass): Promise<void> {
+    const { id, params = {} } = message;
+    const { name, arguments: given = {} } = params as { name?: unknown; arguments?: unknown };
+    if (id === undefined || typeof name !== "string" || this.#judging.has(id)) {
+      return void (await refuse(
+        errorOf(id, "tools/call must be a request with an id of its own and the name of a tool"),
+      ));
+    }
+    const cancelled = new AbortController();
+    this.#judging.set(id, cancelled);
+    let judged: Message;
+    try {
+      const enforcer = new Enforcer(this.remit, agentOf(), this.options);
+      const context: Context = this.session() === undefined ? {} : { session: this.session() };
+      const { parameters } = await enforcer.check(name, given, context, cancelled.signal);
+      judged = { ...message, params: { ...params, name, arguments: parameters } };
+    } catch (error) {
+      if (!cancelled.signal.aborted) await refuse(toolError(message, forAgent(error)));
+      return;
+    } finally {
+      this.#judging.delete(id);
+    }
+    if (!cancelled.signal.aborted) await pass(judged);
+  }
+
+  /** Ends the judgement of a call. False if there is none, so that the server must hear of the cancellation. */
+  #cancel({ params }: Message): boolean {
+    const judging = this.#judging.get(params?.["requestId"] as Id);
+    judging?.abort();
+    return judging !== undefined;
+  }
+
+  /** A list of tools without those that can never be allowed; all, if Remit cannot say. */
+  async #shown(message: Message, agentOf: () => string): Promise<Message> {
+    const result = message.result as { tools?: { name: string }[] } | undefined;
+    if (!Array.isArray(result?.tools)) return message;
+    try {
+      const agent = agentOf();
+      const path = { agent_id: agent };
+      const { tools } = await this.remit.request("GET", "/v1/agents/{agent_id}/tools", { path });
+      const never = new Set(tools.filter((tool) => tool.status === "denied").map((tool) => tool.name));
+      const named = new Enforcer(this.remit, agent, this.options);
+      return {
+        ...message,
+        result: { ...result, tools: result.tools.filter((tool) => !never.has(named.policyName(tool.name))) },
+      };
+    } catch {
+      return message; // listings only help the model; each call is judged anyway
+    }
+  }
+}
+
+/** Why another program could read this message as a different one; undefined if it could not. */
+function ambiguity(message: Message): string | undefined {
+  const names = [...Object.keys(message), ...Object.keys(message.method === CALL ? (message.params ?? {}) : {})];
+  const other = names.find((name) => !NAMES.includes(name) && NAMES.includes(folded(name)));
+  if (other) return `"${folded(other)}" is in another spelling, which some programs read as that name`;
+  const { method } = message;
+  if (method !== undefined && typeof method !== "string") return "its method is not a text";
+  if (method !== undefined && method !== CALL && folded(method.trim()) === CALL)
+    return `the method ${CALL} is in another spelling`;
+  return undefined;
+}
+
+function proxied<T extends Transport>(
+  transport: T,
+  send: (message: Message, options?: unknown) => Promise<void>,
+  hear: (handle: OnMessage) => OnMessage,
+): T {
+  return new Proxy(transport, {
+    get(target, name) {
+      if (name === "send") return send;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" && !String(name).startsWith("on") ? value.bind(target) : value;
+    },
+    set(target, name, value) {
+      return Reflect.set(target, name, name === "onmessage" && value ? hear(value as OnMessage) : value, target);
+    },
+  });
+}
+
+function errorOf(id: Id | undefined, message: string): Message {
+  return { jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } };
+}
+
+function toolError({ id, params }: Message, text: string): Message {
+  const meta = params?.["_meta"];
+  // Required since 2026-07-28.
+  const complete = typeof meta === "object" && meta !== null && VERSION in meta ? { resultType: "complete" } : {};
+  return { jsonrpc: "2.0", id: id as Id, result: { content: [{ type: "text", text }], isError: true, ...complete } };
+}

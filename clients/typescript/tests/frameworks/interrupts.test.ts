@@ -1,0 +1,96 @@
+/** If a framework can pause a run for a person, a pending approval pauses it, and resuming asks Remit again. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Command, interrupt } from "@langchain/langgraph";
+import { Agent as OpenAIAgent, Runner } from "@openai/agents";
+import * as ai from "ai";
+import * as aiTest from "ai/test";
+import { z } from "zod";
+
+import { guardTools } from "../../src/ai-sdk.js";
+import { Remit } from "../../src/index.js";
+import { guardTool as guardOpenAI } from "../../src/openai-agents.js";
+import { ESCALATED, FaultyServer, KEY, PATIENT_MS, type Said, YES } from "../faults.js";
+import { aiModel, langChainAgent, NAME, openAIModel, openAITools, PARAMETERS, THREAD } from "./scripted.js";
+
+async function asking(...answers: Said[]) {
+  const server = await FaultyServer.start(answers);
+  return { server, remit: new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS }), ran: [] as unknown[] };
+}
+
+for (const [says, answers, runs] of [
+  ["after the yes it runs", [ESCALATED, YES], 1],
+  ["resumed too early, it does not", [ESCALATED], 0],
+] as const) {
+  test(`OpenAI Agents: ${says}`, async () => {
+    const { server, remit, ran } = await asking(...answers);
+    const tool = guardOpenAI(remit, "desk", openAITools(ran), { context: { session: "s1" } });
+    const runner = new Runner({ tracingDisabled: true });
+    const agent = new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] });
+    const paused = await runner.run(agent, "refund");
+    assert.deepEqual(ran, []);
+    paused.state.approve(paused.interruptions[0]!);
+    const resumed = await runner.run(agent, paused.state);
+    assert.equal(ran.length, runs);
+    assert.match(String(resumed.finalOutput), runs ? /paid/ : /once it is approved/);
+    assert.deepEqual(server.bodies[0], server.bodies[1], "the second request finds the approval of the first");
+    server.close();
+  });
+
+  test(`LangGraph: ${says}`, async () => {
+    const { server, remit, ran } = await asking(...answers);
+    const agent = langChainAgent(remit, "desk", ran, { interrupt });
+    const paused = await agent.invoke({ messages: ["refund"] }, THREAD);
+    assert.equal(paused.__interrupt__[0].value.approvalId, "a1");
+    assert.deepEqual(ran, []);
+    const resumed = await agent.invoke(new Command({ resume: true }), THREAD);
+    assert.equal(ran.length, runs);
+    assert.match(resumed.messages.at(-1).text, runs ? /paid/ : /once it is approved/);
+    assert.deepEqual(server.bodies[0], server.bodies[1]);
+    server.close();
+  });
+
+  // Version 5 has no approval requests.
+  const hasRequests = "MockLanguageModelV3" in aiTest;
+  if (hasRequests) {
+    test(`AI SDK: ${says}`, async () => {
+      const { server, remit, ran } = await asking(...answers);
+      const execute = async (input: object) => (ran.push(input), "paid");
+      const tools = guardTools(remit, "desk", { [NAME]: ai.tool({ inputSchema: z.any(), execute }) }, { pause: true });
+      const messages: any[] = [{ role: "user", content: "refund" }];
+      const paused: any = await ai.generateText({ model: aiModel(), tools, messages } as any);
+      const request = paused.content.find((part: any) => part.type === "tool-approval-request");
+      assert.deepEqual(ran, []);
+      const approval = { type: "tool-approval-response", approvalId: request.approvalId, approved: true };
+      messages.push(...paused.response.messages, { role: "tool", content: [approval] });
+      const resumed = await ai.generateText({ model: aiModel(), tools, messages } as any);
+      assert.equal(ran.length, runs);
+      assert.match(resumed.text, runs ? /paid/ : /once it is approved/);
+      server.close();
+    });
+  }
+}
+
+test("a call that needs no approval is asked about once", async () => {
+  const { server, remit, ran } = await asking(YES);
+  const tool = guardOpenAI(remit, "desk", openAITools(ran));
+  await new Runner({ tracingDisabled: true }).run(
+    new OpenAIAgent({ name: "desk", model: openAIModel(), tools: [tool] }),
+    "refund",
+  );
+  assert.deepEqual([ran, server.asked.length], [[PARAMETERS], 1]);
+  const again = await asking(YES);
+  const execute = async (input: object) => (again.ran.push(input), "paid");
+  const tools = guardTools(
+    again.remit,
+    "desk",
+    { [NAME]: ai.tool({ inputSchema: z.any(), execute }) },
+    { pause: true },
+  );
+  await ai.generateText({ model: aiModel(), tools, prompt: "refund" } as any);
+  assert.deepEqual([again.ran, again.server.asked.length], [[PARAMETERS], 1]);
+  server.close();
+  again.server.close();
+});

@@ -1,0 +1,160 @@
+/** MCP: what passes between client and server besides calls, and messages that others could read differently. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { z } from "zod";
+
+import { type EnforcerOptions, Remit } from "../../src/index.js";
+import { guardClient, guardServer, type McpOptions } from "../../src/mcp.js";
+import { FaultyServer, KEY, PATIENT_MS, said, YES } from "../faults.js";
+import { service } from "../service.js";
+import { mcpTools, NAME, PARAMETERS } from "./scripted.js";
+
+async function linked(answers: Parameters<typeof FaultyServer.start>[0]) {
+  const server = await FaultyServer.start(answers);
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  return { server, near, far, remit: new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS }) };
+}
+
+for (const side of ["client", "server"] as const) {
+  test(`at the ${side}: what can never be allowed is not listed, unless it should be`, async () => {
+    const { remit, newAgent } = await service();
+    const agent = await newAgent([{ type: "tool_denylist", tools: [NAME] }]);
+    for (const [options, shown] of [
+      [{}, []],
+      [{ hide: false }, [NAME]],
+    ] as [McpOptions, string[]][]) {
+      const [near, far] = InMemoryTransport.createLinkedPair();
+      const client = new Client({ name: "desk", version: "1" });
+      await mcpTools([]).connect(side === "server" ? guardServer(far, remit, () => agent, options) : far);
+      await client.connect(side === "client" ? guardClient(near, remit, agent, options) : near);
+      assert.deepEqual(
+        (await client.listTools()).tools.map((tool) => tool.name),
+        shown,
+      );
+      await client.close();
+    }
+  });
+
+  test(`at the ${side}: all is listed if the service cannot say`, async () => {
+    const { server, near, far, remit } = await linked([said({ status: 404, problem: "NOT_FOUND" })]);
+    const client = new Client({ name: "desk", version: "1" });
+    await mcpTools([]).connect(side === "server" ? guardServer(far, remit, "desk") : far);
+    await client.connect(side === "client" ? guardClient(near, remit, "desk") : near);
+    assert.deepEqual(
+      (await client.listTools()).tools.map((tool) => tool.name),
+      [NAME],
+    );
+    await client.close();
+    server.close();
+  });
+}
+
+test("a call that is cancelled while it is judged does not run", async () => {
+  const { server, near, far, remit } = await linked([null]);
+  const ran: unknown[] = [];
+  await mcpTools(ran).connect(guardServer(far, remit, "desk"));
+  const client = new Client({ name: "desk", version: "1" });
+  await client.connect(near);
+  const end = new AbortController();
+  const call = client.callTool({ name: NAME, arguments: PARAMETERS }, undefined, { signal: end.signal });
+  await server.wasAsked(1);
+  end.abort();
+  await assert.rejects(call);
+  await client.ping();
+  assert.deepEqual(ran, []);
+  await client.close();
+  server.close();
+});
+
+const call = { jsonrpc: "2.0" as const, id: 1, method: "tools/call", params: { name: NAME, arguments: PARAMETERS } };
+const AMBIGUOUS: Record<string, object> = {
+  "another method": { ...call, method: "ping", Method: "tools/call" },
+  "the method in capitals": { ...call, method: "Tools/Call" },
+  "the method with the Kelvin sign, padded": { ...call, method: " tool\u017f/call" },
+  "a list as the method": { ...call, method: ["tools/call"] },
+  "another name": { ...call, params: { ...call.params, Name: "other" } },
+  "other arguments": { ...call, params: { ...call.params, ARGUMENTS: { amount: 9000 } } },
+  "no id": { jsonrpc: "2.0", method: "tools/call", params: call.params },
+  "a number as the name": { ...call, params: { ...call.params, name: 1 } },
+  "a list as the arguments": { ...call, params: { ...call.params, arguments: [1] } },
+};
+
+for (const [name, message] of Object.entries(AMBIGUOUS)) {
+  test(`a message that a server could read as another call does not pass: ${name}`, async () => {
+    for (const side of [guardServer, guardClient] as ((...given: any[]) => any)[]) {
+      const { server, near, far, remit } = await linked([YES]);
+      const passed: unknown[] = [];
+      const refused: unknown[] = [];
+      const guarded = side === guardServer ? side(far, remit, "desk") : side(near, remit, "desk");
+      const answered = new Promise((resolve) => {
+        const note = (answer: unknown) => resolve(refused.push(answer));
+        if (side === guardServer) Object.assign(near, { onmessage: note });
+        else guarded.onmessage = note;
+        const pass = (judged: unknown) => resolve(passed.push(judged));
+        if (side === guardServer) guarded.onmessage = pass;
+        else Object.assign(far, { onmessage: pass });
+      });
+      await Promise.all([near.start(), far.start()]);
+      await (side === guardServer ? near : guarded).send(message);
+      await answered;
+      assert.deepEqual([passed, server.asked], [[], []]);
+      assert.equal(refused.length, 1);
+      server.close();
+    }
+  });
+}
+
+test("the agent can come from the message, and the session from the transport", async () => {
+  const { server, near, far, remit } = await linked([YES]);
+  far.sessionId = "s1";
+  const ran: unknown[] = [];
+  const options: EnforcerOptions = { context: { user: "ann" } };
+  const agentOf = (extra: { authInfo: { clientId: string } }) => extra.authInfo.clientId;
+  await mcpTools(ran).connect(guardServer(far, remit, agentOf, options));
+  const client = new Client({ name: "desk", version: "1" });
+  const send = near.send.bind(near);
+  near.send = (message) => send(message, { authInfo: { token: "t", clientId: "desk", scopes: [] } });
+  await client.connect(near);
+  await client.callTool({ name: NAME, arguments: PARAMETERS });
+  assert.deepEqual(
+    [server.bodies[0]?.["agent_id"], server.bodies[0]?.["context"]],
+    ["desk", { session: "s1", user: "ann" }],
+  );
+  assert.equal(ran.length, 1);
+  await client.close();
+  server.close();
+});
+
+/** The second major version has packages of its own; the oldest supported SDK is from before them. */
+async function secondVersion(): Promise<any> {
+  const names = ["@modelcontextprotocol/client", "@modelcontextprotocol/server"];
+  const found = await Promise.all(names.map((name) => import(name).catch(() => undefined)));
+  return found.every(Boolean) ? Object.assign({}, ...found) : undefined;
+}
+
+const second = await secondVersion();
+for (const side of second ? (["client", "server"] as const) : []) {
+  test(`version 2, at the ${side}: what is allowed runs, and nothing else`, async () => {
+    const { server, remit } = await linked([YES, said({ decision: "denied" })]);
+    const [near, far] = second.InMemoryTransport.createLinkedPair();
+    const ran: unknown[] = [];
+    const desk = new second.McpServer({ name: "desk", version: "1" });
+    desk.registerTool(NAME, { inputSchema: z.object({ amount: z.number() }) }, async (input: object) => {
+      ran.push(input);
+      return { content: [{ type: "text", text: "paid" }] };
+    });
+    const client = new second.Client({ name: "desk", version: "1" });
+    await desk.connect(side === "server" ? guardServer(far, remit, "desk") : far);
+    await client.connect(side === "client" ? guardClient(near, remit, "desk") : near);
+    const asked = async () => (await client.callTool({ name: NAME, arguments: { amount: 120 } })).content[0].text;
+    assert.equal(await asked(), "paid");
+    assert.match(await asked(), /was not run. It is late/);
+    assert.deepEqual(ran, [{ amount: 120 }]);
+    await client.close();
+    server.close();
+  });
+}
