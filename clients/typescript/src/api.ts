@@ -415,6 +415,12 @@ export interface paths {
         /** Read the metadata of this decision point */
         get: operations["get_well_known_authzen_configuration"];
     };
+    "/v1/issuers": {
+        parameters: {
+        };
+        /** List issuers, by name */
+        get: operations["get_issuers"];
+    };
     "/access/v1/requests": {
         parameters: {
         };
@@ -432,6 +438,16 @@ export interface paths {
         };
         /** Read the metadata of a workspace's decision point */
         get: operations["get_well_known_authzen_configuration_workspace"];
+    };
+    "/v1/issuers/{issuer_name}": {
+        parameters: {
+        };
+        /** Read an issuer */
+        get: operations["get_issuers_issuer_name"];
+        /** Create or replace an issuer */
+        put: operations["put_issuers_issuer_name"];
+        /** Delete an issuer */
+        delete: operations["delete_issuers_issuer_name"];
     };
     "/access/v1/evaluation": {
         parameters: {
@@ -462,6 +478,12 @@ export interface paths {
         };
         /** Find what a subject may do on a resource, as AuthZEN asks for it */
         post: operations["post_access_v_search_action"];
+    };
+    "/access/v1/ext-authz/{path}": {
+        parameters: {
+        };
+        /** Ask whether a gateway may let a request pass */
+        post: operations["post_access_v_ext_authz_path"];
     };
     "/access/v1/requests/{task_id}/cancel": {
         parameters: {
@@ -1747,6 +1769,39 @@ export interface components {
              */
             evaluations_semantic?: "deny_on_first_deny" | "execute_all" | "permit_on_first_permit";
         };
+        /** @description An issuer of workload tokens, in full: what is left out does not stay. */
+        PutIssuer: {
+            /** @description The `iss` of its tokens, compared as a whole. */
+            issuer: string;
+            /** @description The only `aud` that its tokens may have; no other workspace may have the same issuer with it. */
+            audience: string;
+            /** @description How it signs. */
+            algorithms: components["schemas"]["Algorithm"][];
+            /** @description What its tokens may do; the first that matches counts, and without one a token is refused. */
+            rules: components["schemas"]["IssuerRule"][];
+            /** @description Where its public keys are: https, and not at an address of a private network unless a setting allows it. `jwks_uri` is accepted, too. */
+            jwksUri?: string;
+            /** @description Its public keys, a JWK Set, in place of `jwks_uri`. */
+            jwks?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description How tokens are signed; none is symmetric.
+         * @enum {string}
+         */
+        Algorithm: "ES256" | "EdDSA" | "RS256";
+        /** @description What a token may do whose claims match. */
+        IssuerRule: {
+            /** @description Claims by name, each with the value that it must have: exact, or ending in `:*` or `/*`, for anything after that. */
+            match: {
+                [key: string]: string;
+            };
+            /** @description Of `authorize`, `read` and `view`; none = such a token is refused. */
+            scopes: components["schemas"]["Scope"][];
+            /** @description The only agents for which it may ask decisions, by id or alias; left out = all. */
+            agents?: string[];
+        };
         /** @description May the subject do this? Fields that are not named here are ignored. */
         EvaluationBody: {
             /** @description Who asks. */
@@ -1921,7 +1976,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -3162,7 +3217,7 @@ export interface components {
          * @description What kind of thing was changed.
          * @enum {string}
          */
-        ResourceType: "agent" | "api_key" | "catalog" | "policy" | "session" | "webhook";
+        ResourceType: "agent" | "api_key" | "catalog" | "issuer" | "policy" | "session" | "webhook" | "workload";
         /** @description A new key: `key` is the raw key, shown only here. */
         CreatedApiKey: {
             /**
@@ -3558,6 +3613,40 @@ export interface components {
             access_request_endpoint?: string;
             /** @description What it can besides the standard itself, as URNs. */
             capabilities?: string[];
+        };
+        /** @description Whose tokens count, and what they may ask. */
+        IssuerView: {
+            /**
+             * Format: uuid
+             * @description Identifier.
+             */
+            id: string;
+            /** @description Display name; no control, bidirectional or zero-width characters. */
+            name: string;
+            /** @description The `iss` of its tokens. */
+            issuer: string;
+            /** @description The only `aud` of its tokens. */
+            audience: string;
+            /** @description How it signs. */
+            algorithms: components["schemas"]["Algorithm"][];
+            /** @description Where its public keys are; left out = they are in `jwks`. */
+            jwksUri?: string;
+            /** @description Its public keys; left out = they are at `jwks_uri`. */
+            jwks?: {
+                [key: string]: unknown;
+            };
+            /** @description What its tokens may do; the first that matches counts. */
+            rules: components["schemas"]["IssuerRule"][];
+            /**
+             * Format: date-time
+             * @description When it last changed.
+             */
+            updatedAt: string;
+            /**
+             * Format: date-time
+             * @description When its keys were last read; null = not yet, or they are in `jwks`.
+             */
+            keysReadAt: string | null;
         };
         /** @description An access request, and its result. */
         TaskView: {
@@ -5111,7 +5200,7 @@ export interface operations {
                 /** @description Only changes made by the person with this id, in any of their sessions. */
                 person?: string;
                 /** @description Only changes to this type of thing. `resourceType` is accepted, too. */
-                resource_type?: "agent" | "policy" | "api_key" | "webhook" | "catalog" | "session";
+                resource_type?: "agent" | "policy" | "api_key" | "webhook" | "catalog" | "session" | "issuer" | "workload";
                 /** @description Only changes to the thing with this id. `resourceId` is accepted, too. */
                 resource_id?: string;
                 /** @description Only changes at or after this time; without an offset it is UTC. */
@@ -5667,6 +5756,21 @@ export interface operations {
             };
         };
     };
+    get_issuers: {
+        parameters: {
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuerView"][];
+                };
+            };
+        };
+    };
     post_access_v_requests: {
         parameters: {
             header?: {
@@ -5725,6 +5829,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Metadata"];
+                };
+            };
+        };
+    };
+    get_issuers_issuer_name: {
+        parameters: {
+            path: {
+                issuer_name: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuerView"];
+                };
+            };
+        };
+    };
+    put_issuers_issuer_name: {
+        parameters: {
+            header?: {
+                /** @description The reason of the change, for readers of the trail of changes. Encode characters beyond ASCII in UTF-8. */
+                "Change-Reason"?: string;
+            };
+            path: {
+                issuer_name: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutIssuer"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuerView"];
+                };
+            };
+        };
+    };
+    delete_issuers_issuer_name: {
+        parameters: {
+            header?: {
+                /** @description The reason of the change, for readers of the trail of changes. Encode characters beyond ASCII in UTF-8. */
+                "Change-Reason"?: string;
+            };
+            path: {
+                issuer_name: string;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
                 };
             };
         };
@@ -5827,6 +5995,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundActions"];
+                };
+            };
+        };
+    };
+    post_access_v_ext_authz_path: {
+        parameters: {
+            header?: {
+                /** @description The agent that sends the request, by its id or its alias; `REMIT_EXT_AUTHZ_AGENT_HEADER` gives it another name. Left out, the agent is the only one that the key is bound to. */
+                "X-Remit-Agent"?: string;
+            };
+            path: {
+                path: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationView"];
                 };
             };
         };
