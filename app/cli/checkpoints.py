@@ -2,12 +2,12 @@
 
 import os
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from app.cli.api import Api, on_api
 from app.cli.groups import CommandGroup
 from app.model.notes import OF_CHANGES, Note, SignatureType, VerifierKey, origin_of
 
@@ -57,11 +57,11 @@ def make_key(name: str, file: Path, of_witness: bool) -> None:
 
 @key.command("show")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@on_api
-def show_keys(api: Api, file: Path) -> None:
-    """Print the verifier keys of the keys in FILE, for the workspace's log and for its trail of changes.
+@click.argument("workspace_id", type=click.UUID, required=False)
+def show_keys(file: Path, workspace_id: uuid.UUID | None) -> None:
+    """Print the verifier keys of the keys in FILE, for the log of a workspace and for its trail of changes.
 
-    A key of a witness has one. They are not secret: give them to auditors and witnesses.
+    A witness's key needs no WORKSPACE_ID. They are not secret: give them to auditors and witnesses.
     """
     from app.checkpoints.keys import read_keys
 
@@ -73,7 +73,11 @@ def show_keys(api: Api, file: Path) -> None:
         if each.verifier.kind is SignatureType.COSIGNATURE:
             click.echo(str(each.verifier))
             continue
-        origin = origin_of(each.verifier.name, api.workspace_id())
+        if workspace_id is None:
+            raise click.UsageError(
+                "These keys sign for every workspace: give the id of one, which `remit workspaces list` prints"
+            )
+        origin = origin_of(each.verifier.name, str(workspace_id))
         for name in (origin, origin + OF_CHANGES):
             click.echo(str(each.named(name).verifier))
 
