@@ -197,6 +197,7 @@ def _matches(query: ApprovalQuery, approval: Approval) -> bool:
         (query.status is None or approval.status in query.status)
         and query.agent_id in (None, approval.agent_id)
         and query.tool_name in (None, approval.tool_name)
+        and (query.plan_id is None or (approval.plan is not UNSET and approval.plan.id == query.plan_id))
     )
 
 

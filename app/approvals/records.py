@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.model.approvals import AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
-from app.model.call_values import CallValue
+from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
 from app.model.via import Via
@@ -59,6 +59,7 @@ def approval_of(approval_id: str, record: dict[str, str], now_ms: int) -> Approv
             uses_left=number_of(record.get("uses_left") or record["max_uses"]),
             decisions=record["decisions"].split(),
             values=_values.decode(record.get("values") or "[]"),
+            plan=_plan(record["plan"]) if record.get("plan") else UNSET,
         )
 
 
@@ -98,6 +99,11 @@ def _verdicts(record: dict[str, str]) -> list[Said]:
         by = by or Person(key_id, record.get(f"name {key_id}", ""))  # as an older release recorded it
         verdicts.append(Said(by, ApprovalStatus(verdict), rfc3339(number_of(time_ms)), _string.decode(note)))
     return verdicts
+
+
+def _plan(said: str) -> PlanPlace:
+    plan_id, index, calls = said.split()
+    return PlanPlace(plan_id, number_of(index), number_of(calls))
 
 
 def _asker(record: dict[str, str]) -> Person:

@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from uuid import uuid4
+
+from msgspec.structs import replace
 
 from app.authorize.authorizer import Authorizer
 from app.authorize.whole_batch import decide_whole
@@ -42,6 +45,8 @@ class BatchAuthorizer:
         """
         if semantics is BatchSemantics.ALL_OR_NOTHING:
             return await self._whole(caller, asked, arrived_us)
+        if len(asked) > 1:
+            asked = _in_plan(asked)
         at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
         authorizer = self._authorizer if at_once == 1 else self._authorizer.for_batch()
         answers: list[Answered] = []
@@ -59,6 +64,15 @@ class BatchAuthorizer:
             raise error
         calls = [each for each in asked if not isinstance(each, AppError)]
         return list(await decide_whole(self._authorizer, caller, calls, arrived_us))
+
+
+def _in_plan(asked: Sequence[Asked]) -> list[Asked]:
+    """The calls, each with its place in one plan, so that people see together what they are asked about."""
+    plan, of = uuid4(), len(asked)
+    return [
+        each if isinstance(each, AppError) else replace(each, plan=f"{plan} {place} {of}")
+        for place, each in enumerate(asked)
+    ]
 
 
 async def _answer(authorizer: Authorizer, caller: Caller, asked: Asked, arrived_us: int) -> Answered:

@@ -31,6 +31,7 @@ def print_call(approval: dict[str, Any]) -> None:
         ("needs", f"{approval['required']} with different keys" if approval["required"] > 1 else "one person"),
         *[("needs", line) for line in _demands(approval)],
         ("expires", approval["expiresAt"]),
+        *_plan(approval),
     ]
     fields += [("said", f"{each['verdict']} by {_named(each['by'])}: {visible(each['note'])}")
                for each in approval["approvals"]]  # fmt: skip
@@ -75,6 +76,11 @@ def print_unusual(api: Api, approval_id: str) -> None:
         click.echo(f"  {usual['omitted']} more values were not compared")
     elif not unusual:
         click.echo("  nothing is unusual")
+
+
+def _plan(approval: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if plan := approval.get("plan"):
+        yield "plan", f"call {plan['index'] + 1} of {plan['calls']}; `remit approvals list --plan-id {plan['id']}`"
 
 
 def _demands(approval: dict[str, Any]) -> Iterator[str]:

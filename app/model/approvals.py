@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.actors import Actor
-from app.model.call_values import CallValue
+from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
@@ -147,6 +147,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     usable_until: When the approval stops being usable; null before it is approved.
     uses_left: How many more calls it permits.
     decisions: Ids of the decisions that requested or used it.
+    plan: The plan that it was first requested with; left out if the call came alone.
     values: Where each value of the parameters came from when it was requested; the first 200. Empty for older ones.
     """
 
@@ -177,6 +178,7 @@ class Approval(Struct, frozen=True, kw_only=True, rename="camel"):
     uses_left: Count
     decisions: list[Uuid]
     values: list[CallValue]
+    plan: PlanPlace | UnsetType = UNSET
 
 
 def whole_record(record: dict[str, str]) -> dict[str, str]:
@@ -218,11 +220,13 @@ class ApprovalFilters(QueryFields, frozen=True):
     status: Only those in this state, or in one of several, comma-separated.
     agent_id: Only those of this agent, by its id or its alias.
     tool_name: Only those of calls of this tool.
+    plan_id: Only those of calls that were sent together, as this plan.
     """
 
     status: StatusFilter | None = None
     agent_id: AgentFilter | None = None
     tool_name: Name | None = None
+    plan_id: IdFilter | None = None
 
 
 class ApprovalQuery(ApprovalFilters, frozen=True):

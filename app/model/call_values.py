@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from app.model.fields import Count, Uuid
+
 _plain_name = re.compile(r"[\w$-]+").fullmatch
 _place = re.compile(r"\[\d+\]")
 SHORTENED = frozenset({"beginning", "length"})
@@ -34,6 +36,19 @@ class CallValue(Struct, frozen=True, rename="camel"):
     path: str
     origin: Origin
     not_in_request: list[str] | UnsetType = UNSET
+
+
+class PlanPlace(Struct, frozen=True):
+    """The place of a call among those that were sent together, as the plan of an agent.
+
+    id: The plan.
+    index: The call's place, from 0.
+    calls: How many calls the plan has; those that needed nobody have no approval.
+    """
+
+    id: Uuid
+    index: Count
+    calls: Count
 
 
 def values_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

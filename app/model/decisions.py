@@ -35,6 +35,7 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     session: the session to use instead of the one in the context; "" to use the context's.
     approval_id: the only approval that may let the call through or be joined; "" for any that matches, or a new one.
     agent_type: "" = any. asks_anew: if the approval that is named does not apply, decide as if none was named.
+    plan: the plan that it is a call of, its place there from 0, and how many calls that has; "" = it came alone.
     """
 
     agent_id: str
@@ -51,6 +52,7 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     approval_id: str = ""
     agent_type: str = ""
     asks_anew: bool = False
+    plan: str = ""
 
 
 class RuleRef(Struct, frozen=True):

@@ -70,6 +70,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "reason": outcome.reason,
             "decisions": question.decision_id,
             "values": approval.values.decode(),
+            **({"plan": request.plan} if request.plan else {}),
             "lasts_ms": str(terms.expires_seconds * 1000),
             "required": str(terms.approvals),
             "valid_ms": str(terms.valid_seconds * 1000),

@@ -49,15 +49,22 @@ class DecideTogether(ApprovalNote, frozen=True, kw_only=True):
 
     approvals: Those to decide, each once.
     decision: The verdict on each.
+    struck_out: Those that are denied although the others are approved, such as calls of a plan that should not be made.
     """
+
+    aliases = {"struckOut": "struck_out"}  # noqa: RUF012 - a ClassVar of Body
 
     approvals: Annotated[list[SeenApproval], Meta(min_length=1, max_length=TOGETHER_MAX)]
     decision: Verdict
+    struck_out: Annotated[list[SeenApproval], Meta(max_length=TOGETHER_MAX)] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len({each.id for each in self.approvals}) < len(self.approvals):
+        named = [*self.approvals, *(self.struck_out or ())]
+        if len({each.id for each in named}) < len(named):
             raise FieldError("approvals", "must name each approval once")
+        if self.struck_out and self.decision is Verdict.DENY:
+            raise FieldError("struck_out", "the others are denied as well; name all of them in approvals")
 
 
 class DecidedApproval(Struct, frozen=True, omit_defaults=True):
@@ -86,21 +93,26 @@ async def decide_together(
 ) -> list[DecidedApproval]:
     """Decide several approvals.
 
-    Each is decided by itself, in the order given, as if its id and version were sent to `…/approve` or `…/deny`; one
-    that cannot be decided does not stop the others. The status is 200 even if none could. A call that hides something
-    must be approved singly.
+    Those struck out are denied, first; the others get the verdict. Each is decided by itself, as if its id and version
+    were sent to `…/approve` or `…/deny`, and the answers are in the order in which they are decided; one that cannot be
+    decided does not stop the others. The status is 200 even if none could. A call that hides something must be approved
+    singly.
     """
-    return [await _decided(records, caller, each, data) for each in data.approvals]
+    denied = [await _decided(records, caller, each, Verdict.DENY, data.note) for each in data.struck_out or ()]
+    decided = [await _decided(records, caller, each, data.decision, data.note) for each in data.approvals]
+    return [*denied, *decided]
 
 
-async def _decided(records: Records, caller: Caller, seen: SeenApproval, data: DecideTogether) -> DecidedApproval:
+async def _decided(
+    records: Records, caller: Caller, seen: SeenApproval, verdict: Verdict, note: str
+) -> DecidedApproval:
     try:
         approval = await records.approvals.decide(
             caller.workspace_id,
             id_in_path(seen.id, unknown_approval()),
-            _STATUS[data.decision],
+            _STATUS[verdict],
             by=caller.actor,
-            note=data.note,
+            note=note,
             if_match=frozenset((seen.version,)),
         )
     except AppError as error:

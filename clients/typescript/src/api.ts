@@ -1456,6 +1456,8 @@ export interface components {
             approvals: components["schemas"]["SeenApproval"][];
             /** @description The verdict on each. */
             decision: components["schemas"]["Verdict"];
+            /** @description Those that are denied although the others are approved, such as calls of a plan that should not be made. `struckOut` is accepted, too. */
+            struck_out?: components["schemas"]["SeenApproval"][];
         };
         /** @description An approval as the person saw it. */
         SeenApproval: {
@@ -3070,6 +3072,8 @@ export interface components {
             decisions: string[];
             /** @description Where each value of the parameters came from when it was requested; the first 200. Empty for older ones. */
             values: components["schemas"]["CallValue"][];
+            /** @description The plan that it was first requested with; left out if the call came alone. */
+            plan?: components["schemas"]["PlanPlace"];
         };
         /**
          * @description `pending` waits for people; `approved` can be used; every other status is final.
@@ -3119,6 +3123,18 @@ export interface components {
          * @enum {string}
          */
         Origin: "approved_before" | "request" | "unverified";
+        /** @description The place of a call among those that were sent together, as the plan of an agent. */
+        PlanPlace: {
+            /**
+             * Format: uuid
+             * @description The plan.
+             */
+            id: string;
+            /** @description The call's place, from 0. */
+            index: number;
+            /** @description How many calls the plan has; those that needed nobody have no approval. */
+            calls: number;
+        };
         /** @description What became of one approval: either it was decided, or there is an error. */
         DecidedApproval: {
             /** @description As it was given. */
@@ -5014,6 +5030,8 @@ export interface operations {
                 agent_id?: string;
                 /** @description Only those of calls of this tool. `toolName` is accepted, too. */
                 tool_name?: string;
+                /** @description Only those of calls that were sent together, as this plan. `planId` is accepted, too. */
+                plan_id?: string;
                 /** @description The most to return. */
                 limit?: number;
                 /** @description X-Next-Cursor of the page before: pages chained by it neither repeat nor skip an approval. A page with this header may have fewer approvals than the limit, or none: it looks through at most 1,000. */

@@ -218,13 +218,17 @@ def deny(approval_id: str, note: str | None = None) -> Call[Approval]:
     return Call("POST", f"/v1/approvals/{segment(approval_id)}/deny", Approval.read, body=given(note=note))
 
 
-def decide_approvals(seen: Mapping[str, int], decision: str, note: str | None = None) -> Call[list[Any]]:
+def decide_approvals(
+    seen: Mapping[str, int], decision: str, note: str | None = None, struck_out: Mapping[str, int] | None = None
+) -> Call[list[Any]]:
     """`approve` or `deny` several approvals, each by itself; an item of the answer has an `approval` or an `error`.
 
-    seen: the version, by id, at which each was read.
+    seen: the version, by id, at which each was read. struck_out: the same, of those that are denied instead.
     """
-    approvals = [{"id": each, "version": version} for each, version in seen.items()]
-    body = {"approvals": approvals, "decision": decision, **given(note=note)}
+    approvals, denied = (
+        [{"id": each, "version": version} for each, version in some.items()] for some in (seen, struck_out or {})
+    )
+    body = {"approvals": approvals, "decision": decision, **given(note=note, struckOut=denied or None)}
     return Call("POST", "/v1/approvals/decide", listed(as_it_is), body=body)
 
 

@@ -1,0 +1,94 @@
+"""People see the calls of a batch as one plan and decide them at once, each bound and used by itself."""
+
+import concurrent.futures
+
+from approval_steps import ALLOW, ASK, answering
+
+
+def send(tenant, agent_id, *amounts):
+    """The decisions on a batch of a free call and of refunds of these amounts."""
+    refunds = [{"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": each}} for each in amounts]
+    calls = [{"agent_id": agent_id, "tool_name": "refund.list"}, *refunds]
+    answer = tenant.reader.post("/v1/authorize/batch", json={"calls": calls})
+    assert answer.status_code == 200, answer.text
+    return [each["decision"] for each in answer.json()["results"]]
+
+
+def waiting(person, plan_id):
+    """The plan's open approvals, in the order of its calls."""
+    found = person.get("/v1/approvals", params={"plan_id": plan_id, "status": "pending"}).json()
+    return sorted(found, key=lambda each: each["plan"]["index"])
+
+
+def plan_of(person, decision):
+    return person.get(f"/v1/approvals/{decision['approval']['id']}").json()["plan"]
+
+
+def decide(person, verdict, approvals, struck_out=()):
+    seen = [[{"id": each["id"], "version": each["version"]} for each in some] for some in (approvals, struck_out)]
+    body = {"decision": verdict, "approvals": seen[0], "struckOut": seen[1]}
+    return person.post("/v1/approvals/decide", json=body)
+
+
+def test_a_plan_is_decided_at_once_except_for_what_is_struck_out(tenant, agent_id, person):
+    """In the order of its calls, with their exact arguments; a call that came alone is in no plan."""
+    decisions = send(tenant, agent_id, 1, 2, 3)
+    assert [each["result"] for each in decisions] == ["allowed", *["escalated"] * 3]
+    plan = plan_of(person, decisions[1])
+    assert (plan["index"], plan["calls"]) == (1, 4)
+    tenant.authorize(agent_id, "refund.create", parameters={"amount": 9})
+    found = waiting(person, plan["id"])
+    assert [each["parameters"] for each in found] == [{"amount": each} for each in (1, 2, 3)]
+    answer = decide(person, "approve", [found[0], found[2]], [found[1]])
+    statuses = {each["id"]: each["approval"]["status"] for each in answer.json()}
+    assert [statuses[each["id"]] for each in found] == ["approved", "denied", "approved"]
+    assert [each["result"] for each in send(tenant, agent_id, 1, 2, 3)] == [
+        "allowed",
+        "allowed",
+        "escalated",
+        "allowed",
+    ]
+    assert [each["result"] for each in send(tenant, agent_id, 1, 3)] == ["allowed", "escalated", "escalated"]
+    alone = tenant.authorize(agent_id, "refund.create", parameters={"amount": 9})
+    assert "plan" not in person.get(f"/v1/approvals/{alone['approval']['id']}").json()
+
+
+def test_a_plan_needs_as_many_people_as_each_of_its_calls(tenant, person):
+    """Four eyes for the calls that ask for them, whoever approves the plan."""
+    agent = tenant.new_agent()["id"]
+    small = {"unless": {"parameters": {"amount": {"max": 1}}, "ifMissing": "apply"}}
+    tenant.new_policy(agent, ALLOW, ASK, ASK | small | {"approval": {"approvals": 2}})
+    plan = plan_of(person, send(tenant, agent, 1, 2)[1])
+    decide(person, "approve", waiting(person, plan["id"]))
+    assert [each["result"] for each in send(tenant, agent, 1, 2)] == ["allowed", "allowed", "escalated"]
+    with answering(tenant) as second:
+        decide(second, "approve", waiting(second, plan["id"]))
+    assert send(tenant, agent, 2)[1]["result"] == "allowed"
+
+
+def test_a_plan_is_refused_as_a_body_is(tenant, agent_id, person):
+    """Each approval once, and nothing struck out of a denial."""
+    found = waiting(person, plan_of(person, send(tenant, agent_id, 1, 2)[1])["id"])
+    for verdict, approvals, struck_out in (("approve", found, found[:1]), ("deny", found[:1], found[1:])):
+        assert decide(person, verdict, approvals, struck_out).status_code == 400
+    assert len(waiting(person, found[0]["plan"]["id"])) == 2
+
+
+def test_racing_uses_of_an_approved_plan_allow_each_call_once(tenant, agent_id, person, replicas):
+    """Sent as batches and alone, on two replicas."""
+    plan = plan_of(person, send(tenant, agent_id, 1, 2)[1])
+    decide(person, "approve", waiting(person, plan["id"]))
+    clients = [each.client(tenant.read_key) for each in replicas]
+    calls = [{"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": each}} for each in (1, 2)]
+
+    def race(number):
+        if number % 3:
+            answer = clients[number % 2].post("/v1/authorize/batch", json={"calls": calls}).json()
+            return [each["decision"]["result"] for each in answer["results"]]
+        return [clients[number % 2].post("/v1/authorize", json=each).json()["result"] for each in calls]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(race, range(24)))
+    for client in clients:
+        client.close()
+    assert [sum(each[place] == "allowed" for each in results) for place in (0, 1)] == [1, 1]
