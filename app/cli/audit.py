@@ -19,6 +19,7 @@ from app.cli.output import WholeNumber, counted
 from app.cli.session import in_workspace, print_json, progress_bar
 from app.cli.verify import verify_log
 from app.model.audit import AuditFilters, Format
+from app.model.counts import CountBy
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -166,6 +167,37 @@ def show_status(api: Api, as_json: bool) -> None:
     click.echo(f"segments  {log['segments']}")
     if log["poison"]:
         click.echo(f"poison    {log['poison']} entries could not be sealed unchanged; see docs/audit.md", err=True)
+
+
+@audit.command("counts")
+@on_api
+@FILTERS
+@click.option(
+    "--by",
+    type=click.Choice([each.value for each in CountBy]),
+    default="result",
+    show_default=True,
+    help="What to count.",
+)
+@click.option(
+    "--step", type=WholeNumber(1, 2_678_400), help="Also count per interval of so many seconds; needs --from."
+)
+@click.option("--limit", type=WholeNumber(1, 1000), default=10, show_default=True, help="The most values to print.")
+@JSON
+def count_entries(
+    api: Api, query: dict[str, Any], by: str, step: int | None, limit: int, as_json: bool
+) -> None:  # fmt: skip
+    """Count entries by result, agent, tool, policy or code, the most frequent first."""
+    found = api.get("/v1/audit-logs/counts", **_settled(api, query), by=by, step=step, limit=limit)
+    if as_json:
+        print_json(found)
+        return
+    for each in found["values"]:
+        over_time = "  " + " ".join(map(str, each["counts"])) if "counts" in each else ""
+        click.echo(f"{each['count']:>10}  {each['value'] or 'none'}{over_time}")
+    if found["others"]:
+        click.echo(f"{found['others']:>10}  others")
+    click.echo(f"{found['total']:>10}  in all")
 
 
 @audit.command("export")

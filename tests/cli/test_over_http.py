@@ -68,6 +68,7 @@ def test_what_a_key_does_over_http_the_console_does_on_the_store(remit, tenant):
     assert len(remit("audit tail --json").splitlines()) == 1
     assert '"end":' in remit("audit export --agent bot").splitlines()[-1]
     assert json.loads(remit("audit status --json"))["lastSequence"] == 1
+    assert remit("audit counts --by tool").split() == ["1", "file.read", "1", "in", "all"]
     assert json.loads(remit("audit verify --json"))["intact"] is True
     made = json.loads(remit("keys create --name temporary --scope authorize --agent bot --json --reason sixth"))
     successor = json.loads(remit("keys rotate temporary --overlap 1h --json --reason seventh"))

@@ -289,3 +289,33 @@ def test_entries_are_found_by_session_and_by_user(tenant):
         assert found(user="ann", session="c") == [1]
         assert found(user="an") == []
         sealed_up_to(tenant, len(ids))
+
+
+def test_counts_are_those_of_the_entries_sealed_or_not(tenant):
+    """By every value, with a filter, in intervals that add up; what is wrong in the query is named."""
+    decide(tenant, 20)
+    sealed_up_to(tenant, 20)
+    decide(tenant, 5, tool="file.write")
+
+    def counts(**query):
+        return tenant.admin.get("/v1/audit-logs/counts", params=query).json()
+
+    assert counts() == {
+        "by": "result",
+        "total": 25,
+        "values": [{"value": "denied", "count": 25}],
+        "others": 0,
+        "from": None,
+        "stepSeconds": None,
+    }
+    by_tool = counts(by="tool", limit=1)
+    assert (by_tool["values"], by_tool["others"]) == ([{"value": "file.read", "count": 20}], 5)
+    assert counts(by="agent", tool_name="file.write")["values"] == [{"value": tenant.agent, "count": 5}]
+    assert counts(by="policy")["values"] == [{"value": None, "count": 25}]
+    assert counts(by="code", action="authorize")["values"] == [{"value": "default_deny", "count": 25}]
+    oldest = tenant.admin.get("/v1/audit-logs").json()[-1]["timestamp"]
+    over_time = counts(**{"from": oldest, "step": 60})
+    assert sum(over_time["values"][0]["counts"]) == 25
+    for query, path in (({"step": 60}, "from"), ({"from": "2020-01-01T00:00:00Z", "step": 60}, "step")):
+        refused = tenant.admin.get("/v1/audit-logs/counts", params=query)
+        assert (refused.status_code, refused.json()["error"]["details"][0]["path"]) == (400, path)

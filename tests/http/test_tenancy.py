@@ -74,6 +74,7 @@ ROWS = {
     ("GET", "/v1/audit-logs"): FILTERS,
     ("GET", "/v1/audit-logs/{entry_id}"): {"path entry_id": ENTRY},
     ("GET", "/v1/audit-logs/{entry_id}/explanation"): {"path entry_id": ENTRY},
+    ("GET", "/v1/audit-logs/counts"): FILTERS,
     ("GET", "/v1/audit-logs/export"): FILTERS,
     ("GET", "/v1/audit-logs/stream"): FILTERS,
     ("POST", "/v1/replay"): {"body agent_id": AGENT},

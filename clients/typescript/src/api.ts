@@ -169,6 +169,12 @@ export interface paths {
         /** Replay the log under a draft of policies */
         post: operations["post_replay"];
     };
+    "/v1/audit-logs/counts": {
+        parameters: {
+        };
+        /** Count the entries that match, by value */
+        get: operations["get_audit_logs_counts"];
+    };
     "/v1/audit-logs/export": {
         parameters: {
         };
@@ -193,11 +199,23 @@ export interface paths {
         /** Verify the chain of the audit log */
         get: operations["get_audit_logs_verify"];
     };
+    "/v1/audit-logs/checkpoint": {
+        parameters: {
+        };
+        /** Read the newest signed checkpoint of the audit log */
+        get: operations["get_audit_logs_checkpoint"];
+    };
     "/v1/audit-logs/stream": {
         parameters: {
         };
         /** Follow the audit log as server-sent events */
         get: operations["get_audit_logs_stream"];
+    };
+    "/v1/audit-logs/{entry_id}/proof": {
+        parameters: {
+        };
+        /** Read the proof that the newest signed checkpoint covers an entry */
+        get: operations["get_audit_logs_entry_proof"];
     };
     "/v1/audit-logs/{entry_id}/explanation": {
         parameters: {
@@ -258,6 +276,12 @@ export interface paths {
         };
         /** Query the trail of changes, newest first */
         get: operations["get_changes"];
+    };
+    "/v1/changes/checkpoint": {
+        parameters: {
+        };
+        /** Read the newest signed checkpoint of the trail of changes */
+        get: operations["get_changes_checkpoint"];
     };
     "/v1/api-keys": {
         parameters: {
@@ -1978,7 +2002,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -2886,6 +2910,38 @@ export interface components {
              * @default 0
              */
             unreadable?: number;
+        };
+        /** @description Entries counted by value. */
+        Counts: {
+            /** @description What was counted. */
+            by: components["schemas"]["CountBy"];
+            /** @description All entries that match. */
+            total: number;
+            /** @description The most frequent values, by count, then by value. */
+            values: components["schemas"]["ValueCount"][];
+            /** @description Entries with any other value. */
+            others: number;
+            /**
+             * Format: date-time
+             * @description Where the first interval begins; null if the query has no `from`.
+             */
+            from: string | null;
+            /** @description The length of an interval; null without intervals. */
+            stepSeconds: number | null;
+        };
+        /**
+         * @description What entries can be counted by.
+         * @enum {string}
+         */
+        CountBy: "agent" | "code" | "policy" | "result" | "tool";
+        /** @description How many entries have a value. */
+        ValueCount: {
+            /** @description The result, the agent's id, the tool, the policy's id or the code; null: entries that have none. */
+            value: string | null;
+            /** @description Entries that have it. */
+            count: number;
+            /** @description The same for each interval, the first of which begins at `from`; only with `step`. */
+            counts?: number[];
         };
         /** @description The extent of the log, and how far sealing lags. */
         Backlog: {
@@ -4856,6 +4912,55 @@ export interface operations {
             };
         };
     };
+    get_audit_logs_counts: {
+        parameters: {
+            query?: {
+                /** @description Only those of this agent, by its id or its alias. `agentId` is accepted, too. */
+                agent_id?: string;
+                /** @description Only entries with this action. */
+                action?: string;
+                /** @description Only entries for this tool. `toolName` is accepted, too. */
+                tool_name?: string;
+                /** @description Only entries with this result. */
+                result?: "allowed" | "denied" | "escalated";
+                /** @description Only the entry with this id. */
+                id?: string;
+                /** @description Only entries of calls made with this API key. `keyId` is accepted, too. */
+                key_id?: string;
+                /** @description Only entries that this policy decided. `policyId` is accepted, too. */
+                policy_id?: string;
+                /** @description Only entries that a rule of this type decided. `ruleType` is accepted, too. */
+                rule_type?: string;
+                /** @description Only entries of calls with this `context.session`. */
+                session?: string;
+                /** @description Only entries of calls with this `context.user`. */
+                user?: string;
+                /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
+                shadow?: string | unknown | "any";
+                /** @description Only entries at or after this time; without an offset it is UTC. */
+                from?: string;
+                /** @description Only entries at or before this time; without an offset it is UTC. */
+                to?: string;
+                /** @description The values to count: each result, agent, tool, deciding policy or code. */
+                by?: "result" | "agent" | "tool" | "policy" | "code";
+                /** @description Also count per interval of so many seconds, the first of which begins at `from`; at most 1,000. */
+                step?: number;
+                /** @description The most values to return, the most frequent first. */
+                limit?: number;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Counts"];
+                };
+            };
+        };
+    };
     get_audit_logs_export: {
         parameters: {
             query?: {
@@ -4942,6 +5047,8 @@ export interface operations {
                 checkpoint?: string;
                 /** @description The checkpoint is that of the answer before, in a verification of several requests; what it covers is not looked at again. */
                 continues?: "true" | "false";
+                /** @description A signed checkpoint of the log or of the trail of changes, which its Merkle tree must continue. The three lines suffice: whoever asks checks the signatures. */
+                note?: string;
             };
         };
         responses: {
@@ -4952,6 +5059,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["VerificationView"];
+                };
+            };
+        };
+    };
+    get_audit_logs_checkpoint: {
+        parameters: {
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
         };
@@ -4999,6 +5121,24 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    get_audit_logs_entry_proof: {
+        parameters: {
+            path: {
+                entry_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
         };
@@ -5239,6 +5379,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Change"][];
+                };
+            };
+        };
+    };
+    get_changes_checkpoint: {
+        parameters: {
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
         };

@@ -1,5 +1,5 @@
 // Decisions over time, with a mark for each change of a policy, and who asked for what.
-import { all, get, Refused } from "../api.js";
+import { all, get } from "../api.js";
 import { param, go, setParams, to } from "../url.js";
 import { can } from "../session.js";
 import { html } from "../vendor/preact.js";
@@ -24,8 +24,7 @@ export function Traffic() {
   return html`<section class="card stack"><header class="line"><h2>Decisions</h2>${read.data && RESULTS.map((each) => html`<span class="number"><i class=${`dot ${each}`}></i> <b>${sum(each).toLocaleString("en")}</b> <span class="muted">${each}</span></span>`)}<span class="spring"></span>
       <div class="switch" role="group" aria-label="Span"><button type="button" aria-pressed=${days === 1} onClick=${() => setParams({ span: null })}>24 h</button><button type="button" aria-pressed=${days === 30} onClick=${() => setParams({ span: "30d" })}>30 d</button></div></header>
     <${Problem} error=${read.error} />
-    ${read.data ? html`<${Chart} times=${times} step=${step} label=${`Decisions in the last ${days === 30 ? "30 days" : "24 hours"}`} series=${RESULTS.map((name) => ({ name, values: read.data?.by[name] ?? [] }))} ticks=${ticks.data ?? []} pick=${pick} />` : read.slow && html`<${Skeleton} />`}
-    ${read.data !== undefined && read.data.sampled > 0 && html`<p class="small muted">Counted from the ${read.data.sampled.toLocaleString("en")} newest entries.</p>`}</section>
+    ${read.data ? html`<${Chart} times=${times} step=${step} label=${`Decisions in the last ${days === 30 ? "30 days" : "24 hours"}`} series=${RESULTS.map((name) => ({ name, values: read.data?.by[name] ?? [] }))} ticks=${ticks.data ?? []} pick=${pick} />` : read.slow && html`<${Skeleton} />`}</section>
     ${read.data && html`<div class="three"><${Top} title="Agents" rows=${read.data.agents} href=${(/** @type {string} */ id) => to("decisions", { agent_id: id })} name=${(/** @type {string} */ id) => html`<${AgentName} id=${id} />`} />
       <${Top} title="Tools" rows=${read.data.tools} href=${(/** @type {string} */ name) => to("decisions", { tool_name: name })} name=${(/** @type {string} */ name) => html`<code><${Text} value=${name} /></code>`} />
       <${Top} title="Codes" rows=${read.data.codes} name=${(/** @type {string} */ name) => html`<code>${name}</code>`} /></div>`}`;
@@ -38,25 +37,15 @@ function Top({ title, rows, href, name }) {
   return html`<section class="card"><h2>${title}</h2><ol class="tops">${rows.slice(0, 6).map(([value, count]) => html`<li><span>${href ? html`<a href=${href(value)}>${name(value)}</a>` : name(value)}</span><span class="number">${count.toLocaleString("en")}</span><i style=${{ width: `${(100 * count) / most}%` }}></i></li>`)}</ol></section>`;
 }
 
-/** @typedef {{by: Record<string, number[]>, agents: [string, number][], tools: [string, number][], codes: [string, number][], sampled: number}} Counts */
+/** @typedef {{by: Record<string, number[]>, agents: [string, number][], tools: [string, number][], codes: [string, number][]}} Counts */
 
-/** The newest entries, counted here. @param {number[]} times @param {number} step @param {AbortSignal} signal @returns {Promise<Counts>} */
+/** @param {number[]} times @param {number} step @param {AbortSignal} signal @returns {Promise<Counts>} */
 async function counts(times, step, signal) {
-  const by = Object.fromEntries(RESULTS.map((name) => [name, times.map(() => 0)]));
-  const tops = [new Map(), new Map(), new Map()];
-  let seen = 0;
-  for (let cursor = ""; seen < 3000;) {
-    const { data, next } = await get("/v1/audit-logs", { from: new Date(times[0]).toISOString(), limit: 1000, cursor }, signal).catch((error) => { if (error instanceof Refused && error.code === "AUDIT_LOG_DAMAGED") return { data: [], next: "" }; throw error; });
-    for (const entry of /** @type {Entry[]} */ (data)) {
-      if (!entry.result || entry.type) continue;
-      const index = Math.floor((Date.parse(entry.timestamp) - times[0]) / step);
-      if (by[entry.result][index] !== undefined) by[entry.result][index]++;
-      [entry.agentId, entry.toolName, entry.code ?? ""].forEach((value, each) => tops[each].set(value, (tops[each].get(value) ?? 0) + 1));
-    }
-    seen += data.length;
-    cursor = next;
-    if (!next) { seen = 0; break; }
-  }
-  const [agents, tools, codes] = tops.map((each) => [...each].sort((a, b) => b[1] - a[1]));
-  return { by, agents, tools, codes, sampled: seen };
+  const from = new Date(times[0]).toISOString();
+  const to = new Date(times[times.length - 1] + step - 1).toISOString();
+  const count = async (/** @type {Record<string, any>} */ query) => (await get("/v1/audit-logs/counts", { from, to, limit: 6, ...query }, signal)).data.values;
+  const [results, ...tops] = await Promise.all([count({ by: "result", step: step / 1000 }), ...["agent", "tool", "code"].map((by) => count({ by }))]);
+  const by = Object.fromEntries(RESULTS.map((name) => [name, (results.find((/** @type {any} */ each) => each.value === name)?.counts ?? times.map(() => 0)).map(Number)]));
+  const [agents, tools, codes] = tops.map((values) => values.filter((/** @type {any} */ each) => each.value !== null).map((/** @type {any} */ each) => [each.value, Number(each.count)]));
+  return { by, agents, tools, codes };
 }

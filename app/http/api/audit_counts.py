@@ -1,0 +1,50 @@
+"""/v1/audit-logs/counts: how many entries match, by value and over time."""
+
+from litestar import Response
+from litestar.di import NamedDependency
+
+from app.errors import AgentNotFound, AuditLogDamaged
+from app.http.endpoint import endpoint
+from app.http.openapi.described_headers import AUDIT_FLOOR
+from app.http.references import with_agent_id
+from app.model.api_keys import Caller, Scope
+from app.model.counts import CountQuery, Counts
+from app.model.times import rfc3339
+from app.replica import Services
+from app.validation_messages import refusing_fields
+
+_COUNTS = {
+    "by": "result",
+    "total": 1155,
+    "values": [
+        {"value": "allowed", "count": 1100, "counts": [600, 500]},
+        {"value": "denied", "count": 55, "counts": [40, 15]},
+    ],
+    "others": 0,
+    "from": "2026-11-20T12:00:00.000Z",
+    "stepSeconds": 3600,
+}
+
+
+@endpoint(
+    "GET",
+    "/v1/audit-logs/counts",
+    tag="Audit log",
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
+    example=_COUNTS,
+    errors=(AgentNotFound, AuditLogDamaged),
+    headers=AUDIT_FLOOR,
+)
+async def count_audit_log(
+    params: NamedDependency[CountQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
+) -> Response[Counts]:
+    """Count the entries that match, by value.
+
+    Counts are exact, and include every decision already answered. With `step`, they are also given for each interval.
+    Filters by action, rule type, key, session, user and shadow policy read the entries, which takes longer.
+    """
+    query = await with_agent_id(services.records, caller, params)
+    with refusing_fields(""):
+        counted = await services.log.audit.counts(caller.workspace_id, query)
+    headers = {} if counted.floor is None else {"X-Audit-Floor": rfc3339(counted.floor.time_ms)}
+    return Response(counted.counts, headers=headers)
