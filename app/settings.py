@@ -118,10 +118,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Maximum number of webhooks in a workspace; one more is 409."""
 
     webhook_http: bool = False
-    """Whether webhooks may use `http://`, which anyone on the network path can read."""
+    """Whether webhooks and the keys of issuers may use `http://`, which anyone on the network path can read."""
 
     webhook_networks: str = ""
-    """Non-public networks that webhooks may reach, comma-separated."""
+    """Non-public networks that webhooks may reach, and keys of issuers may be in, comma-separated."""
 
     webhook_hold_days: Annotated[int, Meta(ge=0, le=3_650)] = 7
     """Days for which retention additionally keeps entries that a webhook has not been sent yet."""
