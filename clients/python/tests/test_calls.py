@@ -32,9 +32,12 @@ NOT_ASKED_BY_CLIENTS = {
     ("POST", "/access/v1/search/action"),
     ("GET", "/.well-known/authzen-configuration"),
     ("GET", "/.well-known/authzen-configuration/x"),
+    # Files in text form for programs that verify them; the client reads JSON.
+    ("GET", "/v1/audit-logs/checkpoint"),
+    ("GET", "/v1/audit-logs/x/proof"),
+    ("GET", "/v1/changes/checkpoint"),
 }
 BY_ANY_OTHER: set[tuple[str, str]] = {
-    ("GET", "/v1/changes/checkpoint"),
     ("POST", "/v1/session"),
     ("GET", "/v1/sign-in"),
     ("GET", "/console/sign-in"),
