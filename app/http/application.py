@@ -11,7 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from app.errors import LockedOut, TooManyRequests
 from app.http.answers import options_handler, send_answer, with_headers
-from app.http.api.ext_authz import GATEWAYS, gateway_door
+from app.http.api.ext_authz import GATEWAYS, ext_authz_door
 from app.http.api.sign_in_flow import is_sign_in
 from app.http.authentication import peer_of, provide_caller, provide_changed_by, provide_params
 from app.http.bodies import MAX_BODY_BYTES
@@ -51,7 +51,7 @@ class Application(Litestar):
         if scope["type"] != "http":
             return await super().__call__(scope, receive, send)
         if scope["raw_path"].startswith(GATEWAYS):  # any path, which is part of the question
-            return await self._ask_for_gateway(scope, receive, send)
+            return await self._ask_for_ext_authz(scope, receive, send)
         services, path = self.state.services, served_path(scope["path"], scope["raw_path"])
         if path is None:
             refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
@@ -75,10 +75,10 @@ class Application(Litestar):
         finally:
             close_stream(services.streams, scope)
 
-    async def _ask_for_gateway(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _ask_for_ext_authz(self, scope: Any, receive: Any, send: Any) -> None:
         decisions, query = self.state.services.decisions, scope["query_string"]
         target = scope["raw_path"] + (b"?" + query if query else b"")
-        door = gateway_door(scope["method"].encode(), target, decisions.settings)
+        door = ext_authz_door(scope["method"].encode(), target, decisions.settings)
         await send_answer(send, await respond(decisions, door, AsgiCall(scope, receive, reads_query=True)))
 
 

@@ -49,7 +49,7 @@ _PASSED_ON = (Unauthorized, LockedOut, TooManyRequests)
 _encode = msgspec.json.Encoder().encode
 
 
-def gateway_door(method: bytes, target: bytes, settings: Settings) -> Door:
+def ext_authz_door(method: bytes, target: bytes, settings: Settings) -> Door:
     """The door for this request, whose method and path are part of the question. target: begins with `GATEWAYS`."""
     return replace(GATEWAY, read=partial(_read, method, target[len(PATH) :], settings))
 
@@ -195,4 +195,4 @@ EXT_AUTHZ = Endpoint(
     request_headers=(GATEWAY_AGENT,),
 )
 GATEWAY = Door(EXT_AUTHZ, partial(_read, b"GET", b"/", Settings()), _answer, _refuse, head=_head)
-"""The door as the document and the router have it; `gateway_door` makes that of each request."""
+"""The door as the document and the router have it; `ext_authz_door` makes that of each request."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from app.http.api.ext_authz import GATEWAYS, gateway_door
+from app.http.api.ext_authz import GATEWAYS, ext_authz_door
 from app.http.application import Application
 from app.http.authentication import known_caller
 from app.http.doors import TARGETS
@@ -69,7 +69,7 @@ class Dispatch:
         """An exchange for the request with this head. Raises Invalid if its target is malformed."""
         door = TARGETS.get(head.target) if head.method == b"POST" and self._decisions is not None else None
         if door is None and head.target.startswith(GATEWAYS) and self._decisions is not None:
-            door = gateway_door(head.method, head.target, self._decisions.settings)
+            door = ext_authz_door(head.method, head.target, self._decisions.settings)
         scope = scope_of(head, self._ends, self._app_state) if door is None else None
         return Exchange(owner, head, self._ends.peer, scope, door)
 
