@@ -351,6 +351,11 @@ def verify_audit_logs(**filters: Any) -> Call[Any]:
     return Call("GET", "/v1/audit-logs/verify", as_it_is, query=given(**filters), repeatable=True, wait_seconds=60)
 
 
+def audit_counts(by: str = "result", **filters: Any) -> Call[Any]:
+    """Entries counted by result, agent, tool, policy or code. filters: as in the API; `step` also counts over time."""
+    return Call("GET", "/v1/audit-logs/counts", as_it_is, query={"by": by, **_filters(filters)}, repeatable=True)
+
+
 def audit_status() -> Call[Any]:
     """How much of the log is sealed, and the lag."""
     return Call("GET", "/v1/audit-logs/status", as_it_is, repeatable=True)
