@@ -4,8 +4,8 @@ import { setParams } from "../url.js";
 import { Fragment, html, useState } from "../vendor/preact.js";
 import { AgentName, KeyName, PolicyName } from "./names.js";
 
-export const FILTERS = ["result", "agent_id", "tool_name", "action", "rule_type", "policy_id", "key_id", "session", "user", "shadow", "from", "to"];
 const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "shadow", "from", "to"];
+export const FILTERS = ["result", "agent_id", "tool_name", ...MORE];
 const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "time_based", "denial_breaker"];
 
 /** @param {{filters: Record<string, string>, all: boolean, setAll: (all: boolean) => void}} props */
@@ -31,10 +31,8 @@ export function Filters({ filters, all, setAll }) {
       <label>Rule<select value=${filters.rule_type ?? ""} onChange=${set("rule_type")}><option value="">Any</option>${RULES.map((name) => html`<option>${name}</option>`)}</select></label>
       <label>Shadow policies<select value=${filters.shadow ?? ""} onChange=${set("shadow")}><option value="">Any result</option><option value="any">Would decide otherwise</option>
         ${[...(policies.all?.values() ?? [])].filter((each) => each.mode === "shadow").map((each) => html`<option value=${each.id}>${each.name} would</option>`)}</select></label>
-      <label>Action<input value=${filters.action ?? ""} onChange=${set("action")} placeholder="Any" /></label>
+      ${["Action", "Session", "User"].map((name) => html`<label>${name}<input value=${filters[name.toLowerCase()] ?? ""} onChange=${set(name.toLowerCase())} placeholder="Any" /></label>`)}
       <label>Key<input value=${filters.key_id ?? ""} onChange=${set("key_id")} placeholder="Any; its id" /></label>
-      <label>Session<input value=${filters.session ?? ""} onChange=${set("session")} placeholder="Any" /></label>
-      <label>User<input value=${filters.user ?? ""} onChange=${set("user")} placeholder="Any" /></label>
       <label>From (UTC)<input value=${filters.from ?? ""} onChange=${set("from")} placeholder="2026-11-23T12:00" /></label>
       <label>To (UTC)<input value=${filters.to ?? ""} onChange=${set("to")} placeholder="now" /></label></div>`}
     ${given.length > 0 && html`<div class="chips" role="group" aria-label="Filters in force">${given.map((name) => html`<button type="button" class="chip" aria-label=${`Remove the filter ${name}`} onClick=${() => setParams({ [name]: null })}>
