@@ -109,6 +109,7 @@ class Columns:
         self._entries = entries
         try:
             self._raw = _parts(_unpack(packed))
+            self._local = _texts(self._raw[1])
         except (msgspec.DecodeError, zstandard.ZstdError):
             raise _unreadable() from None
 
@@ -123,16 +124,15 @@ class Columns:
     def value(self, number: int) -> str | None:
         """The value that has this number; None is none."""
         try:
-            return self._names.texts[number] if number < NAMES_MAX else _texts(self._raw[1])[number - NAMES_MAX]
-        except (IndexError, msgspec.DecodeError):
+            return self._names.texts[number] if number < NAMES_MAX else self._local[number - NAMES_MAX]
+        except IndexError:
             raise _unreadable() from None
 
     def number_of(self, value: str) -> int | None:
         """The value's number; None if no entry can have it."""
         if value in self._names.numbers:
             return self._names.numbers[value]
-        local = _texts(self._raw[1])
-        return NAMES_MAX + local.index(value) if value in local else None
+        return NAMES_MAX + self._local.index(value) if value in self._local else None
 
     def is_of(self, entries: Sequence[Named]) -> bool:
         """True if these are the columns of the entries."""
