@@ -181,7 +181,12 @@ class Lookup:
             if dimension in CAPPED:
                 _add(postings, next(replies), exact=False)
                 labels = {shared_by(value)[1] for value in values}
-                _add(postings, (text for text in next(replies) if not labels.isdisjoint(_labels(text))), exact=False)
+                _add(
+                    postings,
+                    (text for text in next(replies) if not labels.isdisjoint(_labels(text))),
+                    exact=False,
+                    labelled=True,
+                )
             if dimension in WITH_COLUMNS:
                 indexed = set(next(replies))
                 postings |= {number: UNKNOWN for number in kept if str(number) not in indexed}
@@ -223,9 +228,9 @@ def _kept(part: int, head: Head) -> range:
     return range(max(segments.start, head.first_segment), min(segments.stop - 1, head.segment) + 1)
 
 
-def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool) -> None:
+def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool, labelled: bool = False) -> None:
     for text in members:
-        number, entries, mask = _posting_of(text)
+        number, entries, mask = _posting_of(text, labelled=labelled)
         other = postings.get(number)
         if other is None:
             postings[number] = Posting(entries, mask, exact)
@@ -242,11 +247,15 @@ def _labels(text: str) -> list[str]:
     return text.rpartition(":")[2].split(",")
 
 
-def _posting_of(text: str) -> tuple[int, int, int]:
-    """Segment, matches and frames of a member. Raises AuditLogDamaged."""
+def _posting_of(text: str, *, labelled: bool) -> tuple[int, int, int]:
+    """Segment, matches and frames of a member, which labels follow if several values share it.
+
+    Raises AuditLogDamaged.
+    """
     number, _, counts = text.partition(":")
-    entries, _, frames = counts.partition(":")
-    mask = frames.partition(":")[0]
+    entries, _, mask = counts.partition(":")
+    if labelled:
+        mask = mask.partition(":")[0]
     try:
         posted = int(number), int(entries), int(mask, 16)
         if min(posted) > 0:
