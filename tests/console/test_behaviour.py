@@ -32,9 +32,11 @@ def test_arguments_are_shown_exactly(visit):
     card(page, "deploy.start").get_by_text(BIG, exact=True).wait_for()
     hostile = card(page, "mail.send")
     hostile.get_by_text("<img src=x onerror=alert(1)>").wait_for()
-    assert hostile.get_by_text("U+202E").count() == 1
+    assert hostile.get_by_text("U+202E").count() >= 1
+    assert "\u202e" not in hostile.inner_text()
     assert '"Save it to C:\\\\new\nat once."' in hostile.inner_text()
-    assert hostile.get_by_text("U+200B").count() == 1
+    assert hostile.get_by_text("U+200B").count() >= 1
+    assert "\u200b" not in hostile.inner_text()
     assert page.locator("img").count() == 0
     visitor.open("/console/decisions?tool_name=deploy.start&result=escalated", "Decisions")
     page.get_by_role("row").nth(1).click()
