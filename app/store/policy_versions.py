@@ -67,7 +67,7 @@ class PolicyVersions:
                 return each.policy
         if version > newest:
             raise PolicyVersionNotFound(f"The policy is at version {newest}; there was no version {version} yet")
-        raise VersionNotKept(f"Version {version} of the policy is no longer kept")
+        raise _not_kept(version)
 
     async def roll_back(
         self,
@@ -83,10 +83,16 @@ class PolicyVersions:
         Rate limits whose tools and window are the same in both keep their counted calls.
         """
         past = await self.get(workspace_id, policy_id, version)
+
+        def back(held: Policy) -> Policy:
+            if held.version - version >= self._kept:  # other changes since it was read
+                raise _not_kept(version)
+            return replace(past, version=held.version, created_ms=held.created_ms, updated_ms=held.updated_ms)
+
         return await self._policies.change(
             workspace_id,
             policy_id,
-            lambda held: replace(past, version=held.version, created_ms=held.created_ms, updated_ms=held.updated_ms),
+            back,
             if_match=if_match,
             by=replace(by, reason=by.reason or f"back to version {version}"),
         )
@@ -99,3 +105,7 @@ class PolicyVersions:
         if past.compiles_much():
             return await self._pool.run(workspace_id, past.get)
         return past.get()
+
+
+def _not_kept(version: int) -> VersionNotKept:
+    return VersionNotKept(f"Version {version} of the policy is no longer kept")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.errors import VersionNotKept
 from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, PolicyMode
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolAllowlist
@@ -48,3 +49,22 @@ async def test_a_policy_older_than_versions_has_those_since(client, policies, ve
     assert [(each.policy.version, each.policy.priority) for each in found] == [(3, 2), (2, 1)]
     assert [each.change is None for each in found] == [False, True]
     assert (await versions.roll_back(workspace_id, policy.id, 2, by=BY)).priority == 1
+
+
+async def test_a_version_that_is_dropped_while_it_is_read_is_not_restored(
+    policies, versions, policy, workspace_id, monkeypatch
+):
+    """The fifth later change is made after version 1 was read and before it is written."""
+    read = versions.get
+
+    async def get(*asked):
+        found = await read(*asked)
+        await policies.update(workspace_id, policy.id, PolicyChanges(priority=9), by=BY)
+        return found
+
+    for priority in range(1, 4):
+        await policies.update(workspace_id, policy.id, PolicyChanges(priority=priority), by=BY)
+    monkeypatch.setattr(versions, "get", get)
+    assert (await versions.roll_back(workspace_id, policy.id, 2, by=BY)).priority == 1
+    with pytest.raises(VersionNotKept):
+        await versions.roll_back(workspace_id, policy.id, 2, by=BY)
