@@ -135,6 +135,16 @@ async def client(request):
     await opened.close()
 
 
+@pytest.fixture
+async def valkey_client(valkey_store):
+    """The same on one store. tests/lua shows that scripts answer alike on every one, so what Python makes of their
+    answers needs no more; such a module has a fixture `client` that is this one.
+    """
+    opened = open_client(valkey_store.url, 5_000)
+    yield opened
+    await opened.close()
+
+
 @pytest.fixture(scope="session")
 def run_remit():
     """Runs `remit`: `run_remit(words, env)`, with `cwd` and `stdin` where they matter."""

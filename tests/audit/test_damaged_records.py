@@ -30,6 +30,11 @@ QUERIES = {
 
 
 @pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
+@pytest.fixture
 async def log(client, workspace_id, monkeypatch):
     """Seven segments of 16 entries in parts of three, and eight entries in the stream."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)

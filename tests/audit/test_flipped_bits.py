@@ -16,6 +16,11 @@ FLIPS = examples(120)
 FIELDS = ("frames", "digests", "sha256", "previous")
 
 
+@pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
 @pytest.fixture(params=["with digests", "of an earlier release"])
 async def writer(request, client, workspace_id):
     """Three segments of 160 entries in three frames each."""

@@ -20,6 +20,11 @@ OUT_OF_THE_WAY = ["12-1", "12-5"]
 
 
 @pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
+@pytest.fixture
 async def writer(client, workspace_id):
     """Twelve entries, and the workspace is among those that the compactor knows."""
     await client.call("HSET", WORKSPACES, workspace_id, workspace_id)

@@ -33,6 +33,11 @@ ROWS = [(name, command) for name, commands in FOREIGN.items() for command in com
 
 
 @pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
+@pytest.fixture
 async def both(client, ids):
     """Two workspaces with a log and a trail each; the damaged one comes first in every order."""
     one, other = sorted(ids.new(0) for _ in range(2))

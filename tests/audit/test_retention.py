@@ -27,6 +27,11 @@ NEVER_MS = START_MS + 10**9
 
 
 @pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
+@pytest.fixture
 async def writer(client, workspace_id, monkeypatch):
     """Eight segments of 16 entries in parts of three segments, and five entries in the stream."""
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)

@@ -36,6 +36,11 @@ INDEXES = [
 CHANGE = "actorId", "console", "actorName", "console", "kind", "updated", "resourceType", "policy", "before", "{}"
 
 
+@pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
 class Log:
     """A log, and ways to damage it."""
 

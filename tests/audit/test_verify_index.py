@@ -18,6 +18,11 @@ from app.model.checkpoints import Fault
 RESULTS = ["allowed", "allowed", "denied"]
 
 
+@pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
 class Log:
     """Eight segments of 16 entries in parts of three, with four agents, seven tools, two actions; one is unreadable."""
 

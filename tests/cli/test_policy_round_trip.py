@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SETS = ["airline/policies.json", "assistants/banking.json", "assistants/workspace.json", "coding-agent/policies.json"]
 SAME = ("result", "allowed", "rule", "reason")
-CALLS = 400
+CALLS = 100
 
 
 @pytest.fixture

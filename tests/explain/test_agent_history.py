@@ -39,6 +39,11 @@ RULES = [
 GROUPS = ("crew", "night", "day")
 
 
+@pytest.fixture
+def client(valkey_client):
+    return valkey_client
+
+
 class Past:
     """A workspace with changes, and a record of what governed an agent after each one.
 
