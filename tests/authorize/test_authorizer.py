@@ -83,7 +83,8 @@ def decided(monkeypatch):
         made.append((threading.current_thread(), now_us))
         return Plan(DENIED)
 
-    monkeypatch.setattr(app.authorize.authorizer, "decide", decide)
+    for name in ("decide", "decide_at_length"):
+        monkeypatch.setattr(app.authorize.authorizer, name, decide)
     return made
 
 

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from audit_entries import Writer, grow_trees
+from servers import Store
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
@@ -53,6 +54,21 @@ class SignedLog:
     async def unwitnessed_ms(self):
         since = await self.client.call("HGET", self.keys.audit_checkpoint, "unwitnessed_ms")
         return None if since is None else await store_time_ms(self.client) - int(since)
+
+
+@pytest.fixture(scope="module")
+def own_store(server, tmp_path_factory):
+    """Signing looks at every workspace of a store, and other tests leave many in theirs."""
+    store = Store(server("valkey"), tmp_path_factory.mktemp("checkpoints"))
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+async def client(own_store):
+    opened = open_client(own_store.url, 5_000)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ ROWS = {
     ("GET", "/v1/changes/checkpoint"): {},
     ("GET", "/v1/audit-logs/verify"): {"query checkpoint": WORKSPACE},
     ("POST", "/v1/decisions/{decision_id}/outcome"): {"path decision_id": ENTRY},
-    ("GET", "/v1/approvals"): {"query agent_id": AGENT},
+    ("GET", "/v1/approvals"): {"query agent_id": AGENT, "query plan_id": AGENT},
     ("GET", "/v1/approvals/stream"): {},
     ("GET", "/v1/approvals/{approval_id}"): {"path approval_id": APPROVAL},
     ("POST", "/v1/approvals/decide"): {},

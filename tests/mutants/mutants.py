@@ -119,8 +119,8 @@ PDP = [
     Mutant(
         "approval-lifts-every-limit",
         "app/pdp/escalations.py",
-        "if asked is None or asked.fingerprint not in covered:",
-        "if asked is None:",
+        "is_covered = asked is not None and asked.fingerprint in approved.rules",
+        "is_covered = asked is not None",
         "an approval lifts only the limits of rules that asked for it",
     ),
     Mutant(
