@@ -9,7 +9,7 @@ import httpx
 
 TOOLS_EACH = 60
 _NEW_AGENT_EVERY, _NEW_KEY_EVERY, _NEW_GUARDRAIL_EVERY = 5, 20, 50
-_WINDOW_SECONDS = 1
+WINDOW_SECONDS = 1
 
 
 class Churn:
@@ -74,7 +74,7 @@ class Churn:
 
 def _rules(number: int) -> list[dict[str, Any]]:
     """Rules for new tools, which count each session."""
-    per = {"maxCalls": 9, "windowSeconds": _WINDOW_SECONDS, "per": ["context.session"]}
+    per = {"maxCalls": 9, "windowSeconds": WINDOW_SECONDS, "per": ["context.session"]}
     return [
         {"type": "tool_allowlist", "tools": ["orders.*", *(f"tool{number}.{each}" for each in range(TOOLS_EACH))]},
         {"type": "rate_limit", "tools": ["*"], "rateLimit": per},
@@ -83,7 +83,7 @@ def _rules(number: int) -> list[dict[str, Any]]:
 
 def _guardrail(number: int) -> list[dict[str, Any]]:
     """A rule that makes every call leave a mark in its session."""
-    sequence = {"forbiddenAfter": ["orders.*"], "withinSeconds": _WINDOW_SECONDS}
+    sequence = {"forbiddenAfter": ["orders.*"], "withinSeconds": WINDOW_SECONDS}
     return [{"type": "sequence", "tools": [f"rm{number}"], "sequence": sequence}]
 
 

@@ -9,7 +9,7 @@ from serving import Service
 
 from app.background.housekeeping import drop_all_spent_counts
 from app.redis_client.clients import open_client
-from bench.harness.churn import Churn, outside_the_log, resident_bytes
+from bench.harness.churn import WINDOW_SECONDS, Churn, outside_the_log, resident_bytes
 from bench.harness.cores import family
 
 pytestmark = pytest.mark.slow
@@ -22,9 +22,10 @@ MAX_MORE_KEYS = 20
 
 
 async def keys_left(url: str) -> int:
-    """How many keys there are outside the log, once what counts no more has been dropped."""
+    """How many keys there are outside the log, once no call counts any more and what counted has been dropped."""
     client = open_client(url, 5_000)
     try:
+        await asyncio.sleep(WINDOW_SECONDS + 1)
         await drop_all_spent_counts(client, asyncio.Event())
         return outside_the_log(await names(client, "*"))
     finally:
