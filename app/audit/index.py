@@ -181,12 +181,8 @@ class Lookup:
             if dimension in CAPPED:
                 _add(postings, next(replies), exact=False)
                 labels = {shared_by(value)[1] for value in values}
-                _add(
-                    postings,
-                    (text for text in next(replies) if not labels.isdisjoint(_labels(text))),
-                    exact=False,
-                    labelled=True,
-                )
+                shared = (text for text in next(replies) if not labels.isdisjoint(_labels(text)))
+                _add(postings, shared, exact=False, labelled=True)
             if dimension in WITH_COLUMNS:
                 indexed = set(next(replies))
                 postings |= {number: UNKNOWN for number in kept if str(number) not in indexed}
@@ -248,14 +244,10 @@ def _labels(text: str) -> list[str]:
 
 
 def _posting_of(text: str, *, labelled: bool) -> tuple[int, int, int]:
-    """Segment, matches and frames of a member, which labels follow if several values share it.
-
-    Raises AuditLogDamaged.
-    """
+    """Segment, matches and frames of a member, and no more than labels after them. Raises AuditLogDamaged."""
     number, _, counts = text.partition(":")
     entries, _, mask = counts.partition(":")
-    if labelled:
-        mask = mask.partition(":")[0]
+    mask = mask.partition(":")[0] if labelled else mask
     try:
         posted = int(number), int(entries), int(mask, 16)
         if min(posted) > 0:

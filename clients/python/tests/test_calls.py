@@ -139,7 +139,7 @@ def test_every_header_of_the_service_can_be_sent(admin):
         parameter["name"]
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
-        if (method.upper(), path) not in NOT_ASKED_BY_CLIENTS
+        if (method.upper(), re.sub(r"{\w+}", "x", path)) not in NOT_ASKED_BY_CLIENTS
         for parameter in operation.get("parameters", [])
         if parameter["in"] == "header"
     }
