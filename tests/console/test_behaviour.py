@@ -222,7 +222,9 @@ def test_decisions_are_live_and_can_be_paused(visit, scene):
 def test_the_address_is_the_state(visit, scene):
     """Filters and the open drawer are in it; back closes the drawer; the keyboard moves between entries."""
     page = visit("view").open("/console/decisions", "Decisions")
-    page.get_by_role("button", name="denied").click()
+    with page.expect_response(lambda answer: "result=denied" in answer.url):
+        page.get_by_role("button", name="denied").click()
+    page.get_by_role("row").filter(has_text="allowed").first.wait_for(state="hidden")
     page.get_by_role("row").nth(1).wait_for()
     assert "result=denied" in page.url
     page.keyboard.press("j")
