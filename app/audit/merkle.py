@@ -133,16 +133,6 @@ def consistency_ranges(old: int, size: int) -> list[Range]:
     return ([] if is_known else [(start, end)]) + path[::-1]
 
 
-def is_included(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """True if the proof leads from the leaf to the root (RFC 9162, 2.1.3.2)."""
-    if not 0 <= index < size or len(proof) != len(inclusion_ranges(index, size)):
-        return False
-    result = leaf
-    for (start, _), sibling in zip(inclusion_ranges(index, size), proof, strict=True):
-        result = node_hash(sibling, result) if start < index else node_hash(result, sibling)
-    return result == root
-
-
 def is_consistent(old: int, old_root: bytes, size: int, root: bytes, proof: Sequence[bytes]) -> bool:
     """True if the proof shows that the tree begins with the old one (RFC 9162, 2.1.4.2)."""
     if old == size or not old:

@@ -7,9 +7,6 @@ from msgspec import Meta, Struct
 from app.model.decisions import RuleRef
 from app.model.fields import Timestamp, Uuid
 
-MAX_REMEMBERED = 1_000
-"""The most values that one rule remembers for one agent; the oldest go first."""
-
 MAX_TARGETS = 64
 """The most values of one call that are looked up, or remembered."""
 

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from audit_entries import is_included
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from app.audit.merkle import (
     folded,
     inclusion_ranges,
     is_consistent,
-    is_included,
     leaf_hash,
     root_of,
     subtrees,

@@ -5,11 +5,11 @@ import os
 import random
 
 import pytest
-from audit_entries import Writer, grow_trees
+from audit_entries import Writer, grow_trees, is_included
 from test_merkle import naive_root
 
 from app.audit.compactor import Compactor
-from app.audit.merkle import EMPTY_LEAF, EMPTY_ROOT, Frontier, is_consistent, is_included, leaf_hash, leaf_hashes
+from app.audit.merkle import EMPTY_LEAF, EMPTY_ROOT, Frontier, is_consistent, leaf_hash, leaf_hashes
 from app.audit.retention import Retention
 from app.audit.scan import Scan
 from app.audit.sealer import Sealer

@@ -2,11 +2,11 @@
 
 import base64
 
-from audit_entries import grow_trees
+from audit_entries import grow_trees, is_included
 from command_line import run_remit
 from servers import clean_env
 
-from app.audit.merkle import is_included, leaf_hash
+from app.audit.merkle import leaf_hash
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
 from app.checkpoints.keys import SigningKey, signed

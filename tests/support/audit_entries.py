@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from app.audit.index import WITH_COLUMNS
+from app.audit.merkle import inclusion_ranges, node_hash
 from app.audit.tree_growth import TreeGrower
 from app.background.jobs import background_jobs
 from app.model.audit import AuditQuery
@@ -174,3 +175,13 @@ async def repair_and_seal(client, settings):
         for name in ("repair streams and chain changes", "seal logs"):
             [job] = [job for job in jobs if job.name == name]
             await job.run(stopped)
+
+
+def is_included(leaf, index, size, proof, root):
+    """True if the proof leads from the leaf to the root (RFC 9162, 2.1.3.2)."""
+    if not 0 <= index < size or len(proof) != len(inclusion_ranges(index, size)):
+        return False
+    result = leaf
+    for (start, _), sibling in zip(inclusion_ranges(index, size), proof, strict=True):
+        result = node_hash(sibling, result) if start < index else node_hash(result, sibling)
+    return result == root
