@@ -1,9 +1,9 @@
 """The canonical bytes of a call, to which an approval is bound.
 
 Two calls have the same bytes if and only if who asks, agent, tool, action, parameters and the bound part of the context
-are the same JSON values: the order of keys does not matter, everything else does. Strings are not normalised (no
-Unicode normalisation), integers and other numbers are distinct (1 is not 1.0), and both are exact at any length. This
-is not RFC 8785, which makes 1 and 1.0 equal and rounds integers above 2^53. Every part is tagged and states its length,
+are the same JSON values: neither the order of keys nor the spelling of a number matters, everything else does. Strings
+are not normalised (no Unicode normalisation), and numbers are exact at any length: 1, 1.0 and 10e-1 are equal, and
+9007199254740992 and 9007199254740993 are not, which RFC 8785 rounds to one. Every part is tagged and states its length,
 so different values never have the same bytes.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-FORM = b"remit call 2"
+FORM = b"remit call 3"
 ENTITIES = ("subject", "action", "resource")
 """Paths of the context with the entities of an AuthZEN question."""
 ALWAYS_BOUND = ("session", "user", *ENTITIES)
@@ -85,10 +85,8 @@ def _parts(value: Any) -> Iterator[bytes]:
         case str():
             text = value.encode()
             yield b"s%d:%b" % (len(text), text)
-        case int():
-            yield b"i%d;" % value
-        case Decimal():
-            yield _number(value)
+        case int() | Decimal():
+            yield _number(Decimal(value))
         case _Beyond(text):
             yield b"e%d:%b" % (len(text), text.encode())
         case list():

@@ -174,6 +174,21 @@ def test_an_approval_is_for_the_exact_question(tenant, pep):
     assert pep.evaluate(REFUND | {"context": {"time": "2026-11-20T12:30:00Z"}}, approval)[0]
 
 
+def test_a_number_is_compared_by_value(tenant, pep):
+    """900, 900.0 and 9e2 are one number, and "900" is none: from the denial to the submission to the evaluation."""
+    _, context = pep.evaluate(REFUND)
+    body = pep.submission(with_amount(900.0), context)
+    assert refused(pep.submit, {**body, "resource": with_amount("900")["resource"]}, context)[0] == 400
+    _, answer = pep.submit(body, context)
+    decide(tenant, answer["task"])
+    asked = {**with_amount(1234567), "context": {"approval": pep.read(answer["task"])["result"]["approval"]}}
+    headers = {"Content-Type": "application/json"}
+    for spelling, wanted in (("900.0000000000000000001", False), ("9e2", True)):
+        spelled = json.dumps(asked).replace("1234567", spelling)
+        answer = tenant.reader.post("/access/v1/evaluation", content=spelled, headers=headers)
+        assert answer.json()["decision"] is wanted
+
+
 def test_an_actor_is_not_part_of_the_scope(tenant, pep):
     """`subject.properties.act` may move to `client.actor`, who must be an agent of this key's."""
     acting = {**REFUND, "subject": {"type": "user", "id": "alice", "properties": {"act": {"sub": "bot"}}}}
