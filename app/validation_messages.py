@@ -150,9 +150,9 @@ def _expected(info: Any) -> str:
         case inspect.StrType(min_length=least, max_length=most):
             return f"text{_span(least, most, 'character')}"
         case inspect.IntType(ge=least, le=most):
-            return "a whole number" + (f" from {least} to {most}" if least is not None else "")
+            return "a whole number" + _range(least, most)
         case inspect.FloatType(ge=least, le=most):
-            return "a number" + (f" from {least} to {most}" if least is not None else "")
+            return "a number" + _range(least, most)
         case inspect.EnumType(cls=choices):
             return f"one of {', '.join(member.value for member in choices)}"
         case inspect.LiteralType(values=values):
@@ -179,6 +179,12 @@ def _expected(info: Any) -> str:
 
 def _all_of(names: Sequence[str]) -> str:
     return f"there is only `{names[0]}`" if len(names) == 1 else f"there are {', '.join(names)}"
+
+
+def _range(least: float | None, most: float | None) -> str:
+    if least is None:
+        return ""
+    return f" of at least {least}" if most is None else f" from {least} to {most}"
 
 
 def _span(least: int | None, most: int | None, unit: str) -> str:

@@ -387,12 +387,12 @@ def test_results_are_exactly_those_that_are_then_permitted(pdp, section, what, b
 
 def test_pages_lead_through_all_results(pdp):
     """Sections 4.5.1 to 4.5.3: the token alone leads on."""
-    body = asked(USER, READ, ONE)
-    first, token = found(pdp, "subject", body | {"page": {"limit": 1}})
+    body, page = asked(USER, READ, ONE), {"limit": 1, "properties": {"order": "id"}}
+    first, token = found(pdp, "subject", body | {"page": page})
     assert token
     second, end = found(pdp, "subject", body | {"page": {"token": token}})
     assert (first + second, end) == (["alice", "bob"], "")
-    assert found(pdp, "subject", body | {"page": {"limit": 1, "token": token}}) == (second, end)
+    assert found(pdp, "subject", body | {"page": page | {"token": token}}) == (second, end)
 
 
 @pytest.mark.parametrize(
@@ -408,6 +408,8 @@ def test_pages_lead_through_all_results(pdp):
         {"page": {"token": 1}},
         {"page": {"limit": -1}},
         {"page": {"limit": "1"}},
+        {"page": {"properties": {"order": "name"}}},
+        {"page": {"properties": "by name"}},
         {"page": "first"},
     ],
     ids=str,
@@ -461,6 +463,15 @@ def test_a_search_for_what_is_unknown_finds_nothing(pdp, what, body):
         ("resource", asked(ALICE, READ, {})),
         ("subject", []),
         ("resource", asked(ALICE, {"name": 1}, RECORD)),
+        ("subject", asked(USER | {"properties": 1}, READ, ONE)),
+        ("subject", asked(USER, READ | {"properties": "soft"}, ONE)),
+        ("subject", asked(USER, READ, ONE | {"properties": []})),
+        ("resource", asked(ALICE | {"properties": None}, READ, RECORD)),
+        ("resource", asked(ALICE, READ, RECORD | {"properties": True})),
+        ("action", {"subject": ALICE | {"properties": 1}, "resource": ONE}),
+        ("action", {"subject": ALICE, "resource": ONE | {"properties": 1}}),
+        ("subject", asked(USER, READ, RECORD | {"id": "nonexistent"}, context="now")),
+        ("action", {"subject": ALICE, "resource": ONE, "page": {"properties": 1}}),
     ],
     ids=str,
 )
@@ -468,6 +479,13 @@ def test_a_malformed_search_is_400(pdp, what, body):
     """Sections 4.7.1 and 4.7.2."""
     answer = pdp.post(SEARCH(what), json=body)
     assert (answer.status_code, isinstance(answer.json(), str)) == (400, True)
+
+
+def test_a_limit_is_at_least_0(pdp):
+    """Section 8.2.1 of the API; the message names the bound that there is."""
+    answer = pdp.post(SEARCH("subject"), json=asked(USER, READ, ONE, page={"limit": -1}))
+    assert answer.json() == "$.page.limit: must be a whole number of at least 0, not -1"
+    assert found(pdp, "subject", asked(USER, READ, ONE, page={"limit": 0}))[0] == []
 
 
 @pytest.mark.parametrize("what", ["subject", "resource", "action"])

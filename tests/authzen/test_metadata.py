@@ -10,6 +10,7 @@ def test_it_names_itself_and_its_endpoints(authzen_replica):
     with authzen_replica.client(key="nonsense") as client:
         answer = client.get(WELL_KNOWN)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.headers["Cache-Control"] == "max-age=3600"
     found = answer.json()
     assert found.pop("policy_decision_point") == PUBLIC
     assert found["access_evaluation_endpoint"] == f"{PUBLIC}/access/v1/evaluation"

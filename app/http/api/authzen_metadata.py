@@ -1,5 +1,7 @@
 """/.well-known/authzen-configuration: where this decision point's endpoints are, for clients of AuthZEN."""
 
+from typing import Any
+
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 from msgspec import UNSET, Struct, UnsetType
@@ -14,6 +16,8 @@ from app.model.access_requests import CAPABILITY
 from app.model.access_requests import PATH as REQUESTS
 from app.model.ids import canonical_uuid
 from app.replica import Services
+
+_CACHED: dict[str, Any] = {"response_headers": {"Cache-Control": "max-age=3600"}}
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
@@ -39,7 +43,15 @@ class Metadata(Struct, frozen=True, kw_only=True):
     capabilities: list[str] | UnsetType = UNSET
 
 
-@endpoint("GET", "/.well-known/authzen-configuration", tag="AuthZEN", scopes=(), example=METADATA, errors=(NotFound,))
+@endpoint(
+    "GET",
+    "/.well-known/authzen-configuration",
+    tag="AuthZEN",
+    scopes=(),
+    example=METADATA,
+    errors=(NotFound,),
+    litestar=_CACHED,
+)
 async def metadata(services: NamedDependency[Services]) -> Metadata:
     """Read the metadata of this decision point.
 
@@ -49,7 +61,14 @@ async def metadata(services: NamedDependency[Services]) -> Metadata:
     return _metadata(base, base)
 
 
-@endpoint("GET", "/.well-known/authzen-configuration/{workspace_id}", tag="AuthZEN", scopes=(), errors=(NotFound,))
+@endpoint(
+    "GET",
+    "/.well-known/authzen-configuration/{workspace_id}",
+    tag="AuthZEN",
+    scopes=(),
+    errors=(NotFound,),
+    litestar=_CACHED,
+)
 async def metadata_of_workspace(workspace_id: FromPath[str], services: NamedDependency[Services]) -> Metadata:
     """Read the metadata of a workspace's decision point.
 

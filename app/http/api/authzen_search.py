@@ -8,6 +8,7 @@ from litestar import Request, Response
 from litestar.di import NamedDependency
 from msgspec import UNSET, Raw, UnsetType
 
+from app.errors import Invalid
 from app.explain.access_search import MOST_JUDGED, AccessSearch, Candidate, reference_of
 from app.http.authzen.entities import (
     TOOL,
@@ -159,13 +160,21 @@ async def _read(request: Request[Any, Any, Any], services: Services, kind: type[
         body = msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(raw, error, kind, reading.max_bytes) from None
-    same = {name: given[name] for name in ("subject", "action", "resource", "context") if name in given}
+    read = [name for name in ("subject", "action", "resource", "context") if name in kind.__struct_fields__]
+    same: dict[str, Any] = {name: given[name] for name in read if name in given}
+    _require_objects(same)
     searched = _SEARCHED[kind]
-    if isinstance(same.get(searched), dict):
+    if searched in same:
         same[searched] = {name: value for name, value in same[searched].items() if name != "id"}
-    if kind is ActionSearch:
-        same.pop("action", None)
     return body, page_of(body.page, same), reading
+
+
+def _require_objects(entities: dict[str, Any]) -> None:
+    """Raise Invalid unless the context and all properties are objects, also those that this search does not read."""
+    for name, entity in entities.items():
+        path, value = (name, entity) if name == "context" else (f"{name}.properties", entity.get("properties", {}))
+        if not isinstance(value, dict):
+            raise Invalid.at(f"$.{path}", "must be an object")
 
 
 async def _agent(search: AccessSearch, caller: Caller, subject: Subject, context: Raw | UnsetType) -> Any:

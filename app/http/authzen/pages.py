@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -17,10 +17,12 @@ class PageRequest(Struct, frozen=True, kw_only=True):
 
     token: The `next_token` of the page before; everything else must be as it was there.
     limit: The most results; 1,000 if left out.
+    properties: Not used here.
     """
 
     token: str | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    properties: dict[str, Any] | UnsetType = UNSET
 
 
 class PageView(Struct, frozen=True, kw_only=True):
@@ -35,15 +37,20 @@ class PageView(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True):
-    """A part of the results: the most of them, and the place after which they come. asked: a digest of the search."""
+    """A part of the results: the most of them, and the place after which they come.
+
+    asked, properties: digests of the search, and of the page's properties.
+    """
 
     asked: str
     limit: int
+    properties: str
     after: str = ""
 
     def token(self, after: str) -> str:
         """The token of the page that begins after this place."""
-        return base64.urlsafe_b64encode(msgspec.json.encode([self.asked, self.limit, after])).decode()
+        parts = [self.asked, self.limit, self.properties, after]
+        return base64.urlsafe_b64encode(msgspec.json.encode(parts)).decode()
 
 
 def page_of(requested: PageRequest | UnsetType, search: object) -> Page:
@@ -51,16 +58,26 @@ def page_of(requested: PageRequest | UnsetType, search: object) -> Page:
 
     search: everything that must stay the same from page to page, as JSON values.
     """
-    asked = hashlib.sha256(msgspec.json.encode(search, order="deterministic")).hexdigest()[:32]
     given = PageRequest() if requested is UNSET else requested
     limit = MOST_RESULTS if given.limit is UNSET else min(given.limit, MOST_RESULTS)
+    first = Page(_digest(search), limit, _digest({} if given.properties is UNSET else given.properties))
     if given.token is UNSET or given.token == "":
-        return Page(asked, limit)
+        return first
     try:
-        parts = msgspec.json.decode(base64.b64decode(given.token, b"-_", validate=True), type=tuple[str, int, str])
+        parts = msgspec.json.decode(base64.b64decode(given.token, b"-_", validate=True), type=tuple[str, int, str, str])
     except (ValueError, msgspec.MsgspecError):
         raise Invalid.at("$.page.token", "is not the next_token of any page") from None
     page = Page(*parts)
-    if page.asked != asked or not 0 <= page.limit <= MOST_RESULTS or (given.limit is not UNSET and limit != page.limit):
-        raise Invalid.at("$.page.token", "is of another search: entities, context or limit have changed")
+    is_same = (
+        page.asked == first.asked
+        and 0 <= page.limit <= MOST_RESULTS
+        and (given.limit is UNSET or page.limit == limit)
+        and (given.properties is UNSET or page.properties == first.properties)
+    )
+    if not is_same:
+        raise Invalid.at("$.page.token", "is of another search: entities, context, limit or properties have changed")
     return page
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:32]

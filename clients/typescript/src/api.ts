@@ -1862,6 +1862,10 @@ export interface components {
             token?: string;
             /** @description The most results; 1,000 if left out. */
             limit?: number;
+            /** @description Not used here. */
+            properties?: {
+                [key: string]: unknown;
+            };
         };
         /** @description The entities that are searched for. An id is ignored. */
         OfType: {
