@@ -17,12 +17,18 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
     "--js-flags=--expose-gc",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 PATIENCE_MS = 30_000
 AXE = (Path(__file__).parent / "vendor/axe.min.js").read_text()
-RUN_AXE = """axe.run(document, {resultTypes: ["violations"]}).then((found) => JSON.stringify(
+RUN_AXE = """axe.run(document, {resultTypes: ["violations"], ...GIVEN}).then((found) => JSON.stringify(
   found.violations.map((each) => [each.id, each.nodes.map((node) => [node.html.slice(0, 200), node.failureSummary])]
 )))"""
+OF_THE_PAGE = {"Sec-Fetch-Site": "same-origin"}
+CONTRAST = {"runOnly": ["color-contrast"]}
+"""The only rule of axe that depends on the theme."""
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 820}
 
 
 def until(page, claim, patience_ms=PATIENCE_MS):
@@ -39,14 +45,14 @@ def settle(page):
 
 
 class Visitor:
-    """A page of one signed-in person.
+    """Pages of one signed-in person.
 
     faults: console messages, errors, refused loads and requests to other origins; a test expects none.
     """
 
-    def __init__(self, context, base_url):
-        self.context, self.base_url = context, base_url
-        self.faults, self.requests = [], []
+    def __init__(self, context, base_url, shared):
+        self.context, self.base_url, self._shared = context, base_url, shared
+        self.faults, self.requests, self._pages = [], [], []
         self.page = self.new_page()
 
     def new_page(self):
@@ -54,13 +60,14 @@ class Visitor:
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: self.faults.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.faults.append(f"error: {error.stack}"))
-        page.on("request", lambda request: self.requests.append((request.method, urlsplit(request.url).path)))
-        page.route(lambda url: not url.startswith((self.base_url, "data:")), self._refuse)
+        page.on("request", self._requested)
+        self._pages.append(page)
         return page
 
-    def _refuse(self, route):
-        self.faults.append(f"a request to {route.request.url}")
-        route.abort()
+    def _requested(self, request):
+        self.requests.append((request.method, urlsplit(request.url).path))
+        if not request.url.startswith((self.base_url, "data:")):
+            self.faults.append(f"a request to {request.url}")
 
     def open(self, path, heading=None):
         """Open an address of the console and wait for its heading."""
@@ -70,22 +77,35 @@ class Visitor:
         return self.page
 
     def violations(self):
-        """What axe finds. It runs in a world of its own, since the page forbids `eval`."""
+        """What axe finds in both themes, as wide as a desktop and as a phone; and whether a phone must scroll sideways.
+
+        It runs in a world of its own, since the page forbids `eval`.
+        """
         session = self.context.new_cdp_session(self.page)
         frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
         world = session.send("Page.createIsolatedWorld", {"frameId": frame})["executionContextId"]
         session.send("Runtime.evaluate", {"expression": AXE, "contextId": world})
-        asked = {"expression": RUN_AXE, "contextId": world, "awaitPromise": True, "returnByValue": True}
-        found = session.send("Runtime.evaluate", asked)["result"]["value"]
+        found = []
+        for size in (DESKTOP, PHONE):
+            self.page.set_viewport_size(size)
+            for theme, rules in (("light", {}), ("dark", CONTRAST)):
+                self.page.emulate_media(color_scheme=theme)
+                expression = RUN_AXE.replace("GIVEN", json.dumps(rules))
+                asked = {"contextId": world, "awaitPromise": True, "returnByValue": True, "expression": expression}
+                told = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
+                found += [(size["width"], theme, *each) for each in told]
         session.detach()
-        return json.loads(found)
-
-    def is_sideways(self):
-        """True if the page must be scrolled sideways."""
-        return self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append((PHONE["width"], "wider than the screen"))
+        self.page.set_viewport_size(DESKTOP)
+        self.page.emulate_media(color_scheme="light")
+        return found
 
     def close(self):
-        self.context.close()
+        for page in self._pages:
+            page.close()
+        if not self._shared:
+            self.context.close()
 
 
 class Browsing:
@@ -94,22 +114,23 @@ class Browsing:
     def __init__(self):
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        self._states = {}
+        self._contexts = {}
 
     def visit(self, base_url, key=None, **options):
-        """A visitor who is signed in with this key, or not at all."""
-        options = {"viewport": {"width": 1280, "height": 820}, "reduced_motion": "reduce", **options}
-        if key is not None and (base_url, key) not in self._states:
-            context = self._browser.new_context()
-            page = context.new_page()
-            page.goto(f"{base_url}/console")
-            page.get_by_label("API key").fill(key)
-            page.get_by_role("button", name="Sign in").click()
-            page.get_by_role("navigation", name="Screens").wait_for(timeout=PATIENCE_MS)
-            self._states[base_url, key] = context.storage_state()
-            context.close()
-        state = None if key is None else self._states[base_url, key]
-        return Visitor(self._browser.new_context(storage_state=state, **options), base_url)
+        """A visitor who is signed in with this key, or not at all.
+
+        Visitors with the same key and no options share what a browser keeps: the session, and the files.
+        """
+        shared = key is not None and not options
+        context = self._contexts.get((base_url, key)) if shared else None
+        if context is None:
+            context = self._browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
+            if key is not None:
+                session = context.request.post(f"{base_url}/v1/session", data={"key": key}, headers=OF_THE_PAGE)
+                assert session.ok, session.text()
+            if shared:
+                self._contexts[base_url, key] = context
+        return Visitor(context, base_url, shared)
 
     def close(self):
         self._browser.close()

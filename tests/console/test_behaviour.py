@@ -47,16 +47,19 @@ def test_numbers_are_exact_in_every_browser(visit):
     """Also where JSON.parse does not tell how a number was written."""
     page = visit("view").open("/console/decisions", "Decisions")
     sent = '{"a":[9007199254740993,1.0,-0,1e400,5],"b":"12345678901234567890.55 \\\\\\" 7","c":-12.50}'
-    read = """(text) => import(document.querySelector('script[type=module]').src.replace('main.js', 'exact.js'))
-      .then(({parse, parseMarked, write}) => [parse, parseMarked].map((each) => write(each(text), 0)))"""
+    read = """async (text) => {
+      const load = (name) => import(document.querySelector('script[type=module]').src.replace('main.js', name));
+      const [{Exact, parse, write}, {parserOf}] = [await load('exact.js'), await load('exact_marked.js')];
+      return [parse, parserOf(Exact)].map((each) => write(each(text), 0));
+    }"""
     assert page.evaluate(read, sent) == [sent, sent]
 
 
 def test_what_is_unusual_is_said(visit):
-    """Compared with the latest allowed calls of this agent and tool, if the session may read them."""
-    page = visit("approve", "view").open("/console/approvals", "Approvals")
-    card(page, "refund.create").get_by_text("the usual").wait_for()
-    card(page, "deploy.start").get_by_text('new; usual: "staging"').wait_for()
+    """Compared with the latest allowed calls of this agent and tool, by the service: the scope approve suffices."""
+    page = visit("approve").open("/console/approvals", "Approvals")
+    card(page, "refund.create").get_by_text("times the usual").wait_for()
+    card(page, "deploy.start").get_by_text("new; usual: staging").wait_for()
     refund = card(page, "refund.create").inner_text().split("context.user")[1]
     assert "never given before" not in refund
 

@@ -17,6 +17,8 @@ HOME = "/console"
 STATIC = Path(__file__).parent / "static"
 _HERE = "/console/~/"
 """How the page names a file; the digest comes after `~`."""
+_STYLES = "styles.js"
+"""The module that waits for the styles of all screens but the smallest, unless the page names them."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -73,7 +75,7 @@ def console_files() -> ConsoleFiles:
 
 
 def _page(page: str, digest: str, texts: dict[str, str], screen: str) -> ServedFile:
-    """The page that opens this screen: it names all modules that the screen needs, which are then loaded at once."""
+    """The page that opens this screen: it names all that the screen needs, which is then loaded at once."""
     needed: dict[str, None] = {}
     waiting = ["main.js", screen]
     while waiting:
@@ -82,6 +84,8 @@ def _page(page: str, digest: str, texts: dict[str, str], screen: str) -> ServedF
             needed[name] = None
             waiting += [_resolved(name, each) for each in _static_imports(texts[name])]
     links = "\n".join(f'<link rel="modulepreload" href="{_HERE}{name}">' for name in needed)
+    if _STYLES in needed:
+        links = f'<link rel="stylesheet" href="{_HERE}screens.css">\n{links}'
     body = page.replace("<!-- modules -->", links).replace(_HERE, f"{HOME}/~{digest}/")
     return ServedFile.of(body.encode(), MEDIA[".html"], ASK)
 

@@ -7,6 +7,7 @@ type Loose<T, K extends keyof T> = Omit<T, K> & { [name in K]: any };
 
 declare global {
   type Entry = Loose<Schemas["AuditEntry"], "parameters"> & { context?: any };
+  type Usual = Schemas["Usual"];
   type Approval = Loose<Schemas["Approval"], "parameters" | "context">;
   type Agent = Schemas["AgentView"];
   type Policy = Loose<Schemas["PolicyView"], "rules">;

@@ -34,7 +34,7 @@ export function noteSignIn() {
 }
 
 /** @param {string} method @param {string} path @param {Options} options */
-function sent(method, path, options) {
+export function sent(method, path, options) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
@@ -46,7 +46,7 @@ function sent(method, path, options) {
 }
 
 /** @param {Response} response */
-async function refusal(response) {
+export async function refusal(response) {
   let problem = { code: `HTTP_${response.status}`, message: `The service answered ${response.status}` };
   try { problem = parse(await response.text()).error ?? problem; } catch { /* not from Remit: a proxy's page */ }
   return new Refused(response.status, problem, response.headers);
@@ -143,13 +143,6 @@ export async function* linesOf(response) {
   } finally {
     reader.cancel().catch(() => {});
   }
-}
-
-/** Lines of JSON, such as those of a replay. @param {string} path @param {unknown} body @param {AbortSignal} signal @returns {AsyncGenerator<any>} */
-export async function* streamed(path, body, signal) {
-  const response = await sent("POST", path, { body, signal });
-  if (!response.ok) throw await refusal(response);
-  for await (const line of linesOf(response)) if (line) yield parse(line);
 }
 
 /** Follow a stream of events until the signal says stop. It reconnects where it was cut off, after 1 to 30 s.

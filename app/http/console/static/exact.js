@@ -14,19 +14,12 @@ function kept(_, value, context) {
   return typeof value === "number" && source !== undefined && String(value) !== source ? new Exact(source) : value;
 }
 
-// Browsers before 2025 do not say how a number was written: there, such numbers are marked before the text is parsed.
-const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-const MARK = crypto.randomUUID();
-export const tellsSources = JSON.parse("1.0", (_, value, /** @type {any} */ ...told) => told[0]?.source === "1.0" && value) === 1;
-
-/** @param {string} text @returns {any} */
-export function parseMarked(text) {
-  const marked = text.replace(TOKENS, (token) => (token[0] === '"' || String(Number(token)) === token ? token : `{"${MARK}":"${token}"}`));
-  return JSON.parse(marked, (_, value) => (value !== null && typeof value === "object" && MARK in value ? new Exact(value[MARK]) : value));
-}
+// Browsers before 2025 do not say how a number was written.
+const tellsSources = JSON.parse("1.0", (_, value, /** @type {any} */ ...told) => told[0]?.source === "1.0" && value) === 1;
+const parseMarked = tellsSources ? null : (await import("./exact_marked.js")).parserOf(Exact);
 
 /** Parse JSON; numbers whose digits would change become `Exact`. @param {string} text @returns {any} */
-export const parse = (text) => (tellsSources ? JSON.parse(text, kept) : parseMarked(text));
+export const parse = (text) => (parseMarked ? parseMarked(text) : JSON.parse(text, kept));
 
 /** Write JSON; an `Exact` is written as it was. @param {unknown} value @param {number} [indent] @returns {string} */
 export function write(value, indent = 2) {
@@ -72,10 +65,19 @@ export function pieces(text, how = {}) {
 /** Text for places that take no markup, such as titles. @param {string} text */
 export const plain = (text) => pieces(text).map((each) => (each.hidden ? `⟨${each.text}⟩` : each.text)).join("");
 
-/** One row for each value inside an object or list, in the order in which they were sent.
- * @param {unknown} value @param {string} [path] @returns {{path: string, value: unknown}[]} */
-export function leaves(value, path = "") {
-  if (value === null || typeof value !== "object" || value instanceof Exact) return [{ path, value }];
+/** A number that the service gives as an object, because JSON readers would round it, with its digits.
+ * @param {unknown} value @returns {unknown} */
+export function asNumber(value) {
+  if (value === null || typeof value !== "object" || !("number" in value) || Object.keys(value).length !== 1) return value;
+  const digits = value.number;
+  return typeof digits === "string" && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(digits) && String(Number(digits)) !== digits ? new Exact(digits) : value;
+}
+
+/** One row for each value inside an object or list, in the order in which they were sent; what the log shortened is one.
+ * @param {unknown} given @param {string} [path] @returns {{path: string, value: unknown}[]} */
+export function leaves(given, path = "") {
+  const value = asNumber(given);
+  if (value === null || typeof value !== "object" || value instanceof Exact || ("beginning" in value && "length" in value)) return [{ path, value }];
   const inner = Array.isArray(value)
     ? value.map((each, index) => /** @type {[string, unknown]} */ ([`${path}[${index}]`, each]))
     : Object.entries(value).map(([name, each]) => /** @type {[string, unknown]} */ ([member(path, name), each]));

@@ -1,8 +1,141 @@
-// The start: who is there, then the shell.
-import { session, signIn, whoAmI } from "./session.js";
-import { Shell } from "./shell.js";
-import { go, HOME, place } from "./url.js";
-import { html, render } from "./vendor/preact.js";
+// The start, and the frame of every screen: menu, title of the tab, sign-in, bars, and the screen itself.
+import { signedOut, trouble } from "./api.js";
+import { pendingCount, watchApprovals } from "./approvals_feed.js";
+import { Icon } from "./icons.js";
+import { shortcutsShown, useShortcuts } from "./keys.js";
+import { Later } from "./parts/loading.js";
+import { Text } from "./parts/text.js";
+import { asked, can, session, signIn, signOut, whoAmI } from "./session.js";
+import { go, HOME, parts, place, to } from "./url.js";
+import { Fragment, html, render, useEffect, useState } from "./vendor/preact.js";
+
+/** @typedef {{path: string, name: string, key: string, scopes: string[], apart?: boolean}} Entry */
+/** The screens in the order of the menu: a session sees those that one of its scopes opens.
+ * @type {Entry[]} */
+const SCREENS = [
+  { path: "", name: "Overview", key: "o", scopes: ["read", "audit", "policies"] },
+  { path: "decisions", name: "Decisions", key: "d", scopes: ["read", "audit"] },
+  { path: "approvals", name: "Approvals", key: "a", scopes: ["read", "approve"] },
+  { path: "agents", name: "Agents", key: "n", scopes: ["read", "policies"], apart: true },
+  { path: "policies", name: "Policies", key: "p", scopes: ["read", "policies"] },
+  { path: "what-if", name: "What if", key: "w", scopes: ["read", "policies"] },
+  { path: "catalog", name: "Catalogue", key: "t", scopes: ["read", "policies"] },
+  { path: "keys", name: "Keys", key: "k", scopes: ["admin"], apart: true },
+  { path: "webhooks", name: "Webhooks", key: "h", scopes: ["admin"] },
+  { path: "people", name: "People", key: "e", scopes: ["admin"] },
+  { path: "log", name: "Log", key: "l", scopes: ["read", "audit"], apart: true },
+  { path: "changes", name: "Changes", key: "c", scopes: ["admin", "audit"] },
+];
+
+/** What is loaded when it is opened; a screen with a second page has it here, too.
+ * @type {Record<string, () => Promise<{Screen: Function}>>} */
+const MODULES = {
+  "": () => import("./screens/overview.js"), decisions: () => import("./screens/decisions.js"),
+  approvals: () => import("./screens/approvals.js"), agents: () => import("./screens/agents.js"),
+  agent: () => import("./screens/agent.js"), policies: () => import("./screens/policies.js"),
+  policy: () => import("./screens/policy.js"), "what-if": () => import("./screens/what-if.js"),
+  catalog: () => import("./screens/catalog.js"), keys: () => import("./screens/keys.js"),
+  webhooks: () => import("./screens/webhooks.js"), people: () => import("./screens/people.js"),
+  log: () => import("./screens/log.js"), changes: () => import("./screens/changes.js"),
+};
+
+const form = () => import("./sign_in.js");
+
+const THEMES = ["system", "light", "dark"];
+
+/** The screens of this session; those who only approve see Approvals first. */
+function allowedScreens() {
+  return SCREENS.filter((each) => can(...each.scopes));
+}
+
+/** @param {string} first @param {string | undefined} second */
+function moduleOf(first, second) {
+  return first === "agents" && second ? "agent" : first === "policies" && second ? "policy" : first;
+}
+
+function Shell() {
+  useShortcuts(allowedScreens());
+  useEffect(() => (session.value && can("read", "approve") ? watchApprovals() : undefined), [session.value]);
+  useEffect(() => { document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [parts.value[0], session.value]);
+  if (!asked.value) return html`<div class="waking" role="status"><span class="sr">Loading</span></div>`;
+  if (!session.value) return html`<main class="door"><${Later} load=${form} name="SignIn" /></main>`;
+  const [first = "", second] = parts.value;
+  const screens = allowedScreens();
+  const here = screens.find((each) => each.path === first) ?? (first === "" ? screens[0] : undefined);
+  return html`<div class="shell">
+    <a class="skip" href="#screen">Skip to the screen</a>
+    <nav class="menu" aria-label="Screens">
+      <a class="brand" href=${to("")}><span class="mark"><${Icon} name="ok" size=${14} /></span><b>Remit</b>
+        <span class="workspace" title="Workspace">${session.value.workspace}</span></a>
+      <ul>${screens.map((each) => html`<li class=${each.apart ? "apart" : ""} key=${each.path}>
+        <a href=${to(each.path)} aria-current=${each === here ? "page" : undefined}>
+          <${Icon} name=${each.path || "overview"} />${each.name}
+          ${each.path === "approvals" && pendingCount.value > 0 && html`<span class="badge" aria-label="${pendingCount.value} wait">${pendingCount.value}</span>`}
+        </a></li>`)}</ul>
+      <${Account} />
+    </nav>
+    <main class="stage" id="screen" tabindex="-1">
+      <${Trouble} />
+      ${here ? html`<${Loaded} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
+        : html`<${Lost} first=${first} />`}
+    </main>
+    ${signedOut.value && html`<${Later} load=${form} name="SignIn" over />`}
+    ${shortcutsShown.value && html`<${Later} load=${() => import("./parts/shortcuts.js")} name="Shortcuts" screens=${screens} />`}
+  </div>`;
+}
+
+/** The screen, once its module is here. @param {{name: string, title: string, id?: string}} props */
+function Loaded({ name, title, id }) {
+  const [found, setFound] = useState(/** @type {{Screen: Function} | {error: string} | null} */ (null));
+  useEffect(() => {
+    MODULES[name]().then(setFound, () => setFound({ error: "This part of the console is not here any more: the service was updated. Load the page again." }));
+  }, [name]);
+  useEffect(() => {
+    const count = pendingCount.value;
+    document.title = `${count ? `(${count}) ` : ""}${title} · Remit`;
+  }, [title, pendingCount.value]);
+  if (!found) return null;
+  if ("error" in found) return html`<div class="page"><p class="alert" role="alert">${found.error}</p></div>`;
+  return html`<${found.Screen} id=${id} />`;
+}
+
+/** @param {{first: string}} props */
+function Lost({ first }) {
+  const screen = SCREENS.find((each) => each.path === first);
+  return html`<div class="page"><h1>${screen ? screen.name : "There is no such screen"}</h1>
+    <p class="muted">${screen ? `You need the scope ${screen.scopes.join(" or ")} to see this; an administrator can give it.` : "The menu has all there are."}</p></div>`;
+}
+
+function Trouble() {
+  const what = trouble.value;
+  if (!what) return null;
+  return html`<div class="bar" role="alert"><${Icon} name="alert" />
+    ${what.kind === "offline" ? html`<${Fragment}><b>${what.reason}.</b> What you see may be old; this page keeps trying.<//>`
+      : html`<${Fragment}><b>Decisions are being refused:</b> ${what.reason}<//>`}</div>`;
+}
+
+/** The foot of the menu: who is there, the theme, and help. */
+function Account() {
+  const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? "system");
+  const who = session.value;
+  if (!who) return null;
+  const turn = () => {
+    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    document.documentElement.dataset.theme = next;
+    localStorage.setItem("remit.theme", next);
+    setTheme(next);
+  };
+  return html`<div class="account">
+    <div class="tools">
+      <button type="button" class="quiet square" onClick=${turn} title=${`Theme: ${theme}`} aria-label=${`Theme: ${theme}`}><${Icon} name=${theme} /></button>
+      <button type="button" class="quiet square" onClick=${() => { shortcutsShown.value = true; }} title="Shortcuts (?)" aria-label="Shortcuts">?</button>
+      <a class="quiet square" href="/docs" target="_blank" rel="noopener" title="API documentation" aria-label="API documentation"><${Icon} name="book" /></a>
+    </div>
+    <details class="who"><summary><${Icon} name="user" /><span class="name"><${Text} value=${who.name || "signed in"} /></span></summary>
+      <p class="small muted">${who.scopes.join(", ")}${who.until ? html`<br />until ${who.until.slice(0, 16).replace("T", " ")} UTC` : ""}</p>
+      <button type="button" class="wide" onClick=${signOut}>Sign out</button></details>
+  </div>`;
+}
 
 async function start() {
   // The code of a link that signs in is in the fragment, which no proxy and no log sees.
@@ -15,4 +148,7 @@ async function start() {
 }
 
 const root = document.getElementById("app");
-if (root) render(html`<${Shell} started=${start()} />`, root);
+if (root) {
+  start();
+  render(html`<${Shell} />`, root);
+}

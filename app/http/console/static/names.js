@@ -1,7 +1,9 @@
-// Names of agents, policies and keys for their ids; read once, and again when an id is unknown.
+// Names of agents, policies and keys for their ids, as people know them; read once, and again when an id is unknown.
 import { listed } from "./api.js";
+import { Text } from "./parts/text.js";
 import { can } from "./session.js";
-import { signal } from "./vendor/preact.js";
+import { to } from "./url.js";
+import { html, signal } from "./vendor/preact.js";
 
 /** @template T @param {() => Promise<T[]>} read @param {(item: T) => string} idOf @param {() => boolean} may */
 function directory(read, idOf, may) {
@@ -37,3 +39,24 @@ export const tools = directory(() => listed("/v1/catalog"), (each) => each.name,
 
 /** What an agent is called in an address: its alias, else its id. @param {string} id */
 export const agentRef = (id) => agents.find(id)?.alias ?? id;
+
+/** @param {{id: string, link?: boolean}} props */
+export function AgentName({ id, link = false }) {
+  const agent = agents.find(id);
+  const name = agent ? html`<${Text} value=${agent.name} />` : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+  return link ? html`<a href=${to(`agents/${agent?.alias ?? id}`)}>${name}</a>` : name;
+}
+
+/** @param {{id: string | null, link?: boolean}} props */
+export function PolicyName({ id, link = true }) {
+  if (!id) return html`<span class="muted">none</span>`;
+  const policy = policies.find(id);
+  const name = policy ? html`<${Text} value=${policy.name} />` : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+  return link ? html`<a href=${to(`policies/${id}`)}>${name}</a>` : name;
+}
+
+/** @param {{id: string}} props */
+export function KeyName({ id }) {
+  const key = keys.find(id);
+  return key ? html`<${Text} value=${key.name} />` : html`<code class="id" title=${id}>${id.slice(0, 8)}…</code>`;
+}

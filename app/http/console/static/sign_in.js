@@ -1,4 +1,5 @@
 // The sign-in form: alone on the page, or over it when a session has ended.
+import "./styles.js";
 import { get, Refused } from "./api.js";
 import { Icon } from "./icons.js";
 import { signIn } from "./session.js";

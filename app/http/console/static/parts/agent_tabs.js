@@ -1,4 +1,5 @@
 // The tabs of an agent's page.
+import "../styles.js";
 import { all, get } from "../api.js";
 import { useFeed } from "../decisions_feed.js";
 import { policies, tools } from "../names.js";
@@ -7,10 +8,9 @@ import { param, setParams, to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { ChangeList } from "./changes.js";
 import { Entries } from "./entries.js";
-import { Later } from "./later.js";
-import { Empty, Problem } from "./problem.js";
+import { Empty, Later, Problem, Skeleton } from "./loading.js";
 import { Quota } from "./quota.js";
-import { Skeleton, useRead } from "./read.js";
+import { useRead } from "./read.js";
 import { rulesInWords } from "./rule_words.js";
 import { Pill, Tag, Text } from "./text.js";
 

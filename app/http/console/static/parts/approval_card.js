@@ -1,20 +1,15 @@
 // One call that waits for a person: every argument exact, what is unusual, and two buttons.
 import { ask, get, Refused } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
-import { leaves } from "../exact.js";
+import { leaves, write } from "../exact.js";
+import { AgentName, PolicyName } from "../names.js";
 import { can, lacks, session } from "../session.js";
 import { countdown, duration, now } from "../time.js";
 import { address, to } from "../url.js";
-import { unusual, usualOf } from "../usual.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { differences } from "./diff.js";
-import { AgentName, PolicyName } from "./names.js";
-import { Problem } from "./problem.js";
+import { Problem } from "./loading.js";
 import { useRead } from "./read.js";
 import { isLong, Pill, Text, Time, Value } from "./text.js";
-
-/** How many allowed calls a call is compared with. */
-const COMPARED = 50;
 
 /** @param {{approval: Approval, alone?: boolean, done?: () => void}} props */
 export function ApprovalCard({ approval, alone = false, done }) {
@@ -23,26 +18,23 @@ export function ApprovalCard({ approval, alone = false, done }) {
   const rows = leaves(approval.parameters).filter((row) => row.path);
   const context = leaves(approval.context).filter((row) => row.path && approval.boundContext.some((path) => row.path.startsWith(path)));
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
-  const usual = useRead(`usual ${approval.agentId} ${approval.toolName} ${pending}`, async (signal) => {
-    if (!pending || !can("read", "audit")) return null;
-    const { data } = await get("/v1/audit-logs", { agent_id: approval.agentId, tool_name: approval.toolName, result: "allowed", limit: COMPARED }, signal);
-    const entries = /** @type {Entry[]} */ (data);
-    return { usual: usualOf(entries.map((each) => each.parameters)), context: usualOf(entries.map((each) => each.context ?? {})), of: entries.length };
-  });
+  const [card, seen] = useSeen();
+  const compares = pending && seen;
+  const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) => (compares ? /** @type {Usual} */ ((await get(`/v1/approvals/${approval.id}/usual`, {}, signal)).data) : null));
   const changed = useChanges(approval);
   const unread = rows.filter((row) => isLong(row.value) && !opened.includes(row.path)).length;
   const show = (/** @type {{path: string, value: unknown}} */ row, inContext = false) => {
-    const note = usual.data ? unusual(row.path, row.value, inContext ? usual.data.context : usual.data.usual, usual.data.of) : "";
+    const note = inContext ? undefined : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`)?.unusual;
     return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
       ${!inContext && originOf(approval, row.path)}${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
   };
-  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`}>
+  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} ref=${card}>
     <header><code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
-    <p class="small muted">${usual.data ? usual.data.of ? `Compared with the ${usual.data.of} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : ""}${allows(approval)}</p>
+    <p class="small muted">${usual.data ? Number(usual.data.calls) ? `Compared with the ${usual.data.calls} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : usual.error ? html`<${Text} value=${`It cannot be compared with earlier calls: ${/** @type {Error} */ (usual.error).message}.`} /> ` : ""}${allows(approval)}</p>
     ${approval.accessRequest && html`<p class="small muted">Requested with:</p><dl class="arguments">${leaves(approval.accessRequest).filter((row) => row.path).map((row) => html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd><${Value} value=${row.value} /></dd>`)}</dl>`}
     ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
@@ -80,7 +72,22 @@ function allows(approval) {
 /** The paths whose values are not what was first shown. @param {Approval} approval */
 function useChanges(approval) {
   const first = useRef(approval);
-  return first.current.version === approval.version ? [] : differences(first.current.parameters, approval.parameters).map((each) => each.path);
+  if (first.current.version === approval.version) return [];
+  const [was, is] = [first.current, approval].map((each) => new Map(leaves(each.parameters).map((leaf) => [leaf.path, write(leaf.value)])));
+  return [...new Set([...was.keys(), ...is.keys()])].filter((path) => was.get(path) !== is.get(path));
+}
+
+/** A reference, and whether what it refers to has been on the screen.
+ * @returns {[{current: HTMLElement | null}, boolean]} */
+function useSeen() {
+  const node = useRef(/** @type {HTMLElement | null} */ (null));
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    const watch = new IntersectionObserver((all) => { if (all.some((each) => each.isIntersecting)) { setSeen(true); watch.disconnect(); } });
+    watch.observe(/** @type {HTMLElement} */ (node.current));
+    return () => watch.disconnect();
+  }, []);
+  return [node, seen];
 }
 
 /** @param {{approval: Approval, unread: number, changed: string[], done?: () => void}} props */

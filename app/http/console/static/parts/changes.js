@@ -2,7 +2,7 @@
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Diff, differences } from "./diff.js";
-import { Empty } from "./problem.js";
+import { Empty } from "./loading.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
 export const QUIET = ["updatedAt", "updated_at", "version", "createdAt", "id"];

@@ -1,6 +1,7 @@
 // Asks before something happens: says what will, takes a reason, and for final things the name.
+import "../styles.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { Problem } from "./problem.js";
+import { Problem } from "./loading.js";
 
 /** @param {{title: string, children: any, button: string, act: (reason: string) => Promise<unknown>, close: () => void,
  *   reason?: "none" | "wanted" | "needed", name?: string, danger?: boolean}} props */

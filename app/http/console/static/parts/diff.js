@@ -1,4 +1,5 @@
 // What differs between two values, one row for each path.
+import "../styles.js";
 import { leaves, write } from "../exact.js";
 import { Fragment, html } from "../vendor/preact.js";
 import { Value } from "./text.js";

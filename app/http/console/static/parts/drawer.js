@@ -1,4 +1,5 @@
 // A drawer over the right side of the page; focus returns to where it was.
+import "../styles.js";
 import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
 import { html, useEffect, useRef } from "../vendor/preact.js";

@@ -1,6 +1,6 @@
 // The table of audit entries, wherever decisions are listed.
+import { AgentName } from "../names.js";
 import { html, useMemo } from "../vendor/preact.js";
-import { AgentName } from "./names.js";
 import { Table } from "./table.js";
 import { Clock, Pill, Tag, Text } from "./text.js";
 

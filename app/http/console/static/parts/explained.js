@@ -4,8 +4,8 @@ import { write } from "../exact.js";
 import { duration } from "../time.js";
 import { html } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";
-import { Problem } from "./problem.js";
-import { Skeleton, useRead } from "./read.js";
+import { Problem, Skeleton } from "./loading.js";
+import { useRead } from "./read.js";
 import { Pill, Text } from "./text.js";
 import { Trace } from "./trace.js";
 

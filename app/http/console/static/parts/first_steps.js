@@ -1,4 +1,5 @@
 // The first three steps, each of which ticks itself off.
+import "../styles.js";
 import { Icon } from "../icons.js";
 import { agents, policies } from "../names.js";
 import { to } from "../url.js";

@@ -1,7 +1,8 @@
 // A dialog with fields; what the service refuses is shown at the field that it names.
+import "../styles.js";
 import { Refused } from "../api.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { Problem } from "./problem.js";
+import { Problem } from "./loading.js";
 
 /** @typedef {{name: string, label: string, note?: string, required?: boolean, lines?: number, value?: string, type?: string, options?: [string, string][]}} Field */
 

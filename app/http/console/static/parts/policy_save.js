@@ -7,7 +7,7 @@ import { go, to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
 import { Diff, ThreeWay } from "./diff.js";
-import { Later } from "./later.js";
+import { Later } from "./loading.js";
 import { Text } from "./text.js";
 
 /** @param {{policy: Policy | null, draft: any, owner: {agentId: string | null, group: string | null}, warnings: {message: string}[], close: () => void, done: () => void}} props */

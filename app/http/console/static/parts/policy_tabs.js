@@ -7,8 +7,8 @@ import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
 import { Diff } from "./diff.js";
-import { Problem } from "./problem.js";
-import { Skeleton, useRead } from "./read.js";
+import { Problem, Skeleton } from "./loading.js";
+import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
 /** @param {{policy: Policy, done: () => void}} props */

@@ -1,6 +1,6 @@
 // Data of a screen: read, kept while it is read again, and marked old when it cannot be.
 import { Refused, pause } from "../api.js";
-import { html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /** @template T @typedef {{data: T | undefined, error: unknown, busy: boolean, slow: boolean, old: boolean, reload: () => void}} Reading */
 
@@ -38,9 +38,4 @@ export function useRead(key, read) {
     data: current ? state.data : undefined, error: current ? state.error : undefined, busy: !current || state.busy,
     slow: current && state.slow, old: current && state.data !== undefined && state.error !== undefined, reload,
   };
-}
-
-/** Rows that are on their way. @param {{rows?: number}} props */
-export function Skeleton({ rows = 6 }) {
-  return html`<div class="skeleton" role="status"><span class="sr">Loading</span>${Array.from({ length: rows }, (_, index) => html`<div style=${{ width: `${92 - ((index * 17) % 40)}%` }}></div>`)}</div>`;
 }

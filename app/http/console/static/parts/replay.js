@@ -1,16 +1,23 @@
 // The calls of a span of time under a draft: which answers would flip, with samples; what cannot be judged is counted.
-import { streamed } from "../api.js";
-import { write } from "../exact.js";
+import { linesOf, refusal, sent } from "../api.js";
 import { written } from "../draft.js";
+import { parse, write } from "../exact.js";
 import { to } from "../url.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";
-import { Empty, Problem } from "./problem.js";
+import { Empty, Problem } from "./loading.js";
 import { Pill, Text, Time } from "./text.js";
 
 /** @type {Record<string, string>} */
 const CAUSES = { hidden: "read what the log does not contain", limits: "depend on limits before the span", edited: "were judged by policies of which no version is kept", unknown: "are of agents that are not known", unreadable: "are unreadable" };
 const DAYS = [[1, "Last day"], [7, "Last week"], [30, "Last 30 days"]];
+
+/** Lines of JSON as they come. @param {string} path @param {unknown} body @param {AbortSignal} signal @returns {AsyncGenerator<any>} */
+async function* streamed(path, body, signal) {
+  const response = await sent("POST", path, { body, signal });
+  if (!response.ok) throw await refusal(response);
+  for await (const line of linesOf(response)) if (line) yield parse(line);
+}
 
 /** @param {{agent: string, draft: any, replaced: string, own: Policy[]}} props */
 export function Replay({ agent, draft, replaced, own }) {

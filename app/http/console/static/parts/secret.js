@@ -1,4 +1,5 @@
 // A secret that is shown once, in a dialog that closes only when it has been stored.
+import "../styles.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { CopyButton } from "./copy.js";
 

@@ -1,4 +1,5 @@
 // The list of shortcuts, and the switch that turns them off.
+import "../styles.js";
 import { setShortcuts, shortcutsOn, shortcutsShown } from "../keys.js";
 import { html, useEffect, useRef } from "../vendor/preact.js";
 

@@ -1,4 +1,5 @@
 // The stops in force, and the dialog that makes one.
+import "../styles.js";
 import { Icon } from "../icons.js";
 import { agents } from "../names.js";
 import { lacks } from "../session.js";

@@ -1,12 +1,13 @@
 // Decisions over time, with a mark for each change of a policy, and who asked for what.
+import "../styles.js";
 import { all, get } from "../api.js";
-import { param, go, setParams, to } from "../url.js";
+import { AgentName } from "../names.js";
 import { can } from "../session.js";
+import { go, param, setParams, to } from "../url.js";
 import { html } from "../vendor/preact.js";
 import { Chart } from "./chart.js";
-import { AgentName } from "./names.js";
-import { Problem } from "./problem.js";
-import { Skeleton, useRead } from "./read.js";
+import { Problem, Skeleton } from "./loading.js";
+import { useRead } from "./read.js";
 import { Text } from "./text.js";
 
 const RESULTS = ["allowed", "escalated", "denied"];

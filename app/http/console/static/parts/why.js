@@ -2,6 +2,7 @@
 import { get, Refused } from "../api.js";
 import { write } from "../exact.js";
 import { useKeys } from "../keys.js";
+import { AgentName, KeyName, PolicyName } from "../names.js";
 import { can } from "../session.js";
 import { absolute, duration } from "../time.js";
 import { setParams, to } from "../url.js";
@@ -9,9 +10,8 @@ import { Fragment, html } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";
 import { Drawer } from "./drawer.js";
 import { happened } from "./entries.js";
-import { AgentName, KeyName, PolicyName } from "./names.js";
-import { Problem } from "./problem.js";
-import { Skeleton, useRead } from "./read.js";
+import { Problem, Skeleton } from "./loading.js";
+import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 import { Trace } from "./trace.js";
 

@@ -1,13 +1,13 @@
 // One agent: what it may do now, how full its limits are, who governs it, what it did, and who changed it.
+import "../styles.js";
 import { ask, get } from "../api.js";
 import { approvals } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
-import { agents, policies } from "../names.js";
+import { agents, policies, PolicyName } from "../names.js";
 import { AgentChanges, AgentDecisions, AgentLimits, AgentPolicies, AgentTools } from "../parts/agent_tabs.js";
 import { Confirm } from "../parts/confirm.js";
-import { PolicyName } from "../parts/names.js";
-import { Problem } from "../parts/problem.js";
-import { Skeleton, useRead } from "../parts/read.js";
+import { Problem, Skeleton } from "../parts/loading.js";
+import { useRead } from "../parts/read.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { lacks } from "../session.js";
 import { param, place, to } from "../url.js";

@@ -1,9 +1,10 @@
 // Agents: who they are, whether they may do anything, and the buttons that stop many at once.
+import "../styles.js";
 import { ask } from "../api.js";
 import { Icon } from "../icons.js";
 import { agents, policies } from "../names.js";
 import { Form } from "../parts/form.js";
-import { Empty } from "../parts/problem.js";
+import { Empty } from "../parts/loading.js";
 import { StopDialog, Stops } from "../parts/stops.js";
 import { Table } from "../parts/table.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";

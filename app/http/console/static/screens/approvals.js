@@ -3,8 +3,8 @@ import { all, get } from "../api.js";
 import { approvals, approvalsRead, noteApproval } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { ApprovalCard } from "../parts/approval_card.js";
-import { Empty, Problem } from "../parts/problem.js";
-import { Skeleton, useRead } from "../parts/read.js";
+import { Empty, Problem, Skeleton } from "../parts/loading.js";
+import { useRead } from "../parts/read.js";
 import { param, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 

@@ -1,11 +1,11 @@
 // The catalogue: the tools that are known, as their servers describe them.
+import "../styles.js";
 import { ask, get } from "../api.js";
 import { parse } from "../exact.js";
 import { tools } from "../names.js";
 import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
-import { Empty } from "../parts/problem.js";
-import { Skeleton } from "../parts/read.js";
+import { Empty, Skeleton } from "../parts/loading.js";
 import { Tag, Text, Time } from "../parts/text.js";
 import { Json } from "../parts/why.js";
 import { lacks } from "../session.js";

@@ -1,8 +1,9 @@
 // Changes: the trail, newest first.
+import "../styles.js";
 import { get } from "../api.js";
 import { ChangeList } from "../parts/changes.js";
-import { Problem } from "../parts/problem.js";
-import { Skeleton, useRead } from "../parts/read.js";
+import { Problem, Skeleton } from "../parts/loading.js";
+import { useRead } from "../parts/read.js";
 import { param, setParams } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 

@@ -1,22 +1,22 @@
 // Decisions: live, filtered by the address, each with its explanation in a drawer.
-import { Icon } from "../icons.js";
 import { useFeed } from "../decisions_feed.js";
+import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
-import { agents } from "../names.js";
-import { CopyButton, curl } from "../parts/copy.js";
+import { AgentName, agents, KeyName, PolicyName, tools } from "../names.js";
 import { Entries } from "../parts/entries.js";
-import { FILTERS, Filters } from "../parts/filters.js";
-import { Later } from "../parts/later.js";
-import { Empty, Problem } from "../parts/problem.js";
+import { Empty, Later, Problem } from "../parts/loading.js";
 import { address, param, place, setParams } from "../url.js";
 import { Fragment, html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+
+const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "shadow", "from", "to"];
+const FILTERS = ["result", "agent_id", "tool_name", ...MORE];
 
 export function Screen() {
   const query = place.value.query;
   const filters = Object.fromEntries(FILTERS.flatMap((name) => (query.get(name) ? [[name, /** @type {string} */ (query.get(name))]] : [])));
   const feed = useFeed(filters, !filters.to);
   const [all, setAll] = useState(false);
-  const top = useRef(0);
+  const [exporting, setExporting] = useState(false);
   const byScroll = useRef(false);
   const pause = (/** @type {boolean} */ paused, /** @type {boolean} */ scrolled) => {
     byScroll.current = paused && scrolled;
@@ -24,11 +24,10 @@ export function Screen() {
     if (!paused && !scrolled) document.querySelector(".table.tall")?.scrollTo({ top: 0 });
   };
   const moved = (/** @type {number} */ to) => {
-    top.current = to;
     if (to > 80 && !feed.paused) pause(true, true);
     else if (to < 8 && feed.paused && byScroll.current) pause(false, true);
   };
-  useKeys({ p: () => pause(!feed.paused, false), y: () => navigator.clipboard.writeText(location.href), e: () => navigator.clipboard.writeText(curl("GET", address("/v1/audit-logs", filters))) });
+  useKeys({ p: () => pause(!feed.paused, false), y: () => navigator.clipboard.writeText(location.href), e: () => import("../parts/copy.js").then(({ curl }) => navigator.clipboard.writeText(curl("GET", address("/v1/audit-logs", filters)))) });
   const shown = useMemo(() => (all ? feed.entries : feed.entries.filter((each) => !each.type)), [feed.entries, all]);
   const entry = param("entry");
   const index = shown.findIndex((each) => each.id === entry);
@@ -40,9 +39,8 @@ export function Screen() {
   return html`<div class="page full">
     <div class="head"><h1>Decisions</h1><span class="spring"></span>
       <${Live} feed=${feed} toggle=${() => pause(!feed.paused, false)} />
-      <details class="menu-button"><summary class="button"><${Icon} name="download" />Export</summary><div class="pop">
-        ${["ndjson", "csv"].map((format) => html`<a download href=${address("/v1/audit-logs/export", { ...filters, format })}>${format === "csv" ? "CSV, for spreadsheets" : "NDJSON, exact"}</a>`)}
-        <${CopyButton} label="Copy as curl" text=${() => curl("GET", address("/v1/audit-logs", filters))} /></div></details></div>
+      <details class="menu-button" onToggle=${(/** @type {any} */ event) => setExporting(event.target.open)}><summary class="button"><${Icon} name="download" />Export</summary>
+        ${exporting && html`<${Later} load=${() => import("../parts/export.js")} name="Export" filters=${filters} />`}</details></div>
     <${Filters} filters=${filters} all=${all} setAll=${setAll} />
     ${feed.error !== null && html`<${Problem} error=${feed.error} />`}
     ${feed.paused && feed.missed > 0 && html`<button type="button" class="fresh" onClick=${() => pause(false, false)}>Paused · ${feed.missed.toLocaleString("en")} new, show them</button>`}
@@ -67,4 +65,39 @@ function Nothing({ filters, floor }) {
     <p>${some ? "No entry of the log matches all of these filters." : "As soon as an agent asks whether it may call a tool, the answer appears here."}</p>
     ${floor && html`<p>Retention dropped entries before ${floor}.</p>`}
     ${some && html`<button type="button" onClick=${() => setParams(Object.fromEntries(FILTERS.map((name) => [name, null])))}>Remove all filters</button>`}<//>`;
+}
+
+/** The filters of the log, kept in the address. @param {{filters: Record<string, string>, all: boolean, setAll: (all: boolean) => void}} props */
+function Filters({ filters, all, setAll }) {
+  const [more, setMore] = useState(false);
+  const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setParams({ [name]: event.target.value || null });
+  const sorted = [...(agents.all?.values() ?? [])].sort((a, b) => a.name.localeCompare(b.name));
+  const given = MORE.filter((name) => filters[name]);
+  return html`<div class="filters">
+    <div class="chips" role="group" aria-label="Filters">
+      ${["allowed", "escalated", "denied"].map((result) => html`<button type="button" class="chip" aria-pressed=${filters.result === result}
+        onClick=${() => setParams({ result: filters.result === result ? null : result })}><i class=${`dot ${result}`}></i>${result}</button>`)}
+      <select aria-label="Agent" data-filter value=${filters.agent_id ?? ""} onChange=${set("agent_id")}><option value="">Every agent</option>
+        ${sorted.map((each) => html`<option value=${each.id}>${each.name}</option>`)}
+        ${filters.agent_id && !agents.find(filters.agent_id) && html`<option value=${filters.agent_id}>${filters.agent_id}</option>`}</select>
+      <input aria-label="Tool" list="tool-names" placeholder="Every tool" value=${filters.tool_name ?? ""} onChange=${set("tool_name")} />
+      <datalist id="tool-names">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
+      <button type="button" class="quiet" aria-expanded=${more} onClick=${() => setMore(!more)}>${more ? "Fewer filters" : "More filters"}</button>
+      <label class="check"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> Approvals and outcomes</label>
+    </div>
+    ${more && html`<${Later} load=${() => import("../parts/more_filters.js")} name="MoreFilters" filters=${filters} />`}
+    ${given.length > 0 && html`<div class="chips" role="group" aria-label="Filters in force">${given.map((name) => html`<button type="button" class="chip" aria-label=${`Remove the filter ${name}`} onClick=${() => setParams({ [name]: null })}>
+      ${label(name)} <b>${shown(name, filters[name])}</b> ×</button>`)}</div>`}
+  </div>`;
+}
+
+/** @param {string} name */
+const label = (name) => ({ policy_id: "policy", rule_type: "rule", key_id: "key", shadow: "shadow", agent_id: "agent" })[name] ?? name;
+
+/** @param {string} name @param {string} value */
+function shown(name, value) {
+  if (name === "policy_id" || (name === "shadow" && value !== "any")) return html`<${PolicyName} id=${value} link=${false} />`;
+  if (name === "key_id") return html`<${KeyName} id=${value} />`;
+  if (name === "agent_id") return html`<${AgentName} id=${value} />`;
+  return html`<${Fragment}>${value}<//>`;
 }

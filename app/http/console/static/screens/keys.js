@@ -1,4 +1,5 @@
 // Keys: what each may do, how long, and when it was last used. A new key is shown once.
+import "../styles.js";
 import { ask, Refused } from "../api.js";
 import { Icon } from "../icons.js";
 import { keys } from "../names.js";

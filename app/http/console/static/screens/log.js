@@ -1,8 +1,9 @@
 // The log: whether it is intact, how far it is sealed, and a verification on demand.
+import "../styles.js";
 import { get } from "../api.js";
 import { CopyButton } from "../parts/copy.js";
-import { Problem } from "../parts/problem.js";
-import { Skeleton, useRead } from "../parts/read.js";
+import { Problem, Skeleton } from "../parts/loading.js";
+import { useRead } from "../parts/read.js";
 import { Pill, Text, Time } from "../parts/text.js";
 import { can, lacks } from "../session.js";
 import { duration } from "../time.js";

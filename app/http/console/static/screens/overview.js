@@ -1,8 +1,9 @@
 // Overview: is it working, what changed, what waits.
+import "../styles.js";
 import { all, get } from "../api.js";
 import { approvals, pendingCount } from "../approvals_feed.js";
 import { agents, policies, tools } from "../names.js";
-import { Later } from "../parts/later.js";
+import { Later } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Text, Time } from "../parts/text.js";
 import { can } from "../session.js";

@@ -1,7 +1,8 @@
 // People: the sessions of this workspace, and the button that ends one.
+import "../styles.js";
 import { ask, get } from "../api.js";
 import { Confirm } from "../parts/confirm.js";
-import { Empty, Problem } from "../parts/problem.js";
+import { Empty, Problem } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Table } from "../parts/table.js";
 import { Tag, Text, Time } from "../parts/text.js";

@@ -1,9 +1,8 @@
 // Policies by owner, in the order in which they are evaluated, with their rules in words.
+import "../styles.js";
 import { Icon } from "../icons.js";
-import { agents, policies } from "../names.js";
-import { AgentName } from "../parts/names.js";
-import { Empty } from "../parts/problem.js";
-import { Skeleton } from "../parts/read.js";
+import { AgentName, agents, policies } from "../names.js";
+import { Empty, Skeleton } from "../parts/loading.js";
 import { rulesInWords } from "../parts/rule_words.js";
 import { Stops } from "../parts/stops.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";

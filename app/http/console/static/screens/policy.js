@@ -1,16 +1,15 @@
 // One policy: written as a form or as JSON, its versions, and what it would change as a shadow.
+import "../styles.js";
 import { get } from "../api.js";
 import { NEW, useDraft, written } from "../draft.js";
 import { write } from "../exact.js";
 import { Icon } from "../icons.js";
-import { agents, policies } from "../names.js";
-import { Later } from "../parts/later.js";
-import { AgentName } from "../parts/names.js";
+import { AgentName, agents, policies } from "../names.js";
+import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { PolicyForm } from "../parts/policy_form.js";
 import { SavePolicy } from "../parts/policy_save.js";
 import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
-import { Problem } from "../parts/problem.js";
-import { Skeleton, useRead } from "../parts/read.js";
+import { useRead } from "../parts/read.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { lacks } from "../session.js";
 import { param, place, setParams, to } from "../url.js";

@@ -1,10 +1,11 @@
 // Webhooks: where events go, whether they arrive, and those that wait.
+import "../styles.js";
 import { ask, get } from "../api.js";
 import { Icon } from "../icons.js";
 import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
-import { Empty, Problem } from "../parts/problem.js";
-import { Skeleton, useRead } from "../parts/read.js";
+import { Empty, Problem, Skeleton } from "../parts/loading.js";
+import { useRead } from "../parts/read.js";
 import { Secret } from "../parts/secret.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";
 import { html, useState } from "../vendor/preact.js";

@@ -1,12 +1,13 @@
 // What if: one call, or the calls of the last week, under a draft that is not stored.
+import "../styles.js";
 import { get } from "../api.js";
 import { NEW, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { agents, policies } from "../names.js";
 import { Explained } from "../parts/explained.js";
-import { Later } from "../parts/later.js";
-import { Replay } from "../parts/replay.js";
+import { Later } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
+import { Replay } from "../parts/replay.js";
 import { Text } from "../parts/text.js";
 import { can } from "../session.js";
 import { param, place, setParams, to } from "../url.js";

@@ -1,0 +1,20 @@
+// The filters of the log that are seldom needed.
+import { policies } from "../names.js";
+import { setParams } from "../url.js";
+import { html } from "../vendor/preact.js";
+
+const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "time_based", "denial_breaker"];
+
+/** @param {{filters: Record<string, string>}} props */
+export function MoreFilters({ filters }) {
+  const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setParams({ [name]: event.target.value || null });
+  return html`<div class="more">
+      <label>Policy<select value=${filters.policy_id ?? ""} onChange=${set("policy_id")}><option value="">Any</option>${[...(policies.all?.values() ?? [])].map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
+      <label>Rule<select value=${filters.rule_type ?? ""} onChange=${set("rule_type")}><option value="">Any</option>${RULES.map((name) => html`<option>${name}</option>`)}</select></label>
+      <label>Shadow policies<select value=${filters.shadow ?? ""} onChange=${set("shadow")}><option value="">Any result</option><option value="any">Would decide otherwise</option>
+        ${[...(policies.all?.values() ?? [])].filter((each) => each.mode === "shadow").map((each) => html`<option value=${each.id}>${each.name} would</option>`)}</select></label>
+      ${["Action", "Session", "User"].map((name) => html`<label>${name}<input value=${filters[name.toLowerCase()] ?? ""} onChange=${set(name.toLowerCase())} placeholder="Any" /></label>`)}
+      <label>Key<input value=${filters.key_id ?? ""} onChange=${set("key_id")} placeholder="Any; its id" /></label>
+      <label>From (UTC)<input value=${filters.from ?? ""} onChange=${set("from")} placeholder="2026-11-23T12:00" /></label>
+      <label>To (UTC)<input value=${filters.to ?? ""} onChange=${set("to")} placeholder="now" /></label></div>`;
+}
