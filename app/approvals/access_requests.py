@@ -1,6 +1,7 @@
 """Access requests: what is recorded with a pending approval when somebody asks people for it in so many words."""
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Raw, Struct
@@ -12,14 +13,15 @@ from app.model.access_requests import Callback, StoredCallback
 from app.model.api_keys import Caller
 from app.model.approvals import Approval
 from app.model.ids import Ids
+from app.model.times import parse_time_ms
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import check_reply
 from app.redis_client.scripts import SUBMIT_ACCESS_REQUEST
 from app.store.keyspace import Keyspace
 
-KEEP_KEYS_MS = 24 * 3600 * 1000
-"""How long an Idempotency-Key is kept after the time to decide its approval is over."""
+_KEEP_KEYS_MS = 24 * 3600 * 1000
+"""How long an Idempotency-Key is kept after the time to decide its approvals is over."""
 
 
 class Submission(Struct, frozen=True, kw_only=True):
@@ -45,11 +47,11 @@ class AccessRequests:
         self._backlog_max = backlog_max
 
     async def submit(
-        self, caller: Caller, approval: Approval, submission: Submission, *, is_last: bool = True
+        self, caller: Caller, approval: Approval, submission: Submission, together: Sequence[Approval] = ()
     ) -> Approval:
         """The approval, once it and the log have the request. One that is no longer pending is returned as it is.
 
-        is_last: of those that are requested together; only now is the Idempotency-Key used up.
+        together: all that are requested together; with the last of them, the Idempotency-Key is used up.
         Raises DuplicateRequest, ExpiredDenial, ApprovalNotFound, Unauthorized if the key was revoked meanwhile.
         """
         keyspace = Keyspace(caller.workspace_id)
@@ -61,15 +63,16 @@ class AccessRequests:
             keyspace.audit_stream,
             keyspace.submission(digest),
         ]
-        callback = submission.callback
-        rule = approval.rule
+        callback, rule, keep_ms = submission.callback, approval.rule, _KEEP_KEYS_MS
+        if together:
+            keep_ms += max(parse_time_ms(each.expires_at) for each in together) - parse_time_ms(approval.expires_at)
         args: list[Value] = [
             "",
             self._ids.new(await store_time_ms(self._client)),
             approval.id,
             caller.key_id,
             "".join(f"{body} " for body in submission.bodies),
-            KEEP_KEYS_MS if is_last else "",
+            keep_ms if not together or approval.id == together[-1].id else "",
             submission.shown,
             "" if callback is None else msgspec.json.encode(StoredCallback(submission.task_id, callback)),
             self._backlog_max,

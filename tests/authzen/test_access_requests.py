@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from datetime import datetime
 
 import pytest
 from approval_steps import SECRET
@@ -356,6 +357,22 @@ def test_several_denials_are_requested_together(tenant, pep):
     assert pep.evaluate(questions[0], result["approval"])[0]
     body["items"][1] = body["items"][0]
     assert refused(pep.submit, body, denials[0])[0] == 400
+
+
+def test_a_key_is_kept_a_day_longer_than_any_item_can_be_decided(tenant, pep):
+    """The item that is submitted last may be the one whose time is over first."""
+    questions = [with_amount(1), with_amount(2)]
+    denials = [pep.evaluate(each)[1] for each in questions]
+    items = [pep.submission(question, context) for question, context in zip(questions, denials, strict=True)]
+    last, keyspace = denials[1]["approval"]["id"], Keyspace(tenant.id)
+    tenant.in_store(lambda client: client.call("HINCRBY", keyspace.approval(last), "expires_ms", -60_000))
+    body = {"subject": REFUND["subject"], "context": REFUND["context"]}
+    body["items"] = [{name: each[name] for name in ("resource", "action", "denial")} for each in items]
+    _, answer = pep.submit(body, denials[0], key="bundle")
+    [kept] = tenant.in_store(lambda client: client.call("KEYS", keyspace.submission("*")))
+    ends_ms = tenant.in_store(lambda client: client.call("PEXPIRETIME", kept))
+    expires = datetime.fromisoformat(answer["task"]["expires_at"])
+    assert ends_ms >= expires.timestamp() * 1000 + 24 * 3600 * 1000
 
 
 @pytest.fixture

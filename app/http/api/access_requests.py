@@ -76,7 +76,8 @@ async def submit_access_request(
     await require_chain(services, caller, body)
     callback = await require_callback(services, caller, body.callback)
     asked = [(each, *await denied_approval(services, caller, each, reading)) for each in requested(body)]
-    ids = [approval.id for _, approval, _ in asked]
+    together = [approval for _, approval, _ in asked]
+    ids = [approval.id for approval in together]
     if len(set(ids)) < len(ids):
         raise Invalid.at("$.items", "contains the same call twice")
     named = None if key is None else idempotency_of(key, plain, decisions.signer)
@@ -89,8 +90,7 @@ async def submit_access_request(
             key="" if named is None else named.key_digest,
             bodies=() if named is None else (named.body_digest, *named.former_digests),
         )
-        is_last = approval.id == ids[-1]
-        approvals.append(await services.records.access_requests.submit(caller, approval, submission, is_last=is_last))
+        approvals.append(await services.records.access_requests.submit(caller, approval, submission, together))
     view = task_of(where, approvals)
     status = 202 if view.task.status is TaskStatus.PENDING else 201
     return Response(view, status_code=status, headers={"Location": view.task.status_endpoint})

@@ -184,7 +184,8 @@ EXT_AUTHZ = Endpoint(
     scopes=(Scope.READ, Scope.AUTHORIZE),
     summary="Ask whether a gateway may let a request pass",
     description=(
-        "For gateways, with any method: the question is the request itself, whose path follows `/access/v1/ext-authz`. "
+        "For gateways. Any method is served, not only POST, and it is part of the question: the request itself, whose "
+        "path follows `/access/v1/ext-authz`, of any depth, with its query. "
         "200 if it is allowed, 403 if it is not, or cannot be judged; everything else means that there is no decision, "
         "and the request must not pass. A body is not judged."
     ),
