@@ -34,6 +34,7 @@ from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory
+from app.explain.agent_quotas import QuotaReader
 from app.explain.explainer import Explainer
 from app.explain.past_decisions import PastDecisions
 from app.explain.tool_listings import ToolListings
@@ -142,13 +143,14 @@ class Decisions(Struct, frozen=True, kw_only=True):
 
 
 class Explanations(Struct, frozen=True, kw_only=True):
-    """Why a call was or would be decided so, which calls an agent may make, and what is unusual about one."""
+    """Why a call was or would be decided so, which calls an agent may make, and what its limits have left."""
 
     explainer: Explainer
     past_decisions: PastDecisions
     tool_listings: ToolListings
     access_search: AccessSearch
     usual_calls: UsualCalls
+    quota_reader: QuotaReader
 
 
 class Log(Struct, frozen=True, kw_only=True):
@@ -325,6 +327,7 @@ def _services(
             tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
             access_search=AccessSearch(client, agents, cache, clock, pool),
             usual_calls=UsualCalls(audit, pool),
+            quota_reader=QuotaReader(client, cache, audit, clock, redactor.is_secret),
         ),
         log=Log(
             audit=audit,

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from app.admin.requests import AgentChanges, NewAgent
+from app.cli.agent_quotas import list_quotas
 from app.cli.agent_tools import list_tools
 from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
@@ -194,5 +195,5 @@ def _status(agent: dict[str, Any]) -> str:
     return f"suspended by the denial breaker of policy {tripped['policyId']} (decision {tripped['decisionId']})"
 
 
-for _command in (list_tools, list_remembered, forget_remembered):
+for _command in (list_tools, list_quotas, list_remembered, forget_remembered):
     agents.add_command(_command)

@@ -1,6 +1,6 @@
 """Reads how full a call's limits are and what its session was allowed, without taking anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from app.authorize.commit.quotas import counted_in
@@ -62,23 +62,40 @@ async def read_levels(
     client: Client, keyspace: Keyspace, quotas: Sequence[_Counted], now_us: int | None = None, agent_id: str = ""
 ) -> tuple[int, dict[_Counted, Level]]:
     """The quota time in us, and how full each quota is. Takes nothing. agent_id: for breakers."""
-    keys, args = [keyspace.commits], list[Value](["" if now_us is None else now_us])
-    for quota in quotas:
-        keys.append(counted_in(keyspace, agent_id, quota))
-        args += (quota.window_us, "budget" if isinstance(quota, Quota) and quota.amount is not None else "calls")
-    _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, keys, args))
-    pairs = zip(quotas, levels[::2], levels[1::2], strict=True)
+    keys = [counted_in(keyspace, agent_id, quota) for quota in quotas]
+    kinds = [(quota.window_us, isinstance(quota, Quota) and quota.amount is not None) for quota in quotas]
+    quota_us, levels = await read_counters(client, keyspace, keys, kinds, now_us)
+    return quota_us, dict(zip(quotas, levels, strict=True))
+
+
+async def read_counters(
+    client: Client,
+    keyspace: Keyspace,
+    counters: Sequence[str],
+    kinds: Iterable[tuple[int, bool]],
+    now_us: int | None = None,
+) -> tuple[int, list[Level]]:
+    """The quota time in us, and how full the limits are that count under these keys.
+
+    kinds: of each, the window in us, and whether it is a budget.
+    """
+    args = list[Value](["" if now_us is None else now_us])
+    for window_us, is_budget in kinds:
+        args += (window_us, "budget" if is_budget else "calls")
+    _, quota_us, levels = check_reply(READ_QUOTAS, await client.run(READ_QUOTAS, [keyspace.commits, *counters], args))
     with decoding_record("A quota"):
-        return int(quota_us), {quota: Level(int(taken), int(leaves_us)) for quota, taken, leaves_us in pairs}
+        pairs = zip(levels[::2], levels[1::2], strict=True)
+        return int(quota_us), [Level(int(taken), int(leaves_us)) for taken, leaves_us in pairs]
 
 
-def level_shown(quota: Quota, level: Level) -> QuotaLevel:
-    """The quota's level, in calls or in the budget's own unit."""
-    unit = 1 if quota.amount is None else MICRO
+def level_shown(quota: Quota | DenialCount, level: Level) -> QuotaLevel:
+    """The level in calls, in denials, or in the budget's own unit."""
+    is_budget = isinstance(quota, Quota) and quota.amount is not None
+    unit, most = MICRO if is_budget else 1, quota.max_calls if isinstance(quota, Quota) else quota.max_denials
     return QuotaLevel(
-        most=quota.max_calls / unit,
+        most=most / unit,
         taken=level.taken / unit,
-        left=max(0, quota.max_calls - level.taken) / unit,
+        left=max(0, most - level.taken) / unit,
         window_seconds=quota.window_us // _US,
         frees_in_seconds=-(-level.leaves_us // 1000) / 1000 if level.leaves_us > 0 else None,
     )
@@ -91,13 +108,7 @@ def _quota_state(quota: Quota, level: Level) -> RuleState:
 
 
 def _denial_state(breaker: DenialCount, denials: Level) -> RuleState:
-    level = QuotaLevel(
-        most=breaker.max_denials,
-        taken=denials.taken,
-        left=max(0, breaker.max_denials - denials.taken),
-        window_seconds=breaker.window_us // _US,
-        frees_in_seconds=-(-denials.leaves_us // 1000) / 1000 if denials.leaves_us > 0 else None,
-    )
+    level = level_shown(breaker, denials)
     return RuleState(level, (), breaker.when_full.reason if level.left == 0 else None)
 
 

@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from app.errors import AgentNotFound, AppError, PolicyNotFound
+from app.authorize.authorizer import BOUND_ELSEWHERE
+from app.errors import AgentNotFound, AppError, InsufficientScope, PolicyNotFound
 from app.model.agents import REFERENCE_RULES, agent_reference
-from app.model.api_keys import Caller
+from app.model.api_keys import Caller, Scope
 from app.model.ids import canonical_uuid
 from app.model.policies import WORKSPACE, Owner
 from app.model.policy_keys import is_key
@@ -23,6 +24,7 @@ _CALLED_BY_NAME = (b"/v1/agents/", b"/v1/groups/", b"/v1/catalog/tool/")
 it stays one segment.
 """
 _SLASH = "%2F"
+_READ_AGENTS = (Scope.READ, Scope.VIEW, Scope.POLICIES)
 
 
 _MAY_END_SO = ("/", "/console/")
@@ -90,6 +92,23 @@ async def agent_in_path(records: Records, caller: Caller, given: str) -> str:
     if called is None:
         raise AgentNotFound("No agent has this id or alias")
     return await records.agents.id_of(caller.workspace_id, called)
+
+
+async def asked_about(records: Records, caller: Caller, given: str) -> str:
+    """The id of the agent that a path names, if the key may ask what this agent may call.
+
+    Raises AgentNotFound; InsufficientScope for a key that reads no agents and is bound to others.
+    """
+    reads_all = caller.has_any(_READ_AGENTS)
+    try:
+        agent_id = await agent_in_path(records, caller, given)
+    except AgentNotFound:
+        if reads_all or caller.asks_for_all:
+            raise
+        raise InsufficientScope(BOUND_ELSEWHERE) from None
+    if not reads_all and not caller.may_ask_for(agent_id):
+        raise InsufficientScope(BOUND_ELSEWHERE)
+    return agent_id
 
 
 async def with_agent_id(records: Records, caller: Caller, query: _QueryT) -> _QueryT:

@@ -46,6 +46,7 @@ ROWS = {
     ("PATCH", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
     ("DELETE", "/v1/agents/{agent_id}"): {"path agent_id": AGENT},
     ("GET", "/v1/agents/{agent_id}/tools"): {"path agent_id": AGENT},
+    ("GET", "/v1/agents/{agent_id}/quotas"): {"path agent_id": AGENT},
     ("GET", "/v1/agents/{agent_id}/remembered"): {"path agent_id": AGENT},
     ("DELETE", "/v1/agents/{agent_id}/remembered"): {"path agent_id": AGENT},
     ("POST", "/v1/policies"): {"body agent_id": AGENT},

@@ -5,21 +5,19 @@ from litestar import MediaType, Response
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from app.authorize.authorizer import BOUND_ELSEWHERE
-from app.errors import AgentNotFound, InsufficientScope
+from app.errors import AgentNotFound
 from app.explain.tool_listings import ToolListing
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.agents import AGENT_TOOLS
-from app.http.references import agent_in_path
+from app.http.references import asked_about
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.text import Name, require_tool_name
 from app.model.tool_access import AgentTools
-from app.replica import Records, Services
+from app.replica import Services
 
 _encode = msgspec.json.encode
 _UNNAMED = b'{"name":"","catalogued":false,'
-_READERS = (Scope.READ, Scope.VIEW, Scope.POLICIES)
 
 
 class ToolFilters(QueryFields, frozen=True):
@@ -60,26 +58,12 @@ async def list_agent_tools(
     """
     found = await services.explanations.tool_listings.list_tools(
         caller.workspace_id,
-        await _agent(services.records, caller, agent_id),
+        await asked_about(services.records, caller, agent_id),
         limit=params.limit,
         offset=params.offset,
         tool=params.tool,
     )
     return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
-
-
-async def _agent(records: Records, caller: Caller, given: str) -> str:
-    """The agent's id. Raises AgentNotFound; InsufficientScope for a key bound to other agents."""
-    reads_all = caller.has_any(_READERS)
-    try:
-        agent_id = await agent_in_path(records, caller, given)
-    except AgentNotFound:
-        if reads_all or caller.asks_for_all:
-            raise
-        raise InsufficientScope(BOUND_ELSEWHERE) from None
-    if not reads_all and not caller.may_ask_for(agent_id):
-        raise InsufficientScope(BOUND_ELSEWHERE)
-    return agent_id
 
 
 def encoded(listing: ToolListing) -> bytes:

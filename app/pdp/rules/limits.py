@@ -142,6 +142,14 @@ class VaryingQuota(Struct, frozen=True):
         bucket = _digest([read(request, "") for read in self.per]) if self.per else ""
         return replace(self.quota, bucket=bucket, amount=None if self.amount is None else 0)
 
+    def counted_by(self, request: AuthorizeRequest, key_id: str, bucket: str) -> list[Any] | None:
+        """The values that select the call's bucket; None unless it is this one."""
+        try:
+            values = [read(request, key_id) for read in self.per]
+        except _Unreadable:
+            return None
+        return values if _digest(values) == bucket else None
+
     def failed(self, parameters: Json, context: Json) -> str | None:
         """Why the call fails the rule before anything is counted; None if it does not."""
         request = AuthorizeRequest("", "", "", parameters, b"", context=context)

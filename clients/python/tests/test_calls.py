@@ -50,6 +50,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("GET", "/v1/issuers/x"),
     ("PUT", "/v1/issuers/x"),
     ("DELETE", "/v1/issuers/x"),
+    ("GET", "/v1/agents/x/quotas"),
     ("GET", "/v1/catalog/x/x"),
     ("PUT", "/v1/catalog/x/x"),
     ("DELETE", "/v1/catalog/x/x"),

@@ -115,6 +115,12 @@ export interface paths {
         /** Change an agent */
         patch: operations["patch_agents_agent"];
     };
+    "/v1/agents/{agent_id}/quotas": {
+        parameters: {
+        };
+        /** List how full an agent's limits, budgets and denial breakers are */
+        get: operations["get_agents_agent_quotas"];
+    };
     "/v1/agents/{agent_id}/tools": {
         parameters: {
         };
@@ -2460,6 +2466,56 @@ export interface components {
              */
             decisionId: string;
         };
+        /** @description How full an agent's limits are. */
+        AgentQuotas: {
+            /** @description The agent. */
+            agent: components["schemas"]["ExplainedAgent"];
+            /**
+             * Format: date-time
+             * @description When they began to be read, by the store's clock.
+             */
+            at: string;
+            /** @description Each limit, budget and denial breaker in force, in the order in which policies are evaluated. */
+            quotas: components["schemas"]["AgentQuota"][];
+        };
+        /** @description A rule that counts the agent's calls, and how full it is. */
+        AgentQuota: {
+            /**
+             * Format: uuid
+             * @description Its policy.
+             */
+            policyId: string;
+            /** @description The policy's name. */
+            policyName: string;
+            /** @description The rule's place and type. */
+            rule: components["schemas"]["RuleRef"];
+            /** @description What happens to a call for which it has no room: the call is denied, or a person is asked. */
+            effect: components["schemas"]["Effect"];
+            /** @description What it requires, in words. */
+            text: string;
+            /** @description Whose calls it counts. */
+            tools: string[];
+            /** @description Of what it counts each value separately; left out unless the rule has it. */
+            per?: string[];
+            /** @description How full its bucket is; left out if it has one for each value. */
+            quota?: components["schemas"]["QuotaLevel"];
+            /** @description Its buckets; only if it has one for each value. `per: ["agent"]` alone has one bucket for an agent. */
+            values?: components["schemas"]["CountedValues"];
+        };
+        /** @description The values for which the agent's calls count under one rule. */
+        CountedValues: {
+            /** @description How many have something taken from their bucket at present. */
+            total: number;
+            /** @description Those of which the largest share is taken, up to 20, the fullest first. */
+            fullest: components["schemas"]["CountedValue"][];
+        };
+        /** @description How much of a limit with `per` is used up for one value, or for one combination of values. */
+        CountedValue: {
+            /** @description How full its bucket is. */
+            quota: components["schemas"]["QuotaLevel"];
+            /** @description The value of each name in `per`, from the log's entry of the agent's newest call that counted for it; null if that is redacted, shortened, or dropped by retention, and for keys that may not read the log. */
+            values: components["schemas"]["SeenValue"][] | null;
+        };
         /** @description What an agent may call. */
         AgentTools: {
             /** @description The agent that would call. */
@@ -4588,6 +4644,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentView"];
+                };
+            };
+        };
+    };
+    get_agents_agent_quotas: {
+        parameters: {
+            path: {
+                agent_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentQuotas"];
                 };
             };
         };

@@ -30,6 +30,36 @@ REMEMBERED = {
     "approvedAt": DECIDED,
     "expiresAt": DECIDED,
 }
+AGENT_QUOTAS = {
+    "agent": WHY["agent"],
+    "at": DECIDED,
+    "quotas": [
+        {
+            "policyId": POLICY,
+            "policyName": "refunds",
+            "rule": {"index": 2, "type": "rate_limit"},
+            "effect": "deny",
+            "text": "at most 10 calls in 3600 s, for each parameters.customer",
+            "tools": ["payment.*"],
+            "per": ["parameters.customer"],
+            "values": {
+                "total": 1,
+                "fullest": [
+                    {
+                        "quota": {
+                            "most": 10.0,
+                            "taken": 9.0,
+                            "left": 1.0,
+                            "windowSeconds": 3600,
+                            "freesInSeconds": 301.004,
+                        },
+                        "values": [{"name": "parameters.customer", "value": "ann"}],
+                    }
+                ],
+            },
+        }
+    ],
+}
 AGENT_TOOLS = {
     "agent": WHY["agent"],
     "at": DECIDED,
