@@ -6,8 +6,8 @@ They are shown only as the log has them, so what is redacted, or dropped by rete
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -144,7 +144,7 @@ class QuotaReader:
 
     async def _named(
         self, workspace_id: str, agent_id: str, varying: VaryingQuota, bucket: _Bucket, skew_us: int
-    ) -> Sequence[object] | None:
+    ) -> list[Any] | None:
         """The bucket's values, from the entry of the agent's newest call that counted in it.
 
         None if the log does not show them; also if the clock stepped back twice since the call, so that it is unknown
