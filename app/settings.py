@@ -7,7 +7,6 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -57,8 +56,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     redis_url: str | None = None
     """The Redis or Valkey that stores everything. If unset, Remit starts its own store in `REMIT_DATA_DIR`."""
 
-    data_dir: Annotated[str, Meta(min_length=1)] = "var"
-    """Where the embedded store keeps its files."""
+    data_dir: Annotated[str, Meta(min_length=1)] | None = None
+    """Where the embedded store keeps its files. If unset, `$XDG_DATA_HOME/remit`, usually `~/.local/share/remit`."""
 
     bootstrap_key: Annotated[str, Meta(pattern="^svc_[0-9a-f]{32}$", description="svc_ and 32 hex digits")] | None = (
         None
@@ -246,10 +245,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether every request creates an OpenTelemetry span. Needs the extra `otel`; OTEL_* say where spans go."""
 
     @property
-    def data_path(self) -> Path:
-        return Path(self.data_dir)
-
-    @property
     def drops_unarchived(self) -> bool:
         """True if retention drops segments that are in no archive."""
         return self.audit_retention_days > 0 and self.audit_drop_unarchived
@@ -279,10 +274,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return frozenset(each.strip().lower() for each in self.ext_authz_headers.split(",") if each.strip())
 
     @property
-    def store(self) -> str:
-        """The store as it may be shown: the URL without user and password."""
+    def store(self) -> str | None:
+        """The store's URL without user and password, so that it may be shown; None if the store is embedded."""
         if self.redis_url is None:
-            return f"embedded in {self.data_dir}"
+            return None
         scheme, _, rest = self.redis_url.partition("://")
         return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 

@@ -33,6 +33,9 @@ MEMORY_BYTES = 4 << 30
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
 
+# No test may find or make a store of the user who runs it.
+os.environ["XDG_DATA_HOME"] = os.devnull
+
 # Stores sync every answer to their files. On a shared machine a disk can take longer than a test waits; memory cannot.
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)

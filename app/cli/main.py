@@ -153,7 +153,7 @@ def main() -> None:
     """Remit decides whether an AI agent may call a tool, and records every answer it gives.
 
     Settings are environment variables that begin with REMIT_; docs/operations.md lists them. Without REMIT_REDIS_URL
-    the store is embedded and keeps its files in REMIT_DATA_DIR (var).
+    the store is embedded and keeps its files in REMIT_DATA_DIR, by default in ~/.local/share/remit.
 
     Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was misused.
     """

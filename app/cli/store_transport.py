@@ -18,6 +18,7 @@ from app.model.actors import COMMAND_LINE
 from app.model.api_keys import Caller, Scope
 from app.redis_client.client import Client
 from app.replica import KEY_WATCH_SECONDS, Services, open_alone
+from app.serve.data_folder import store_in_words
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings
 from app.store.shared_polling import SharedPolling
@@ -32,7 +33,7 @@ class StoreTransport:
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
         self._settings = read_settings()
-        self.where = f"the store is {self._settings.store}"
+        self.where = f"the store is {store_in_words(self._settings)}"
         self._opened = ExitStack()
         self._parts: tuple[asyncio.Runner, Application, str] | None = None
 

@@ -18,6 +18,7 @@ from typing import IO, Self
 from urllib.parse import quote
 
 from app.errors import StoreUnavailable
+from app.serve.data_folder import data_folder
 from app.serve.data_lock import lock_folder
 from app.serve.server_binaries import has_been_served, record_server, server_for
 from app.serve.torn_writes import cut_torn_write
@@ -38,16 +39,16 @@ Say = Callable[[str], None]
 def reachable_store(settings: Settings) -> Iterator[str]:
     """The URL of the store that the settings name; an embedded one runs at least as long as this context.
 
-    If the embedded store of `data_dir` is running already, it is used and left running. Raises SettingsError if there
-    has never been one: an empty store would mean that the directory is wrong.
+    If the embedded store is running already, it is used and left running. Raises SettingsError if there has never been
+    one: an empty store would mean that the directory is wrong.
     """
-    folder = settings.data_path
+    folder = data_folder(settings)
     if settings.redis_url is not None:
         yield settings.redis_url
     elif (url := running_store(folder)) is not None:
         yield url
     elif not has_been_served(folder):
-        message = f"REMIT_DATA_DIR: {folder} holds no store; `remit serve` makes one, REMIT_REDIS_URL names another"
+        message = f"REMIT_DATA_DIR: {folder} contains no store; `remit serve` makes one, REMIT_REDIS_URL names another"
         raise SettingsError(message)
     else:
         with EmbeddedStore(folder) as store:

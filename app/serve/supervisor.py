@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from app.health.doctor import Severity, check_up
 from app.replica import open_alone
 from app.serve.children import Children
+from app.serve.data_folder import data_folder, earlier_store
 from app.serve.data_lock import holder_of, in_use
 from app.serve.embedded_secret import embedded_secret
 from app.serve.embedded_store import EmbeddedStore
@@ -53,15 +54,16 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
         unix = stack.enter_context(unix_listener(settings))
         store = None
         if settings.redis_url is None:
-            store = stack.enter_context(EmbeddedStore(settings.data_path, signals.pause))
+            store = stack.enter_context(EmbeddedStore(data_folder(settings), signals.pause))
             settings = replace(settings, redis_url=store.url, secret=settings.secret or embedded_secret(store.folder))
             look = f"redis-cli -s {shlex.quote(str(store.socket_path))}"
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
+            if note := earlier_store(settings):
+                say(f"note      {note}")
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
         children = stack.enter_context(Children(settings, listeners, unix))
         _wait_until_ready(settings, children, say, signals.pause)
-        elsewhere = store is not None and settings.data_dir != Settings().data_dir
-        _announce(settings, raw_key, remit_command(settings.data_dir if elsewhere else None), say)
+        _announce(settings, raw_key, remit_command(settings.data_dir if store is not None else None), say)
         while not signals.told:
             if store is not None:
                 store.keep()
@@ -134,8 +136,8 @@ def _listeners(settings: Settings, pause: Callable[[], None]) -> list[socket.soc
         if error.errno == errno.EADDRINUSE:
             other = settings.port + 1 if settings.port < LAST_PORT else settings.port - 1
             # Another port alone would not help a user who starts the service twice in one folder.
-            if settings.redis_url is None and (holder := holder_of(settings.data_path)) is not None:
-                raise SettingsError(in_use(settings.data_path, holder, other)) from None
+            if settings.redis_url is None and (holder := holder_of(data_folder(settings))) is not None:
+                raise SettingsError(in_use(data_folder(settings), holder, other)) from None
             message += f"; REMIT_PORT={other} make run, or REMIT_PORT={other} remit serve, takes another port"
         raise SettingsError(message) from None
     for listener in listeners:

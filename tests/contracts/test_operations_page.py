@@ -105,7 +105,7 @@ def commands(heading: str, number: int = 0) -> str:
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs a block of the page where `var` is the data directory and `remit` the command line."""
+    """Runs a block of the page, with `remit` on the path."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/remit").symlink_to(Path(sys.executable).parent / "remit")
 
@@ -119,7 +119,8 @@ def shell(tmp_path):
 def test_a_backup_of_a_running_service_is_restored_as_the_page_says(tmp_path, shell, program):
     """Everything answered before the copying began is in the copy, and a service continues from it."""
     program("redis-cli", "the backup of docs/operations.md")
-    service = Service(tmp_path, REMIT_DATA_DIR="var", REMIT_AUDIT_SEGMENT_ENTRIES="16")
+    service = Service(tmp_path, XDG_DATA_HOME=str(tmp_path / "home"), REMIT_AUDIT_SEGMENT_ENTRIES="16")
+    del service.env["REMIT_DATA_DIR"]
     service.launch(cwd=tmp_path)
     service.until(lambda: "\nserving " in service.said, "it serves")
     key = service.key
@@ -132,7 +133,7 @@ def test_a_backup_of_a_running_service_is_restored_as_the_page_says(tmp_path, sh
         callers.after(20)
     assert service.stop() == 0
 
-    shutil.rmtree(tmp_path / "var")
+    shutil.rmtree(tmp_path / "home")
     shell(commands("### Restore"), service.env)
     assert shell(commands("### Restore", 1), service.env)
     service.launch(cwd=tmp_path)

@@ -28,11 +28,12 @@ def reader(tmp_path_factory):
     """A shell beside a service as `make run` starts it, set up as docs/command-line.md says."""
     folder, port = tmp_path_factory.mktemp("reader"), free_port()
     put_remit_in(folder / ".venv/bin")
-    env = clean_env() | {"REMIT_PORT": str(port)}
+    home = {"XDG_DATA_HOME": str(folder / "home")}
+    env = clean_env() | home | {"REMIT_PORT": str(port)}
     service = subprocess.Popen([Path(sys.prefix) / "bin/remit", "serve"], cwd=folder, env=env)
     wait_until_ready(f"http://127.0.0.1:{port}", service)
     write_policy_files(folder / "policies")
-    with shell_in(folder, clean_env()) as shell:
+    with shell_in(folder, clean_env() | home) as shell:
         assert "127.0.0.1:8080" in SET_UP
         assert run(shell, SET_UP.replace(":8080", f":{port}")) == ""
         for command in re.findall(r"remit agents create refund-bot --quiet", README):

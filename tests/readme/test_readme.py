@@ -27,7 +27,7 @@ def newcomer(tmp_path):
     """A folder with nothing but the environment that `make` sets up, and the service as `make run` starts it."""
     (tmp_path / ".venv").symlink_to(sys.prefix)
     port = free_port()
-    env = clean_env() | {"REMIT_PORT": str(port)}
+    env = clean_env() | {"REMIT_PORT": str(port), "XDG_DATA_HOME": str(tmp_path / "home")}
     service = subprocess.Popen(
         [tmp_path / ".venv/bin/remit", "serve"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True
     )
@@ -49,6 +49,7 @@ def test_the_session_prints_what_the_readme_says(newcomer):
     script = "".join(f"{RUN[kind](text)}echo '{MARK}'\n" for kind, text in blocks if kind in RUN)
 
     env = clean_env() | {"REMIT_PORT": str(port), "PYTHONPATH": str(ROOT / "clients/python/src")}
+    env["XDG_DATA_HOME"] = str(folder / "home")
     ran = subprocess.run(["bash", "-eu"], input=script, cwd=folder, env=env, capture_output=True, text=True)
 
     assert ran.returncode == 0, ran.stderr

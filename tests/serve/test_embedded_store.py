@@ -403,7 +403,7 @@ def test_the_command_line_creates_no_store_where_there_was_none(tmp_path):
     )
     assert listed.returncode == 1
     assert listed.stderr == (
-        f"Error: REMIT_DATA_DIR: {tmp_path}/nothing holds no store; "
+        f"Error: REMIT_DATA_DIR: {tmp_path}/nothing contains no store; "
         "`remit serve` makes one, REMIT_REDIS_URL names another\n"
     )
     assert not (tmp_path / "nothing").exists()

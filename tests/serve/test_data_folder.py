@@ -1,0 +1,101 @@
+"""The embedded store is found from any folder, and nobody's store is silently replaced by a new one."""
+
+import os
+from pathlib import Path
+
+import pytest
+from serving import Service
+
+from app.serve.data_folder import data_folder, earlier_store, store_in_words
+from app.settings import Settings, SettingsError
+
+UNSET = Settings()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    """A user's home, and another current folder."""
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "home"
+
+
+def with_store(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "server").write_text("valkey v=8.1\n")
+    return folder
+
+
+@pytest.mark.parametrize("relative", ["", "data", "./data"])
+def test_the_usual_folder_is_that_of_the_user(home, monkeypatch, relative):
+    """XDG's specification: relative paths are ignored."""
+    monkeypatch.setenv("XDG_DATA_HOME", relative)
+    assert data_folder(UNSET) == home / ".local/share/remit"
+    monkeypatch.setenv("XDG_DATA_HOME", "/srv/data")
+    assert data_folder(UNSET) == Path("/srv/data/remit")
+    assert data_folder(Settings(data_dir="here")) == Path("here")
+    assert store_in_words(UNSET) == "embedded in /srv/data/remit"
+    assert store_in_words(Settings(redis_url="redis://:secret@h:1")) == "redis://h:1"
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch):
+    """As in a container with a user id that no user has."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    with pytest.raises(SettingsError, match="must be set, because this user has no home directory"):
+        data_folder(UNSET)
+    assert data_folder(Settings(data_dir="here")) == Path("here")
+
+
+def test_a_store_of_an_earlier_build_is_used_until_it_is_moved(home):
+    """And the line that says so moves it, when it is pasted."""
+    Path("var").mkdir()
+    assert (data_folder(UNSET), earlier_store(UNSET)) == (home / ".local/share/remit", None)
+    (Path("var") / "server").write_text("valkey v=8.1\n")
+
+    assert data_folder(UNSET) == Path("var")
+    note = earlier_store(UNSET)
+    assert note.startswith(f"var/ is used because it contains a store and {home}/.local/share/remit does not")
+    assert earlier_store(Settings(data_dir="elsewhere")) is None
+
+    assert os.system(note.partition("then ")[2]) == 0
+    assert (data_folder(UNSET), earlier_store(UNSET)) == (home / ".local/share/remit", None)
+    assert not Path("var").exists()
+
+
+def test_with_two_stores_the_one_that_is_not_used_is_named(home):
+    """Someone who starts it in the old folder should not wonder where the keys are."""
+    with_store(Path("var"))
+    usual = with_store(home / ".local/share/remit")
+    assert data_folder(UNSET) == usual
+    assert earlier_store(UNSET) == (
+        "var/ in this folder contains another store, which is not used; REMIT_DATA_DIR=var uses it"
+    )
+
+
+@pytest.mark.slow
+def test_a_service_finds_its_store_from_any_folder(home, tmp_path):
+    """The key of the first start is valid after a start in another folder, and before a store is moved, too."""
+    service = Service(tmp_path)
+    del service.env["REMIT_DATA_DIR"]
+    service.launch(cwd=tmp_path / "project")
+    service.until(lambda: "\nserving " in service.said, "it serves")
+    key = service.key
+    assert f"embedded in {home}/.local/share/remit/, " in service.said
+    assert service.stop() == 0
+
+    service.launch(cwd=tmp_path)
+    service.until(lambda: "\nserving " in service.said, "it serves from elsewhere")
+    with service.client(key) as client:
+        assert client.get("/v1/agents").status_code == 200
+    assert service.stop() == 0
+
+    (home / ".local/share/remit").rename(tmp_path / "project/var")
+    service.launch(cwd=tmp_path / "project")
+    service.until(lambda: "\nserving " in service.said, "it serves what an earlier build stored")
+    assert "note      var/ is used because it contains a store" in service.said
+    assert "admin key" not in service.said
+    assert service.stop() == 0
+    assert not (home / ".local/share/remit").exists()
