@@ -91,7 +91,7 @@ async def _count_sealed(
 
 def _by_columns(query: CountQuery) -> Filters | None:
     """The query's filters as values of columns; None if it has another, for which entries must be read."""
-    if any((query.action, query.id, query.key_id, query.rule_type, query.session, query.user, query.shadow)):
+    if query.scans or any((query.action, query.key_id, query.rule_type, query.shadow)):
         return None
     given = (
         (CountBy.RESULT, None if query.result is None else query.result.value),

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from app.audit.entry_text import EntryText
 from app.model.audit import ANY_SHADOW, AuditFilters
 from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.times import rfc3339
@@ -73,7 +74,8 @@ class EntryFilter:
         if query.shadow is not None:
             self._shadow_needle = b"" if query.shadow == ANY_SHADOW else query.shadow.encode()
             self._needles.insert(0, b'"shadow":{"policyId":"%b' % self._shadow_needle)
-        self._everything = not self._needles and self._from is None and self._to is None
+        self._text = None if query.text is None else EntryText(query.text)
+        self._everything = not self._needles and self._text is None and self._from is None and self._to is None
 
     def may_hold(self, fields: Mapping[bytes, bytes]) -> bool:
         """False if the entry with these stream fields certainly does not match."""
@@ -90,6 +92,10 @@ class EntryFilter:
         for needle in self._needles:
             if needle not in line:
                 return False
+        if self._text is not None and not self._text.is_in(line):
+            return False
+        if not self._needles and self._from is None and self._to is None:
+            return True
         entry = _decode(line)
         return (
             all(getattr(entry, name) == text for name, text in self._attributes)
@@ -102,10 +108,13 @@ class EntryFilter:
 
     def select(self, body: bytes) -> list[tuple[int, bytes]]:
         """The matching lines of `body`, each with its index, from 0."""
-        if not self._needles:
+        text = b"" if self._text is None else self._text.needle(body)
+        if text not in body:
+            return []
+        needle = self._needles[0] if self._needles else text
+        if not needle:
             return [(index, line) for index, line in enumerate(body.split(b"\n")) if line and self.matches(line)]
         # Most lines do not contain the needle, so lines are split off and counted only where it is found.
-        needle = self._needles[0]
         matches = []
         index = counted = 0
         at = body.find(needle)

@@ -7,6 +7,7 @@ from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, read_head
 from app.audit.index import IndexedSegment
 from app.audit.sealed_walk import SEGMENTS_PER_READ, SealedWalk
+from app.audit.segments import FRAME_ENTRIES
 from app.audit.stream import gone
 from app.model.audit import AuditQuery, Floor
 from app.redis_client.client import Client
@@ -52,7 +53,11 @@ class Page:
 
 
 class SealedSearch:
-    """Offers a page the matching sealed entries below a sequence, from at most `segments_max` segments."""
+    """Offers a page the matching sealed entries below a sequence, from at most `segments_max` segments.
+
+    entries_max: the search stops after about so many entries have been read, once the page's offset is skipped.
+    stopped_below: where it stopped then; entries below are not searched.
+    """
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class SealedSearch:
         page: Page,
         below: int,
         segments_max: int = sys.maxsize,
+        entries_max: int = sys.maxsize,
     ) -> None:
         self._client = client
         self._keyspace = keyspace
@@ -71,6 +77,8 @@ class SealedSearch:
         self._page = page
         self._below = below
         self._segments_left = segments_max
+        self._entries_left = entries_max
+        self.stopped_below: int | None = None
 
     async def run(self) -> Floor | None:
         """Search until the page is complete; return the floor if it was reached and dropped entries might match."""
@@ -120,8 +128,12 @@ class SealedSearch:
     async def _search_frames(self, walk: SealedWalk, segments: Sequence[IndexedSegment]) -> bool:
         if self._segments_left <= 0:
             return True
+        if self._entries_left <= 0 and not self._page.to_skip:
+            self.stopped_below = segments[0].end
+            return True
         segments = segments[: self._segments_left]
         self._segments_left -= len(segments)
+        self._entries_left -= sum(map(_work, segments))
         async for frames in walk.read(segments):
             if frames is None:
                 self._page.met_dropped = True
@@ -142,3 +154,9 @@ class SealedSearch:
             self._page.to_skip -= entries
             end = spans[part].first_sequence
         return []
+
+
+def _work(segment: IndexedSegment) -> int:
+    """How many entries are read in the segment; fetching it costs as much as reading a frame."""
+    entries = segment.row.entries
+    return FRAME_ENTRIES + (entries if segment.mask is None else min(entries, segment.mask.bit_count() * FRAME_ENTRIES))

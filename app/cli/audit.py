@@ -12,13 +12,13 @@ from app.cli.api import LISTENING, Api, Refused, on_api
 from app.cli.atomic_output import atomic_output
 from app.cli.checkpoints import key, run_witness
 from app.cli.explain import explain_decision
-from app.cli.find import find_agent_id
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, WORKSPACE, Option, Shadow, Time, Uuid, filters
+from app.cli.log_queries import FILTERS, newest, settled
+from app.cli.options import JSON, WORKSPACE
 from app.cli.output import WholeNumber, counted
 from app.cli.session import in_workspace, print_json, progress_bar
 from app.cli.verify import verify_log
-from app.model.audit import AuditFilters, Format
+from app.model.audit import Format
 from app.model.counts import CountBy
 
 if TYPE_CHECKING:
@@ -29,22 +29,6 @@ _HIGHEST = 10**15 - 1
 _END_BYTES = 4_096
 _END_MARKS = {"ndjson": b'{"end":', "csv": b"#end"}
 """Begin the last record of an export, by its format."""
-FILTERS = filters(
-    AuditFilters,
-    agent_id=Option(
-        "--agent", click.STRING, "Only entries of this agent: its id, its alias, or a name that only one has."
-    ),
-    tool_name=Option("--tool"),
-    result=Option(help="Only this result."),
-    id=Option(kind=Uuid("remit audit query --json")),
-    key_id=Option("--key", Uuid("remit keys list")),
-    policy_id=Option("--policy", Uuid("remit policies list")),
-    shadow=Option(
-        kind=Shadow("remit policies list"), help="Only where this shadow policy, or any, would have decided otherwise."
-    ),
-    from_ms=Option(kind=Time(), help="Only entries at or after this time: ISO 8601, a date, yesterday, -24h."),
-    to_ms=Option(kind=Time(end=True), help="Only entries at or before this time; a date means its end."),
-)
 
 
 @click.group(cls=CommandGroup)
@@ -64,9 +48,12 @@ def audit() -> None:
 )
 @JSON
 def query_entries(api: Api, query: dict[str, Any], limit: int, offset: int, before: int | None, as_json: bool) -> None:
-    """Print entries, newest first. If there are more than --limit, standard error says how to get them."""
-    wanted = _settled(api, query) | {"limit": limit, "offset": offset, "cursor": before}
-    lines, older = api.page("/v1/audit-logs", wanted)
+    """Print entries, newest first. If there are more than --limit, standard error says how to get them.
+
+    --id, --session, --user and --text are not indexed: the whole log is searched for them, a second for a million
+    entries, unless --agent, --tool or --from leave less of it.
+    """
+    lines, older = newest(api, settled(api, query) | {"offset": offset, "cursor": before}, limit)
     if as_json:
         click.echo("[" + ",\n ".join(each.decode() for each in lines) + "]")
     else:
@@ -90,12 +77,6 @@ def sentence(entry: dict[str, Any], names: dict[str, str], width: int = 0) -> st
     called = names.get(entry["agentId"], "")
     agent = f"agent {called} {entry['agentId']}" if called else f"agent {entry['agentId']}"
     return f"{entry['timestamp']}  {what:9}  {entry['toolName']:{width}}  {agent}  {entry['reason']}"
-
-
-def _settled(api: Api, query: dict[str, Any]) -> dict[str, Any]:
-    """The query with the id of the agent it names."""
-    called = query.get("agent_id")
-    return query if called is None else query | {"agent_id": find_agent_id(api, called)}
 
 
 def _names(api: Api, entries: Iterable[dict[str, Any]], names: dict[str, str]) -> dict[str, str]:
@@ -140,14 +121,14 @@ def tail_log(api: Api, query: dict[str, Any], newest_lines: int, following: bool
         for entry in entries:
             click.echo(sentence(entry, names))
 
-    wanted = _settled(api, query)
+    wanted = settled(api, query)
     # Entries appended between the two reads are in the second, which begins where the log ended before.
-    newest = api.get("/v1/audit-logs/status")["lastSequence"]
+    last = api.get("/v1/audit-logs/status")["lastSequence"]
     with suppress(KeyboardInterrupt):
         if newest_lines:
-            show(api.page("/v1/audit-logs", wanted | {"limit": newest_lines, "cursor": newest + 1})[0][::-1])
+            show(newest(api, wanted | {"cursor": last + 1}, newest_lines)[0][::-1])
         if following:
-            for name, line in api.events("/v1/audit-logs/stream", wanted, after=newest):
+            for name, line in api.events("/v1/audit-logs/stream", wanted, after=last):
                 if name != LISTENING:
                     show([line])
             raise click.ClickException("The service has ended the stream; start this again")
@@ -188,7 +169,7 @@ def count_entries(
     api: Api, query: dict[str, Any], by: str, step: int | None, limit: int, as_json: bool
 ) -> None:  # fmt: skip
     """Count entries by result, agent, tool, policy or code, the most frequent first."""
-    found = api.get("/v1/audit-logs/counts", **_settled(api, query), by=by, step=step, limit=limit)
+    found = api.get("/v1/audit-logs/counts", **settled(api, query), by=by, step=step, limit=limit)
     if as_json:
         print_json(found)
         return
@@ -220,7 +201,7 @@ def count_entries(
 )
 def export_log(api: Api, query: dict[str, Any], kind: str, output: str) -> None:
     """Export every matching entry, oldest first. The last record marks the end; a file appears only when complete."""
-    wanted, end = _settled(api, query) | {"format": kind}, b""
+    wanted, end = settled(api, query) | {"format": kind}, b""
     with atomic_output(output) as file:
         for piece in api.pieces("/v1/audit-logs/export", wanted):
             file.write(piece)

@@ -6,11 +6,12 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from app.model.api_keys import without_raw_keys
 from app.model.approvals import Person
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 from app.model.query_fields import AgentFilter, IdFilter, Offset, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
-from app.model.text import Name
+from app.model.text import HOLDS_A_KEY, Name
 
 ANY_SHADOW = "any"
 
@@ -81,10 +82,24 @@ ShadowFilter = Annotated[
 ]
 
 
+TEXT_MAX = 255
+
+
+def _text_in(text: str) -> str:
+    if not 1 <= len(text) <= TEXT_MAX:
+        raise ValueError(f"must have 1 to {TEXT_MAX} characters, not {len(text)}; leave it out to match all")
+    if without_raw_keys(text) != text:
+        raise ValueError(HOLDS_A_KEY)
+    return text
+
+
+TextFilter = Annotated[str, Spelled(_text_in, {"type": "string", "minLength": 1, "maxLength": TEXT_MAX})]
+
+
 class AuditFilters(QueryFields, frozen=True):
     """Filters on entries; all that are given must match.
 
-    `id`, `session` and `user` are not indexed: entries are scanned for them.
+    `id`, `session`, `user` and `q` are not indexed: entries are scanned for them.
 
     agent_id: Only those of this agent, by its id or its alias.
     action: Only entries with this action.
@@ -99,6 +114,8 @@ class AuditFilters(QueryFields, frozen=True):
     session: Only entries of calls with this `context.session`.
     user: Only entries of calls with this `context.user`.
     shadow: Only entries where the shadow policy with this id, or any, would have given another result.
+    text: Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted
+    values cannot be found.
     """
 
     agent_id: AgentFilter | None = None
@@ -112,13 +129,17 @@ class AuditFilters(QueryFields, frozen=True):
     session: Name | None = None
     user: Name | None = None
     shadow: ShadowFilter | None = None
+    text: TextFilter | None = field(name="q", default=None)
     from_ms: TimeMs | None = field(name="from", default=None)
     to_ms: TimeMs | None = field(name="to", default=None)
 
     @property
-    def scans(self) -> bool:
-        """True if a filter is not indexed, so the index cannot count the matches."""
-        return any(value is not None for value in (self.id, self.session, self.user))
+    def scans(self) -> tuple[str, ...]:
+        """The given filters that are not indexed, so that entries are read to find matches, and the index cannot count
+        them.
+        """
+        names = {"id": self.id, "session": self.session, "user": self.user, "q": self.text}
+        return tuple(name for name, value in names.items() if value is not None)
 
 
 class AuditQuery(AuditFilters, frozen=True):

@@ -13,6 +13,7 @@ from redis import Redis
 from servers import clean_env
 
 from app.audit.sealer import Sealer
+from app.cli.log_queries import newest
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
@@ -217,6 +218,27 @@ def test_a_watch_goes_on_until_something_is_found(remit, writer, redis_store, wo
         _, said = watching.communicate(timeout=30)
     assert watching.returncode == 1
     assert "truncated at the stream" in said
+
+
+def test_a_query_for_a_text_goes_on_where_the_service_ended_a_page(remit, writer):
+    """The service ends a page early if the filter is not indexed; people see the whole answer."""
+    done = remit("query", "--text", writer.written[3]["id"], "--json")
+    assert [entry["id"] for entry in json.loads(done.stdout)] == [writer.written[3]["id"]]
+
+    asked = []
+
+    class ShortPages:
+        def page(self, path, query):
+            asked.append(query)
+            return [b"1", b"2"] if len(asked) in {2, 4} else [], str(90 - len(asked))
+
+    assert newest(ShortPages(), {"q": "x", "offset": 1, "cursor": 90}, 3) == ([b"1", b"2", b"1", b"2"], "86")
+    assert [(query["limit"], query["offset"], query["cursor"]) for query in asked] == [
+        (3, 1, 90),
+        (3, 0, "89"),
+        (1, 0, "88"),
+        (1, 0, "87"),
+    ]
 
 
 def test_a_query_says_that_there_is_more_and_how_to_get_it(remit, writer):

@@ -291,6 +291,24 @@ def test_entries_are_found_by_session_and_by_user(tenant):
         sealed_up_to(tenant, len(ids))
 
 
+def test_text_is_found_in_pages_and_exports_and_what_was_redacted_is_not(tenant):
+    """The answer says that the filter is not indexed; a text that no entry can have is refused."""
+    calls = {"to": "josé@example.com"}, {"to": "jo", "password": "hunter2"}
+    ids = [tenant.authorize(tenant.agent, parameters=parameters)["id"] for parameters in calls]
+    for text, expected in (("josé@", [ids[0]]), ("hunter2", []), ("[REDACTED]", [ids[1]])):
+        page = tenant.reader.get(
+            "/v1/audit-logs", params={"q": text, "user": "ann"} if text == "hunter2" else {"q": text}
+        )
+        assert [entry["id"] for entry in page.json()] == expected
+        assert page.headers["X-Audit-Scan"] == ("user, q" if text == "hunter2" else "q")
+        exported = tenant.reader.get("/v1/audit-logs/export", params={"q": text}).text.splitlines()[:-1]
+        assert [msgspec.json.decode(line)["id"] for line in exported] == expected
+    assert "X-Audit-Scan" not in tenant.reader.get("/v1/audit-logs", params={"tool_name": "file.read"}).headers
+    for refused in ("", "x" * 256, tenant.reader.headers["Authorization"]):
+        answer = tenant.reader.get("/v1/audit-logs", params={"q": refused})
+        assert (answer.status_code, answer.json()["error"]["details"][0]["path"]) == (400, "q")
+
+
 def test_counts_are_those_of_the_entries_sealed_or_not(tenant):
     """By every value, with a filter, in intervals that add up; what is wrong in the query is named."""
     decide(tenant, 20)

@@ -8,7 +8,7 @@ from litestar.params import FromPath
 
 from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
-from app.http.openapi.described_headers import AUDIT_FLOOR, NEXT_CURSOR
+from app.http.openapi.described_headers import AUDIT_FLOOR, AUDIT_SCAN, NEXT_CURSOR
 from app.http.openapi.examples.audit_log import AUDIT_ENTRY, BACKLOG, CHANGE, VERIFICATION_VIEW
 from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
@@ -59,7 +59,7 @@ class Since(QueryFields, frozen=True):
     answer=list[AuditEntry],
     example=AUDIT_ENTRY,
     errors=(AgentNotFound, AuditLogDamaged),
-    headers={**NEXT_CURSOR, **AUDIT_FLOOR},
+    headers={**NEXT_CURSOR, **AUDIT_FLOOR, **AUDIT_SCAN},
 )
 async def query_audit_log(
     params: NamedDependency[AuditQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
@@ -67,10 +67,14 @@ async def query_audit_log(
     """Query the audit log, newest first.
 
     All given filters must match. Every decision already answered is found, on every replica. A page has up to 4 MiB;
-    the last page has no `X-Next-Cursor`.
+    the last page has no `X-Next-Cursor`. If `X-Audit-Scan` names filters, one request looks through about 250,000
+    entries, so a page may have less than `limit`, or nothing: go on with the cursor, or give `agent_id` or `from`, too.
     """
-    page = await services.log.audit.query(caller.workspace_id, await with_agent_id(services.records, caller, params))
+    query = await with_agent_id(services.records, caller, params)
+    page = await services.log.audit.query(caller.workspace_id, query)
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
+    if query.scans:
+        headers["X-Audit-Scan"] = ", ".join(query.scans)
     if page.floor is not None:
         headers["X-Audit-Floor"] = rfc3339(page.floor.time_ms)
     # The log keeps entries as the lines that are sent, so nothing is encoded again; only the code is added.

@@ -86,6 +86,10 @@ NEXT_CURSOR = {"X-Next-Cursor": "Send it as `cursor` to get the next page. Missi
 AUDIT_FLOOR = {
     "X-Audit-Floor": "Only if retention dropped entries that might have matched: the newest time among them."
 }
+AUDIT_SCAN = {
+    "X-Audit-Scan": "The given filters that are not indexed, comma-separated; missing without any. Entries were read "
+    "to find matches, up to a bound: a page may have less than `limit`; the rest follows with `X-Next-Cursor`."
+}
 LOCATION = {"Location": "Where to read the task: its `status_endpoint`."}
 RETRY_AFTER = {"Retry-After": "In how many seconds to read the task again, while it is pending."}
 EXT_AUTHZ_ANSWER = {

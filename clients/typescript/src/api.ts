@@ -4946,6 +4946,8 @@ export interface operations {
                 user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
+                /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
+                q?: string;
                 /** @description Only entries at or after this time; without an offset it is UTC. */
                 from?: string;
                 /** @description Only entries at or before this time; without an offset it is UTC. */
@@ -5015,6 +5017,8 @@ export interface operations {
                 user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
+                /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
+                q?: string;
                 /** @description Only entries at or after this time; without an offset it is UTC. */
                 from?: string;
                 /** @description Only entries at or before this time; without an offset it is UTC. */
@@ -5064,6 +5068,8 @@ export interface operations {
                 user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
+                /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
+                q?: string;
                 /** @description Only entries at or after this time; without an offset it is UTC. */
                 from?: string;
                 /** @description Only entries at or before this time; without an offset it is UTC. */
@@ -5181,6 +5187,8 @@ export interface operations {
                 user?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
+                /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
+                q?: string;
                 /** @description Only entries at or after this time; without an offset it is UTC. */
                 from?: string;
                 /** @description Only entries at or before this time; without an offset it is UTC. */
