@@ -9,77 +9,55 @@ from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
 from app.model.times import rfc3339
 
 
-class ApiKeyView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A key in lists, which never show the raw key.
+class _ShownKey(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What every view of a key shows.
 
     prefix: The raw key's first 12 characters, to tell keys apart.
     scopes: What the key may do.
     agents: The only agents for which it may ask decisions; left out = all.
     session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
     expires_at: When the key stops being valid; null or left out = never.
+    """
+
+    id: Id
+    name: DisplayName
+    prefix: str
+    scopes: list[Scope]
+    agents: list[Id] | UnsetType = UNSET
+    session_from: SessionFrom | UnsetType = UNSET
+    expires_at: Timestamp | None
+    created_at: CreatedAt
+
+
+class ApiKeyView(_ShownKey, frozen=True, kw_only=True, rename="camel"):
+    """A key in lists, which never show the raw key.
+
     last_used_at: When a request was last authenticated by it, to the second; null = never.
     """
 
-    id: Id
-    name: DisplayName
-    prefix: str
-    scopes: list[Scope]
-    agents: list[Id] | UnsetType = UNSET
-    session_from: SessionFrom | UnsetType = UNSET
-    expires_at: Timestamp | None
     last_used_at: Timestamp | None
-    created_at: CreatedAt
 
     @classmethod
     def of(cls, key: ApiKey) -> "ApiKeyView":
-        return cls(
-            id=key.id,
-            name=key.name,
-            prefix=key.prefix,
-            scopes=list(key.scopes),
-            agents=list(key.agents) or UNSET,
-            session_from=key.session_from or UNSET,
-            expires_at=_time(key.expires_ms),
-            last_used_at=_time(key.last_used_ms),
-            created_at=rfc3339(key.created_ms),
-        )
+        return cls(**_shown(key), last_used_at=_time(key.last_used_ms))
 
 
-class CreatedApiKey(Struct, frozen=True, kw_only=True, rename="camel"):
+class CreatedApiKey(_ShownKey, frozen=True, kw_only=True, rename="camel"):
     """A new key: `key` is the raw key, shown only here.
 
-    prefix: The raw key's first 12 characters, to tell keys apart.
-    scopes: What the key may do.
-    agents: The only agents for which it may ask decisions; left out = all.
-    session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
-    expires_at: When the key stops being valid; null or left out = never.
     key: The raw key. Shown only here.
     """
 
-    id: Id
-    name: DisplayName
-    prefix: str
-    scopes: list[Scope]
-    agents: list[Id] | UnsetType = UNSET
-    session_from: SessionFrom | UnsetType = UNSET
-    expires_at: Timestamp | None
-    created_at: CreatedAt
     key: Annotated[str, Meta(extra_json_schema={"pattern": "^svc_[0-9a-f]{32}$"})]
 
     @classmethod
     def of(cls, key: ApiKey, raw_key: str) -> "CreatedApiKey":
-        return cls(**_created(key, raw_key))
+        return cls(**_shown(key), key=raw_key)
 
 
 class RotatedApiKey(CreatedApiKey, frozen=True, kw_only=True, rename="camel"):
     """The successor of a key: `key` is its raw key, shown only here.
 
-    prefix: The raw key's first 12 characters, to tell keys apart.
-    scopes: What the key may do.
-    agents: The only agents for which it may ask decisions; left out = all.
-    session_from: `key` = its calls are one session, whatever they say; left out = `context.session` says.
-    expires_at: When the key stops being valid; null or left out = never.
-    key: The raw key. Shown only here.
     replaces: The key that it succeeds.
     replaced_until: Until when that key is still valid.
     """
@@ -89,10 +67,10 @@ class RotatedApiKey(CreatedApiKey, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def succeeding(cls, old: ApiKey, key: ApiKey, raw_key: str) -> "RotatedApiKey":
-        return cls(**_created(key, raw_key), replaces=old.id, replaced_until=rfc3339(old.expires_ms or 0))
+        return cls(**_shown(key), key=raw_key, replaces=old.id, replaced_until=rfc3339(old.expires_ms or 0))
 
 
-def _created(key: ApiKey, raw_key: str) -> dict[str, Any]:
+def _shown(key: ApiKey) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
@@ -102,7 +80,6 @@ def _created(key: ApiKey, raw_key: str) -> dict[str, Any]:
         "session_from": key.session_from or UNSET,
         "expires_at": _time(key.expires_ms),
         "created_at": rfc3339(key.created_ms),
-        "key": raw_key,
     }
 
 

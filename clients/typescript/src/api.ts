@@ -3404,14 +3404,14 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When a request was last authenticated by it, to the second; null = never.
-             */
-            lastUsedAt: string | null;
-            /**
-             * Format: date-time
              * @description When it was created.
              */
             createdAt: string;
+            /**
+             * Format: date-time
+             * @description When a request was last authenticated by it, to the second; null = never.
+             */
+            lastUsedAt: string | null;
         };
         /** @description The successor of a key: `key` is its raw key, shown only here. */
         RotatedApiKey: {

@@ -9,6 +9,7 @@ _KEY_FIELDS = {
     "scopes": ["authorize"],
     "agents": [AGENT],
     "expiresAt": "2027-01-01T00:00:00.000Z",
+    "createdAt": CREATED,
 }
 CREATE_API_KEY = {
     "for a PEP": {
@@ -19,7 +20,7 @@ CREATE_API_KEY = {
     },
     "an admin": {"name": "deploy pipeline", "scopes": ["admin"]},
 }
-CREATED_API_KEY = {**_KEY_FIELDS, "createdAt": CREATED, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"}
-API_KEY_VIEW = {**_KEY_FIELDS, "lastUsedAt": DECIDED, "createdAt": CREATED}
+CREATED_API_KEY = {**_KEY_FIELDS, "key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"}
+API_KEY_VIEW = {**_KEY_FIELDS, "lastUsedAt": DECIDED}
 ROTATE_API_KEY = {"with an hour to deploy the new one": {"overlapSeconds": 3600}}
 ROTATED_API_KEY = {**CREATED_API_KEY, "replaces": AGENT, "replacedUntil": "2026-11-20T13:34:56.789Z"}
