@@ -7,6 +7,7 @@ from tenants import Tenant
 from tests.console.scene import build
 
 SECRET = "console " * 5
+LOOPBACK = {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8"}
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +23,8 @@ def browsing(program):
 
 @pytest.fixture(scope="session")
 def console_replica(store):
-    """A replica that can ask people."""
-    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false")
+    """A replica that can ask people, and send to receivers on this machine."""
+    running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK)
     yield running
     running.stop()
 

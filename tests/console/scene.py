@@ -88,7 +88,7 @@ def make_calls(call, count):
         call(agent, tool, parameters(draws.choice, order), context=context)
 
 
-def build(admin, runtime, calls=60):
+def build(admin, runtime, calls=40):
     """Fill a workspace. admin, runtime: clients with the scopes admin and authorize. Returns ids by name."""
 
     def made(path, body, **headers):

@@ -11,8 +11,9 @@ import { Problem } from "./loading.js";
 import { useRead } from "./read.js";
 import { isLong, Pill, Text, Time, Value } from "./text.js";
 
-/** @param {{approval: Approval, alone?: boolean, done?: () => void}} props */
-export function ApprovalCard({ approval, alone = false, done }) {
+/** place: of the call in its plan. decides: whether the card has its own buttons. read: told how many values are still folded.
+ * @param {{approval: Approval, alone?: boolean, done?: () => void, place?: number, decides?: boolean, read?: (unread: number) => void}} props */
+export function ApprovalCard({ approval, alone = false, done, place, decides = true, read }) {
   const pending = approval.status === "pending";
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
@@ -23,13 +24,14 @@ export function ApprovalCard({ approval, alone = false, done }) {
   const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) => (compares ? /** @type {Usual} */ ((await get(`/v1/approvals/${approval.id}/usual`, {}, signal)).data) : null));
   const changed = useChanges(approval);
   const unread = rows.filter((row) => isLong(row.value) && !opened.includes(row.path)).length;
+  useEffect(() => read?.(unread), [unread]);
   const show = (/** @type {{path: string, value: unknown}} */ row, inContext = false) => {
     const note = inContext ? undefined : usual.data?.values.find((each) => each.path === row.path || each.path === `${row.path}.number`)?.unusual;
     return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
       ${!inContext && originOf(approval, row.path)}${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
   };
   return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} ref=${card}>
-    <header><code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
+    <header>${place && html`<span class="tag number">${place}</span>`}<code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
     <p class="small muted">Asked by <${Text} value=${approval.requestedBy.name} /> <${Time} at=${approval.createdAt} />${approval.requests > 1 ? `, ${approval.requests} times` : ""}${approval.policyId && html` under <${PolicyName} id=${approval.policyId} />`}.</p>
@@ -39,7 +41,7 @@ export function ApprovalCard({ approval, alone = false, done }) {
     ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
-    ${pending && left > 0 && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} done=${done} />`}
+    ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} done=${done} />`}
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
     ${!alone && html`<a class="small muted permalink" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>`}
   </article>`;

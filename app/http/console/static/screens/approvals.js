@@ -3,7 +3,7 @@ import { all, get } from "../api.js";
 import { approvals, approvalsRead, noteApproval } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { ApprovalCard } from "../parts/approval_card.js";
-import { Empty, Problem, Skeleton } from "../parts/loading.js";
+import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -29,14 +29,30 @@ function Many() {
   const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
   // A card that was decided here stays until the screen is left, so that nothing jumps under a finger.
   const [here, setHere] = useState(/** @type {string[]} */ ([]));
+  const stay = (/** @type {string} */ id) => setHere((before) => [...before, id]);
+  const groups = grouped(pending);
   const decided = here.map((id) => approvals.value.get(id)).filter((each) => each !== undefined && each.status !== "pending");
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
       <span class="spring"></span><${Notify} /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
     ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? html`<${Skeleton} />`
     : pending.length + decided.length === 0 ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
-      : html`<div class="cards">${[...pending, ...decided].map((each) => each && html`<${ApprovalCard} key=${each.id} approval=${each} done=${() => setHere((before) => [...before, each.id])} />`)}</div>`}
+      : html`${groups.filter(([, list]) => list.length > 1).map(([key, list]) => html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} done=${stay} />`)}
+        <div class="cards">${[...groups.filter(([, list]) => list.length === 1).map(([, [each]]) => each), ...decided].map((each) => each && html`<${ApprovalCard} key=${each.id} approval=${each} done=${() => stay(each.id)} />`)}</div>`}
   </div>`;
+}
+
+/** Calls of one plan in their order, calls of one agent's session, and each other call by itself.
+ * @param {Approval[]} pending @returns {[string, Approval[]][]} */
+function grouped(pending) {
+  /** @type {Map<string, Approval[]>} */
+  const found = new Map();
+  for (const each of pending) {
+    const key = each.plan ? `plan ${each.plan.id}` : each.context?.session ? `session ${each.agentId} ${each.context.session}` : each.id;
+    found.set(key, [...(found.get(key) ?? []), each]);
+  }
+  for (const list of found.values()) list.sort((a, b) => Number(a.plan?.index ?? 0) - Number(b.plan?.index ?? 0));
+  return [...found];
 }
 
 /** @param {{status: string}} props */

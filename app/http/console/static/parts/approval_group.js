@@ -1,0 +1,68 @@
+// Calls that belong together, those of a plan or of a session: in their order, decided with one request.
+import { ask } from "../api.js";
+import { noteApproval } from "../approvals_feed.js";
+import { can, session } from "../session.js";
+import { Fragment, html, useState } from "../vendor/preact.js";
+import { ApprovalCard } from "./approval_card.js";
+import { Problem } from "./loading.js";
+import { Text } from "./text.js";
+
+/** The most approvals of one request. */
+const AT_ONCE = 100;
+
+/** @param {{list: Approval[], done: (id: string) => void}} props */
+export function ApprovalGroup({ list, done }) {
+  const plan = list[0].plan;
+  const [together, setTogether] = useState(plan !== undefined);
+  const [struck, setStruck] = useState(/** @type {string[]} */ ([]));
+  const [unread, setUnread] = useState(/** @type {Record<string, number>} */ ({}));
+  const own = (/** @type {Approval} */ each) => [session.value?.keyId, session.value?.id].includes(each.requestedBy.keyId ?? "");
+  // What hides something is approved singly, and nobody decides what they asked for.
+  const may = can("approve") ? list.filter((each) => !each.hides && !own(each)) : [];
+  const waits = may.length > 1 && together;
+  const title = plan ? `A plan of ${plan.calls} calls` : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
+  const left = may.filter((each) => !struck.includes(each.id)).reduce((sum, each) => sum + (unread[each.id] ?? 0), 0);
+  const strike = (/** @type {string} */ id) => setStruck((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
+  return html`<section class="group" aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
+    <header class="group-head"><h2>${title}</h2>${plan && Number(plan.calls) > list.length && html`<span class="muted small">${list.length} of them ${list.length === 1 ? "waits" : "wait"}</span>`}<span class="spring"></span>
+      ${may.length > 1 && html`<button type="button" class="link small" onClick=${() => setTogether(!together)}>${together ? "Decide one by one" : "Decide together"}</button>`}</header>
+    <div class="cards">${list.map((each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>
+      <${ApprovalCard} approval=${each} place=${each.plan && Number(each.plan.index) + 1} done=${() => done(each.id)} decides=${!waits || !may.includes(each)}
+        read=${(/** @type {number} */ count) => setUnread((before) => (before[each.id] === count ? before : { ...before, [each.id]: count }))} />
+      ${waits && may.includes(each) && html`<label class="check"><input type="checkbox" checked=${struck.includes(each.id)} onChange=${() => strike(each.id)} /> Strike out: this call is denied</label>`}</div>`)}</div>
+    ${waits && html`<${Together} all=${may} struck=${struck} unread=${left} done=${done} />`}</section>`;
+}
+
+/** @param {{all: Approval[], struck: string[], unread: number, done: (id: string) => void}} props */
+function Together({ all, struck, unread, done }) {
+  const [note, setNote] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [errors, setErrors] = useState(/** @type {unknown[]} */ ([]));
+  const kept = all.filter((each) => !struck.includes(each.id));
+  const send = async (/** @type {string} */ decision) => {
+    setBusy(true);
+    setErrors([]);
+    try {
+      for (let from = 0; from < all.length; from += AT_ONCE) {
+        const part = all.slice(from, from + AT_ONCE).map(({ id, version }) => ({ id, version }));
+        const out = decision === "approve" ? part.filter((each) => struck.includes(each.id)) : [];
+        const rest = part.filter((each) => !out.includes(each));
+        const body = rest.length ? { decision, approvals: rest, note, ...(out.length && { struckOut: out }) } : { decision: "deny", approvals: out, note };
+        const { data } = await ask("POST", "/v1/approvals/decide", { body });
+        for (const each of data) {
+          if (each.approval) { done(each.id); noteApproval(each.approval); } else setErrors((before) => [...before, new Error(each.error.message)]);
+        }
+      }
+    } catch (problem) {
+      setErrors([problem]);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const calls = (/** @type {number} */ count) => `${count} ${count === 1 ? "call" : "calls"}`;
+  return html`<div class="decide card"><label class="sr" for=${`note-${all[0].id}`}>Note</label><textarea id=${`note-${all[0].id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
+    ${errors.map((error) => html`<${Problem} error=${error} />`)}
+    <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny")}>Deny ${calls(all.length)}</button>
+      <button type="button" class="approve" disabled=${busy || unread > 0 || !kept.length} onClick=${() => send("approve")}>Approve ${calls(kept.length)}${kept.length < all.length ? `, deny ${all.length - kept.length}` : ""}</button></div>
+    ${unread > 0 && html`<p class="small muted">Open the ${unread === 1 ? "folded value" : `${unread} folded values`} first.</p>`}</div>`;
+}

@@ -1,0 +1,198 @@
+"""What people do in the console, to its end: keys, webhooks, versions, shadows, replays, imports and stops."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from receivers import Receiver
+from sending import Sending
+
+from app.settings import Settings
+from tests.console.conftest import SECRET
+
+pytestmark = pytest.mark.slow
+
+
+def confirm(page, button, reason="as agreed"):
+    """Give a reason in the open dialog, and do what it asks about."""
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill(reason)
+    dialog.get_by_role("button", name=button, exact=True).click()
+
+
+def secret_of(page):
+    """The secret that a dialog shows once; the dialog is closed."""
+    shown = page.get_by_role("dialog")
+    shown.get_by_label("I have stored it").wait_for()
+    found = shown.locator("code").first.inner_text()
+    shown.get_by_label("I have stored it").check()
+    shown.get_by_role("button", name="Close").click()
+    shown.wait_for(state="hidden")
+    return found
+
+
+def newest_change(scene):
+    return scene.tenant.admin.get("/v1/changes?limit=1").json()[0]
+
+
+def test_a_key_is_rotated(visit, scene, console_replica):
+    """The new key is shown once and works; the old one works as long as was chosen: not at all."""
+    old = scene.tenant.new_key(["view"], name="to rotate")
+    page = visit("admin").open("/console/keys", "Keys")
+    page.get_by_role("row").filter(has_text="to rotate").get_by_role("button", name="Rotate…").click()
+    page.get_by_role("dialog").get_by_label("The old key goes on working for").select_option("0")
+    confirm(page, "Rotate")
+    new = secret_of(page)
+    assert new not in page.content()
+    for key, status in ((old["key"], 401), (new, 200)):
+        with console_replica.client(key) as client:
+            assert client.get("/v1/agents").status_code == status
+
+
+def test_a_draft_is_replayed_over_the_last_week(visit, scene):
+    """Under the policies of today nothing flips; a draft that denies everything flips what was allowed."""
+    page = visit("view").open("/console/what-if?agent=refund-bot&tab=week", "What if")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    page.get_by_role("heading", name="answers would change").wait_for()
+    draft = {"name": "Nothing", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
+    page.evaluate("(draft) => sessionStorage.setItem('remit.draft', draft)", json.dumps(draft))
+    page.goto(f"{scene.url}/console/what-if?agent=refund-bot&tab=week&draft=new")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    flip = page.locator("section section").filter(has_text="of order.read").filter(has_text="now by Nothing, rule 1")
+    flip.get_by_role("link").first.click()
+    page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
+
+
+def test_a_version_is_restored(visit, scene):
+    """Restore makes a new version with the old content; the trail has the reason."""
+    policy = scene.tenant.new_policy(scene.ids["mail-bot"])["id"]
+    assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"name": "worse"}).status_code == 200
+    page = visit("policies").open(f"/console/policies/{policy}?tab=versions", "worse")
+    page.get_by_role("button", name="Restore…").click()
+    confirm(page, "Restore", "the old name was better")
+    page.get_by_text("Version 3", exact=True).wait_for()
+    now = scene.tenant.admin.get(f"/v1/policies/{policy}").json()
+    assert (now["version"], now["name"] != "worse") == (3, True)
+    assert newest_change(scene)["reason"] == "the old name was better"
+    assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204
+
+
+def test_a_shadow_policy_is_enforced(visit, scene):
+    """Its tab says what it would have changed; Enforce makes it bind."""
+    rules = [{"type": "tool_allowlist", "tools": ["paper.read"]}]
+    body = {"agent_id": "research-bot", "name": "Papers too", "mode": "shadow", "priority": 50, "rules": rules}
+    policy = scene.tenant.admin.post("/v1/policies", json=body).json()["id"]
+    call = {"agent_id": "research-bot", "tool_name": "paper.read"}
+    assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "denied"
+    page = visit("policies").open(f"/console/policies/{policy}?tab=shadow", "Papers too")
+    page.get_by_role("heading", name="It would have changed").wait_for()
+    page.get_by_role("button", name="Enforce…").click()
+    confirm(page, "Enforce")
+    page.get_by_text("It is enforced").wait_for()
+    assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "allowed"
+    assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204
+
+
+def test_an_answer_of_tools_list_is_imported(visit, scene):
+    """As the server gave it; what is not JSON is refused at the field, and nothing is sent."""
+    visitor = visit("policies")
+    page = visitor.open("/console/catalog", "Catalogue")
+    page.get_by_role("button", name="Import tools…").click()
+    text = page.get_by_role("dialog").get_by_label("The answer of tools/list")
+    text.fill("tools")
+    page.get_by_role("dialog").get_by_role("button", name="Import").click()
+    page.get_by_role("alert").first.wait_for()
+    tool = {"name": "paper.print", "description": "Print a paper", "inputSchema": {"type": "object"}}
+    text.fill(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}))
+    page.get_by_role("dialog").get_by_role("button", name="Import").click()
+    page.get_by_text("Print a paper").wait_for()
+    assert scene.tenant.admin.get("/v1/catalog/tool/paper.print").json()["inputSchema"] == {"type": "object"}
+
+
+def test_everything_is_stopped_and_resumed(visit, scene):
+    """Only after the words have been typed; every call is then denied, whatever other policies say."""
+    page = visit("policies").open("/console/agents", "Agents")
+    page.get_by_role("button", name="Stop many…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What to stop").select_option("*")
+    dialog.get_by_label("Reason").fill("leaked key")
+    stop = dialog.get_by_role("button", name="Stop everything")
+    assert stop.is_disabled()
+    dialog.get_by_label("Type stop everything to confirm").fill("stop everything")
+    stop.click()
+    page.get_by_text("Every call of every agent is denied.").wait_for()
+    call = {"agent_id": "deploy-bot", "tool_name": "file.read", "parameters": {"path": "/a"}}
+    assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "denied"
+    page.get_by_role("button", name="Resume…").click()
+    confirm(page, "Resume")
+    page.get_by_text("Every call of every agent is denied.").wait_for(state="hidden")
+    assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "allowed"
+
+
+@pytest.fixture
+def receiver():
+    listening = Receiver()
+    yield listening
+    listening.close()
+
+
+def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, scene, receiver):
+    """A test shows the receiver's answer; what could not be delivered is listed with its error, and is sent again."""
+    body = {"url": receiver.url, "events": ["policy.changed"]}
+    webhook = scene.tenant.admin.post("/v1/webhooks", json=body).json()
+    page = visit("admin").open("/console/webhooks", "Webhooks")
+    receiver.answers = [418]
+    page.get_by_role("button", name="Send a test").click()
+    page.get_by_text("418").wait_for()
+    page.get_by_role("button", name="Send a test").click()
+    page.get_by_text("the receiver answered 204").wait_for()
+
+    def send():
+        with ThreadPoolExecutor(1) as thread:  # this thread's loop is the browser's
+            settings = Settings(webhook_http=True, webhook_networks="127.0.0.0/8", secret=SECRET)
+            thread.submit(Sending(scene.tenant, settings).round).result()
+
+    receiver.answers = [400]
+    scene.tenant.new_policy(scene.ids["mail-bot"])
+    send()
+    page.reload()
+    page.get_by_role("button", name="Show undelivered events").click()
+    page.get_by_role("button", name="Retry", exact=True).wait_for()
+    page.get_by_text("400").first.wait_for()
+    page.get_by_role("button", name="Retry", exact=True).click()
+    send()
+    page.reload()
+    page.get_by_role("button", name="Show undelivered events").click()
+    page.get_by_text("Every event was delivered.").wait_for()
+    page.get_by_role("button", name="New secret…").click()
+    confirm(page, "Make it")
+    assert secret_of(page) not in ("", webhook["secret"])
+    page.get_by_role("button", name="Turn off").click()
+    page.get_by_role("button", name="Turn on").wait_for()
+    assert scene.tenant.admin.get(f"/v1/webhooks/{webhook['id']}").json()["enabled"] is False
+    page.get_by_role("button", name="Delete…").click()
+    confirm(page, "Delete")
+    page.get_by_role("heading", name="No webhook yet").wait_for()
+
+
+def test_the_calls_of_a_plan_are_decided_together(visit, scene):
+    """In their order, with one request; what is struck out is denied, and what is folded must be opened first."""
+    parameters = [{"order": f"PLAN0{index}", "currency": "EUR", "amount": 200 + index} for index in range(3)]
+    parameters[2]["note"] = "as agreed " * 40
+    calls = [{"agent_id": "refund-bot", "tool_name": "refund.create", "parameters": each} for each in parameters]
+    assert scene.runtime.post("/v1/authorize/batch", json={"calls": calls}).status_code == 200
+    visitor = visit("approve")
+    page = visitor.open("/console/approvals", "Approvals")
+    plan = page.get_by_role("region", name="Plan of 3 calls")
+    assert [text.split("\n")[0] for text in plan.get_by_role("article").all_inner_texts()] == ["1", "2", "3"]
+    approve = plan.get_by_role("button", name="Approve 3 calls")
+    assert approve.is_disabled()
+    plan.get_by_role("button", name="Show all").click()
+    plan.get_by_label("Strike out").nth(1).check()
+    assert visitor.violations() == []
+    plan.get_by_role("button", name="Approve 2 calls, deny 1").click()
+    plan.wait_for(state="hidden")
+    found = [each for each in scene.tenant.admin.get("/v1/approvals?limit=10").json() if each.get("plan")]
+    told = {each["plan"]["index"]: each["status"] for each in found}
+    assert told == {0: "approved", 1: "denied", 2: "approved"}
+    assert [path for method, path in visitor.requests if method == "POST"] == ["/v1/approvals/decide"]
