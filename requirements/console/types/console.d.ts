@@ -26,5 +26,7 @@ declare global {
   type PastExplanation = Schemas["PastExplanation"];
   type PolicyPart = Schemas["PolicyPart"];
   type RulePart = Schemas["RulePart"];
+  type AgentQuotas = Schemas["AgentQuotas"];
+  type CountedValues = Schemas["CountedValues"];
   type QuotaLevel = Schemas["QuotaLevel"];
 }

@@ -71,7 +71,7 @@ export async function ask(method, path, options = {}) {
       const { headers } = response;
       const text = await response.text();
       return {
-        data: text ? parse(text) : null, etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
+        data: !text ? null : headers.get("Content-Type")?.startsWith("text/plain") ? text : parse(text), etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
         next: headers.get("X-Next-Cursor") ?? "", floor: headers.get("X-Audit-Floor") ?? "",
         total: headers.get("X-Total-Count") ?? "",
       };

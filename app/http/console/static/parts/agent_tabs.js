@@ -5,14 +5,14 @@ import { useFeed } from "../decisions_feed.js";
 import { policies, tools } from "../names.js";
 import { can } from "../session.js";
 import { param, setParams, to } from "../url.js";
-import { html, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { ChangeList } from "./changes.js";
 import { Entries } from "./entries.js";
 import { Empty, Later, Problem, Skeleton } from "./loading.js";
 import { Quota } from "./quota.js";
 import { useRead } from "./read.js";
 import { rulesInWords } from "./rule_words.js";
-import { Pill, Tag, Text } from "./text.js";
+import { Pill, Tag, Text, Value } from "./text.js";
 
 /** @param {{agent: Agent}} props */
 export function AgentTools({ agent }) {
@@ -36,19 +36,23 @@ export function AgentTools({ agent }) {
 
 /** @param {{agent: Agent}} props */
 export function AgentLimits({ agent }) {
-  const read = useRead(`limits ${agent.id}`, async (signal) => /** @type {Access[]} */ ((await get(`/v1/agents/${agent.id}/tools`, { limit: 1000 }, signal)).data.tools));
-  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  const read = useRead(`limits ${agent.id}`, async (signal) => /** @type {AgentQuotas} */ ((await get(`/v1/agents/${agent.id}/quotas`, {}, signal)).data));
+  useEffect(() => { const timer = setInterval(() => { if (!document.hidden) read.reload(); }, 10_000); return () => clearInterval(timer); }, []);
+  if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   if (!read.data) return html`<${Skeleton} />`;
-  /** @type {Map<string, {condition: Condition, tools: string[]}>} */
-  const found = new Map();
-  for (const tool of read.data) for (const condition of tool.conditions) {
-    if (!condition.quota) continue;
-    const key = `${condition.policyId} ${condition.rule.index}`;
-    found.set(key, { condition, tools: [...(found.get(key)?.tools ?? []), tool.name] });
-  }
-  if (!found.size) return html`<${Empty} icon="overview" title="No limit counts for this agent"><p>Rate limits and budgets of its policies appear here with how full they are.</p><//>`;
-  return html`<div class="list">${[...found.values()].map(({ condition, tools: names }) => html`<section class="item"><header><b><${Text} value=${condition.text} /></b><span class="spring"></span><a class="small" href=${to(`policies/${condition.policyId}`)}><${Text} value=${condition.policyName} /></a></header>
-    ${condition.quota && html`<${Quota} level=${condition.quota} />`}<p class="small muted">counts ${names.map((name) => html`<code><${Text} value=${name} /></code> `)}</p></section>`)}</div>`;
+  if (!read.data.quotas.length) return html`<${Empty} icon="overview" title="No limit counts for this agent"><p>Rate limits, budgets and denial breakers of its policies appear here with how full they are.</p><//>`;
+  return html`<div class="list">${read.data.quotas.map((each) => html`<section class="item" key=${`${each.policyId} ${each.rule.index}`}><header><b><${Text} value=${each.text} /></b>${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`}<span class="spring"></span><a class="small" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a></header>
+    ${each.quota && html`<${Quota} level=${each.quota} />`}
+    ${each.values && html`<${Counted} values=${each.values} per=${each.per ?? []} />`}
+    <p class="small muted">counts ${each.tools.map((name) => html`<code><${Text} value=${name} /></code> `)}</p></section>`)}</div>`;
+}
+
+/** The fullest of a limit's buckets, one for each value. @param {{values: CountedValues, per: string[]}} props */
+function Counted({ values, per }) {
+  if (!values.fullest.length) return html`<p class="muted">Nothing is taken for any value of ${per.join(" and ")}.</p>`;
+  return html`<ul class="conditions">${values.fullest.map((each) => html`<li><span></span><div><${Quota} level=${each.quota} /> ${each.values ? each.values.map((one) => html`<span class="read"><code><${Text} value=${one.name} /></code> = ${"value" in one ? html`<${Value} value=${one.value} />` : "missing"} </span>`)
+    : html`<span class="small muted">for a value of ${per.join(" and ")} that the log does not show</span>`}</div></li>`)}</ul>
+    ${Number(values.total) > values.fullest.length && html`<p class="small muted">and ${Number(values.total) - values.fullest.length} values of which less is taken</p>`}`;
 }
 
 /** @param {{agent: Agent}} props */

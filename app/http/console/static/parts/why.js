@@ -6,7 +6,7 @@ import { AgentName, KeyName, PolicyName } from "../names.js";
 import { can } from "../session.js";
 import { absolute, duration } from "../time.js";
 import { setParams, to } from "../url.js";
-import { Fragment, html } from "../vendor/preact.js";
+import { Fragment, html, useState } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";
 import { Drawer } from "./drawer.js";
 import { happened } from "./entries.js";
@@ -26,17 +26,28 @@ export function Why({ id, close, known, about = [], previous, next }) {
     y: () => navigator.clipboard.writeText(link()),
     e: () => navigator.clipboard.writeText(curl("GET", `/v1/audit-logs/${id}/explanation`)),
   });
+  const [unproved, setUnproved] = useState(/** @type {unknown} */ (null));
+  const prove = () => get(`/v1/audit-logs/${id}/proof`).then(({ data: text }) => save(`${id}.tlog-proof`, text), setUnproved);
   const data = entry.data;
   const title = data ? html`<${Fragment}>${data.type ? html`<${Tag}>${data.type}: ${happened(data)}<//>` : html`<${Pill} is=${data.result} />`} <code><${Text} value=${data.toolName} /></code><//>` : "Decision";
   const actions = data && html`<${Fragment}>
     ${can("read", "policies") && !data.type && html`<a class="button" href=${to("what-if", { entry: id })}>What if…</a>`}
+    <button type="button" onClick=${prove}>Proof</button>
     <${CopyButton} class="" label="Copy link" text=${link} />
     <${CopyButton} class="" label="Copy JSON" text=${() => write(data)} />
     <${CopyButton} class="" label="Copy as curl" text=${() => curl("GET", `/v1/audit-logs/${id}/explanation`)} /><//>`;
   return html`<${Drawer} label="Why" title=${title} close=${close} previous=${previous} next=${next} actions=${actions}>
     ${entry.error !== undefined && html`<${Problem} error=${entry.error} retry=${entry.reload} />`}
+    <${Problem} error=${unproved} />
     ${!data && entry.slow && html`<${Skeleton} />`}
     ${data && html`<${Body} entry=${data} why=${why} about=${about} />`}<//>`;
+}
+
+/** Give the person a file. @param {string} name @param {string} text */
+function save(name, text) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 /** @param {{entry: Entry, why: import("./read.js").Reading<PastExplanation | undefined>, about: Entry[]}} props */
