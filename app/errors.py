@@ -4,7 +4,7 @@ Long because all errors are in this one list, from which the OpenAPI document is
 compared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from msgspec import Struct
@@ -79,6 +79,19 @@ class NoAccess(AppError):
 
     status = 403
     code = "NO_ACCESS"
+
+
+class SeveralWorkspaces(AppError):
+    """The person has access to several workspaces, each of which is a detail, and must name one."""
+
+    status = 409
+    code = "SEVERAL_WORKSPACES"
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> "SeveralWorkspaces":
+        """The error for somebody with access to these."""
+        details = [Detail("workspace", name) for name in names]
+        return cls(f"Choose a workspace: {', '.join(each.message for each in details)}", details)
 
 
 class CrossSite(AppError):

@@ -165,6 +165,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     oidc_name: Annotated[str, Meta(min_length=1, max_length=40)] = "single sign-on"
     """What people call the provider; the button that signs in says so."""
 
+    oidc_only: bool = False
+    """Whether people sign in to the console with the provider, never with an API key. Programs use keys as before."""
+
+    oidc_end_session: bool = True
+    """Whether signing out of the console also signs out at the provider, if that has an `end_session_endpoint`."""
+
     idempotency_keys_max: Annotated[int, Meta(ge=1)] = 1_000_000
     """Idempotency-Keys that one API key may use in a day. Each takes 530 bytes of the store; one more is 409."""
 
@@ -325,11 +331,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 f"{PREFIX}WEBHOOK_NETWORKS must be comma-separated addresses or networks, such as 10.1.0.0/16, "
                 f"and not {settings.webhook_networks!r}"
             ) from None
-        if settings.oidc_issuer is not None:
-            for name in ("oidc_client_id", "oidc_scopes", "public_url"):
-                if not getattr(settings, name):
-                    raise SettingsError(f"{PREFIX}OIDC_ISSUER needs {PREFIX}{name.upper()}, which is not set")
+        _require_provider(settings)
         return settings
+
+
+def _require_provider(settings: Settings) -> None:
+    """Raise SettingsError if a setting of the identity provider needs another one, which is not set."""
+    needs = {"oidc_issuer": ("oidc_client_id", "oidc_scopes", "public_url"), "oidc_only": ("oidc_issuer",)}
+    for given, needed in needs.items():
+        for name in needed if getattr(settings, given) else ():
+            if not getattr(settings, name):
+                raise SettingsError(f"{PREFIX}{given.upper()} needs {PREFIX}{name.upper()}, which is not set")
 
 
 def names() -> dict[str, str]:

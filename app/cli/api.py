@@ -20,7 +20,10 @@ from app.cli.addresses import KEY, LOCAL, URL, ServiceUrl, local_url, require_se
 F = TypeVar("F", bound=Callable[..., Any])
 LISTENING = "listening"
 _REFUSED = 400
-_HINTS = {"UNAUTHORIZED": f"run: export {KEY}=$(remit keys create --raw)"}
+_HINTS = {
+    "UNAUTHORIZED": f"run: export {KEY}=$(remit keys create --raw)",
+    "SEVERAL_WORKSPACES": "give --workspace",
+}
 """How to resolve an error of the service, by its code."""
 
 

@@ -2,13 +2,14 @@
 
 import http.client
 import json
+import sys
 import time
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import click
 
-from app.cli.api import URL_OPTION, over_http
+from app.cli.api import URL_OPTION, Refused, over_http
 from app.cli.options import JSON
 from app.cli.output import WholeNumber
 from app.cli.saved_session import forget, key_for, read_saved, remember
@@ -33,8 +34,9 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 def log_in(url: str, workspace: str | None, max_age: int | None, as_json: bool) -> None:
     """Sign in with the identity provider; later commands that talk to this service are made as you.
 
-    Prints an address and a code to enter there, in any browser, and waits for at most ten minutes. The session lasts
-    eight hours at most, and ends when it has not been used for half an hour.
+    Prints an address and a code to enter there, in any browser, and waits for at most ten minutes. A provider without
+    the device flow is opened in a browser on this machine instead. The session lasts eight hours at most, and ends when
+    it has not been used for half an hour.
     """
     provider = over_http(url, "", _NO_KEY).call("GET", "/v1/sign-in")["provider"]
     if provider is None or "cliClientId" not in provider:
@@ -43,18 +45,20 @@ def log_in(url: str, workspace: str | None, max_age: int | None, as_json: bool) 
         )
     issuer, client_id = provider["issuer"], provider["cliClientId"]
     metadata = _ask(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    if metadata.get("issuer") != issuer or "device_authorization_endpoint" not in metadata:
-        raise click.ClickException(f"{issuer} has no device flow; sign in with `remit console`, or use an API key")
+    if metadata.get("issuer") != issuer:
+        raise click.ClickException(
+            f"{issuer} calls itself another issuer; sign in with `remit console`, or use an API key"
+        )
     wanted = ["openid", "profile", "email", *(["groups"] if "groups" in metadata.get("scopes_supported", ()) else [])]
     form = {"client_id": client_id, "scope": " ".join(wanted)} | ({} if max_age is None else {"max_age": str(max_age)})
-    asked = _ask(metadata["device_authorization_endpoint"], form)
-    complete = asked.get("verification_uri_complete")
-    click.echo(f"Open {asked['verification_uri']} and enter {asked['user_code']}", err=True)
-    if complete:
-        click.echo(f"or open {complete}", err=True)
-    token = _id_token(metadata["token_endpoint"], client_id, asked)
-    body = {"id_token": token, "transport": "bearer"} | ({} if workspace is None else {"workspace": workspace})
-    made = over_http(url, "", _NO_KEY).call("POST", "/v1/session", body)
+    if "device_authorization_endpoint" in metadata:
+        token = _id_token(metadata, client_id, form)
+    else:
+        from app.cli.loopback import sign_in
+
+        require_protected(str(metadata.get("authorization_endpoint")))
+        token = sign_in(metadata, client_id, form, _ask)
+    made = _session(url, token, workspace)
     remember(url, made["token"], made["until"])
     if as_json:
         print_json({name: value for name, value in made.items() if name != "token"})
@@ -95,8 +99,25 @@ def who_am_i(url: str, as_json: bool) -> None:
     click.echo(f"{me['name']}, in workspace {me['workspace']['name']}\n{kind} with {', '.join(me['scopes'])}; {until}")
 
 
-def _id_token(endpoint: str, client_id: str, asked: dict[str, Any]) -> str:
+def _session(url: str, token: str, workspace: str | None) -> dict[str, Any]:
+    """The answer to the sign-in. Somebody with access to several workspaces is asked for one, in a terminal."""
+    api, body = over_http(url, "", _NO_KEY), {"id_token": token, "transport": "bearer"}
+    try:
+        made: dict[str, Any] = api.call("POST", "/v1/session", body | ({"workspace": workspace} if workspace else {}))
+    except Refused as refused:
+        if refused.code != "SEVERAL_WORKSPACES" or not sys.stdin.isatty():
+            raise
+        names = click.Choice([each["message"] for each in refused.details])
+        made = api.call("POST", "/v1/session", body | {"workspace": click.prompt("Workspace", type=names, err=True)})
+    return made
+
+
+def _id_token(metadata: dict[str, Any], client_id: str, wanted: dict[str, str]) -> str:
     """The ID token, once the person has agreed (RFC 8628). Raises ClickException."""
+    asked, endpoint = _ask(metadata["device_authorization_endpoint"], wanted), metadata["token_endpoint"]
+    click.echo(f"Open {asked['verification_uri']} and enter {asked['user_code']}", err=True)
+    if complete := asked.get("verification_uri_complete"):
+        click.echo(f"or open {complete}", err=True)
     wait_s = max(1, int(asked.get("interval", 5)))
     ends = time.monotonic() + min(_PATIENCE_S, int(asked.get("expires_in", _PATIENCE_S)))
     form = {"grant_type": _DEVICE, "device_code": asked["device_code"], "client_id": client_id}
@@ -115,11 +136,17 @@ def _id_token(endpoint: str, client_id: str, asked: dict[str, Any]) -> str:
     raise click.ClickException("Nobody entered the code in time")
 
 
+def require_protected(url: str) -> str:
+    """The URL, if it is https, or http on this machine. Raises ClickException."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and (parts.scheme, parts.hostname in _LOCAL) != ("http", True):
+        raise click.ClickException(f"The identity provider must be at an https address, not at {url[:200]!r}")
+    return url
+
+
 def _ask(url: str, form: dict[str, str] | None = None, *, refusals: bool = False) -> dict[str, Any]:
     """The provider's JSON object; refusals: also if its status is 400. Only over https, or http on this machine."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" and parts.hostname not in _LOCAL:
-        raise click.ClickException(f"The identity provider must be at an https address, not at {parts.netloc}")
+    parts = urlsplit(require_protected(url))
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=20)
     target = parts.path + (f"?{parts.query}" if parts.query else "")

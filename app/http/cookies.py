@@ -31,7 +31,10 @@ def session_cookie(headers: Iterable[Header]) -> str | None:
 
 def cookie_in(headers: Iterable[Header], cookie: str) -> str | None:
     """The value of the cookie with this name; None if there is none. Raises Invalid if it is there twice."""
-    pairs = [pair.strip() for name, value in headers if name == _COOKIE for pair in value.decode("latin-1").split(";")]
+    values = [value.decode("latin-1") for name, value in headers if name == _COOKIE]
+    # Only what separates cookies: a name that begins with another white space is another cookie, which any subdomain
+    # may set, since to a browser it does not begin with `__Host-`.
+    pairs = [pair.strip(" \t") for value in values for pair in value.split(";")]
     found = [pair.partition("=")[2] for pair in pairs if pair.partition("=")[0] == cookie]
     if len(found) > 1:
         raise Invalid.at("Cookie", f"has {cookie} more than once")

@@ -15,6 +15,9 @@ LONGEST_MS = 8 * 3_600_000
 IDLE_MS = 30 * 60_000
 """A session ends once it has not been used for this long."""
 
+CHOICE_SECONDS = 600
+"""How long somebody with access to several workspaces may take to choose one."""
+
 CODE_SECONDS = 60
 """How long the one-time code of `remit console` is valid."""
 
@@ -26,6 +29,7 @@ class SignIn(Struct, frozen=True, kw_only=True):
     expires_ms: when it ends if it is not used again. ends_ms: when it ends in any case.
     person, groups: who signed in with the identity provider, and with which groups. sid: the provider's own session.
     authenticated_s: when the provider last saw the person's credentials, s since the epoch.
+    id_token: what the provider said about them, with which they sign out there too; "" = not kept. It opens nothing.
     """
 
     id: str
@@ -41,6 +45,7 @@ class SignIn(Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ()
     sid: str = ""
     authenticated_s: int | None = None
+    id_token: str = ""
 
     @property
     def snapshot(self) -> dict[str, Any]:
@@ -63,6 +68,18 @@ class Identity(Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ()
     sid: str = ""
     authenticated_s: int | None = None
+    id_token: str = ""
+
+
+class WaitingSignIn(Struct, frozen=True):
+    """A sign-in that waits until the person has chosen a workspace.
+
+    claims, id_token: what the provider said. to: where the browser goes afterwards.
+    """
+
+    claims: dict[str, Any]
+    id_token: str
+    to: str
 
 
 def new_session_token() -> str:

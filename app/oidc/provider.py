@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from app.canonical.visible import is_hidden
-from app.errors import NoAccess, ProviderUnavailable, Unauthorized
+from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
 from app.model.group_scopes import GroupScopes, parse_group_scopes, scopes_by_workspace
 from app.model.sign_ins import Identity
 from app.oidc.fetching import fetch_json, require_fetchable
@@ -29,6 +29,8 @@ STALE_S = 24 * 3600.0
 FRESH_TOKEN_S = 600
 """The greatest age of an ID token that a program presents."""
 _GROUPS_MAX = 1_000
+_HINT_BYTES = 4 * 1024
+"""A longer ID token is not kept for the sign-out: it would not fit into an address."""
 _LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 
@@ -42,7 +44,9 @@ class Provider:
         self.client_id = settings.oidc_client_id or ""
         self.cli_client_id = settings.oidc_cli_client_id or ""
         self._secret = settings.oidc_client_secret or ""
-        self._redirect_uri = f"{(settings.public_url or '').rstrip('/')}/console/callback"
+        self._home = f"{(settings.public_url or '').rstrip('/')}/console"
+        self._redirect_uri = f"{self._home}/callback"
+        self._ends_sessions = settings.oidc_end_session
         self._groups_path = settings.oidc_groups_claim.split(".")
         try:
             self.table: Sequence[GroupScopes] = parse_group_scopes(settings.oidc_scopes or "")
@@ -82,8 +86,10 @@ class Provider:
         if iss != self.issuer and (iss is not None or needed):
             raise Unauthorized(f"The answer's iss is not {self.issuer}")
 
-    async def redeem(self, code: str, verifier: str, nonce: str, max_age_s: int | None) -> dict[str, Any]:
-        """The claims of the ID token that the code stands for. max_age_s: as it was asked for.
+    async def redeem(self, code: str, verifier: str, nonce: str, max_age_s: int | None) -> tuple[dict[str, Any], str]:
+        """The claims of the ID token that the code stands for, and that token; "" instead if signing out needs none.
+
+        max_age_s: as it was asked for. Whatever else the provider gives, such as a refresh token, is dropped.
 
         Raises Unauthorized, ProviderUnavailable.
         """
@@ -107,7 +113,27 @@ class Provider:
         claims = await self._verified(token, self.client_id, ["sub", "nonce"])
         require_nonce(claims, nonce)
         require_fresh(claims, max_age_s)
-        return claims
+        is_kept = self._ends_sessions and "end_session_endpoint" in metadata and len(token) <= _HINT_BYTES
+        return claims, token if is_kept else ""
+
+    async def end_session_url(self, id_token: str) -> str | None:
+        """Where a browser goes to sign out at the provider too (OpenID Connect RP-Initiated Logout 1.0).
+
+        id_token: that of the sign-in, by which the provider knows whom to sign out; "" = it asks. None: it has no such
+        place, it cannot be reached, or a setting forbids it.
+        """
+        if not self._ends_sessions:
+            return None
+        try:
+            endpoint = (await self._known()).get("end_session_endpoint")
+            where = None if endpoint is None else require_fetchable("end_session_endpoint", endpoint)
+        except ProviderUnavailable:
+            return None
+        if where is None:
+            return None
+        query = {"client_id": self.client_id, "post_logout_redirect_uri": self._home}
+        query |= {"id_token_hint": id_token} if id_token else {}
+        return f"{where}{'&' if '?' in where else '?'}{urlencode(query)}"
 
     async def presented(self, token: str) -> dict[str, Any]:
         """The claims of an ID token that a program got with the device flow. Raises Unauthorized."""
@@ -130,16 +156,20 @@ class Provider:
             raise Unauthorized("The token has neither sub nor sid")
         return claims
 
-    def identity(self, claims: dict[str, Any], workspace: str = "") -> tuple[str, Identity]:
-        """The name of a workspace in which the person has access, and who they are there. Raises NoAccess.
+    def identity(self, claims: dict[str, Any], workspace: str = "", id_token: str = "") -> tuple[str, Identity]:
+        """The name of a workspace in which the person has access, and who they are there.
 
-        workspace: the one that they chose; if none, the first of the setting.
+        workspace: the one that they chose; "" = they have not. id_token: kept with the session.
+
+        Raises NoAccess, or SeveralWorkspaces if they must choose.
         """
         groups = self._groups_in(claims)
         access = scopes_by_workspace(self.table, groups)
         if not access or (workspace and workspace not in access):
             seen = ", ".join(sorted(groups)[:20]) or "none"
             raise NoAccess(f"No group of yours has access {'there' if workspace else 'here'}; your groups: {seen}")
+        if not workspace and len(access) > 1:
+            raise SeveralWorkspaces.of(access)
         chosen = workspace or next(iter(access))
         sid = claims.get("sid")
         return chosen, Identity(
@@ -149,6 +179,7 @@ class Provider:
             groups=tuple(sorted(groups)),
             sid=sid if isinstance(sid, str) else "",
             authenticated_s=authenticated_s(claims),
+            id_token=id_token,
         )
 
     def person(self, sub: str) -> str:

@@ -38,9 +38,14 @@ def code_pointer(digest: str) -> str:
     return f"remit:code:{digest}"
 
 
-def logout_token(digest: str) -> str:
-    """String: the identity provider's logout token with this SHA-256 has been used."""
-    return f"remit:logout:{digest}"
+def waiting_sign_in(digest: str) -> str:
+    """String: the sign-in that the one-time code with this SHA-256 finishes, once a workspace is chosen."""
+    return f"remit:choice:{digest}"
+
+
+def used_token(digest: str) -> str:
+    """String: the identity provider's token with this SHA-256 has been used."""
+    return f"remit:used:{digest}"
 
 
 @lru_cache(maxsize=4096)

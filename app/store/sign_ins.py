@@ -9,14 +9,24 @@ from app.errors import SessionNotFound, Unauthorized
 from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
-from app.model.sign_ins import CODE_SECONDS, IDLE_MS, LONGEST_MS, Identity, SignIn, new_code, new_session_token
+from app.model.sign_ins import (
+    CHOICE_SECONDS,
+    CODE_SECONDS,
+    IDLE_MS,
+    LONGEST_MS,
+    Identity,
+    SignIn,
+    WaitingSignIn,
+    new_code,
+    new_session_token,
+)
 from app.model.via import Via
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
 from app.redis_client.scripts import PUT_SIGN_IN
 from app.store.changes import require_actor
-from app.store.keyspace import Keyspace, code_pointer, key_pointer, logout_token
+from app.store.keyspace import Keyspace, code_pointer, key_pointer, used_token, waiting_sign_in
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_records
 from app.store.revocations import Revoked, revoke_record
@@ -58,6 +68,7 @@ class SignIns:
                 groups=identity.groups,
                 sid=identity.sid,
                 authenticated_s=identity.authenticated_s,
+                id_token=identity.id_token,
             )
             known, token = maker.get("sign_ins", ""), new_session_token()
             in_use = await self._in_use(keyspace, known.split(), now_ms)
@@ -121,10 +132,22 @@ class SignIns:
                     ended += 1
         return ended
 
-    async def first_seen(self, issuer: str, jti: str, seconds: int) -> bool:
-        """True if this logout token has not been seen before; it is then remembered for its life."""
-        name = logout_token(digest_of(f"{issuer} {jti}"))
+    async def first_seen(self, issuer: str, token: str, seconds: int) -> bool:
+        """True if this token, named by its `jti` or by all of it, has not been used; it is then remembered so long."""
+        name = used_token(digest_of(f"{issuer} {token}"))
         return await self._client.change("SET", name, "1", "NX", "EX", max(1, seconds)) is not None
+
+    async def ask_workspace(self, waiting: WaitingSignIn) -> str:
+        """A one-time code with which the person can choose a workspace, within ten minutes."""
+        code = new_code()
+        await self._client.change("SET", waiting_sign_in(digest_of(code)), json.encode(waiting), "EX", CHOICE_SECONDS)
+        return code
+
+    async def take_waiting(self, code: str) -> WaitingSignIn | None:
+        """What waits for the choice, once; None if the code is unknown, used or too old."""
+        value = await self._client.change("GETDEL", waiting_sign_in(digest_of(code)))
+        with decoding_record("A sign-in that waits for a workspace"):
+            return None if value is None else json.decode(value, type=WaitingSignIn)
 
     async def new_code(self, workspace_id: str, name: str, scopes: tuple[Scope, ...]) -> str:
         """A one-time code with which one session of this name and with these scopes can be made, within a minute."""
@@ -164,6 +187,7 @@ def session_of(record: dict[str, str]) -> SignIn:
             groups=tuple(filter(None, record.get("groups", "").split("\n"))),
             sid=record.get("sid", ""),
             authenticated_s=number_or_none(record.get("authenticated_s")),
+            id_token=record.get("id_token", ""),
             last_used_ms=number_or_none(record.get("last_used_ms")),
         )
 
@@ -179,7 +203,7 @@ def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
             fields += ("made_by", maker["made_by"])
     if session.person:
         fields += ("root", session.person, "person", session.person, "groups", "\n".join(session.groups))
-        fields += ("sid", session.sid)
+        fields += ("sid", session.sid, *(("id_token", session.id_token) if session.id_token else ()))
     if session.authenticated_s is not None:
         fields += ("authenticated_s", session.authenticated_s)
     return fields

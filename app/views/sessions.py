@@ -143,6 +143,15 @@ class NewSession(SessionView, frozen=True, kw_only=True, rename="camel"):
         return cls(**_fields(session), token=token if session.via is Via.CLI else UNSET)
 
 
+class SignedOut(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The session has ended.
+
+    provider_url: Where a browser goes next to sign out at the identity provider, too; null = nowhere.
+    """
+
+    provider_url: str | None
+
+
 def _person(session: SignIn) -> SignedInPerson | UnsetType:
     if not session.person:
         return UNSET

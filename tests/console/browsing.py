@@ -17,7 +17,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
     "--js-flags=--expose-gc",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 PATIENCE_MS = 30_000
 AXE = (Path(__file__).parent / "vendor/axe.min.js").read_text()

@@ -209,7 +209,8 @@ def test_types_and_lives_are_those_of_the_page(deployment):
         | {
             "remit:ready",
             "remit:code:<digest>",
-            "remit:logout:<digest>",
+            "remit:choice:<digest>",
+            "remit:used:<digest>",
             "remit:{<workspace_id>}:sign-ins",
             "remit:{<workspace_id>}:submission:<digest>",
             "remit:{<workspace_id>}:agent:<agent_id>:remembered:<memory>",

@@ -16,6 +16,7 @@ SIGN_IN = {
     ("POST", "/v1/session"),
     ("GET", "/console/sign-in"),
     ("GET", "/console/callback"),
+    ("POST", "/console/workspace"),
     ("POST", "/console/backchannel-logout"),
 }
 """They prove who they are from in other ways."""

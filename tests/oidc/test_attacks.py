@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from app.errors import NoAccess, ProviderUnavailable, Unauthorized
+from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
 from app.model.group_scopes import parse_group_scopes, scopes_by_workspace
 from app.oidc import fetching
 from app.oidc.provider import FRESH_TOKEN_S, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
@@ -116,7 +116,7 @@ def signed(fake, alg="RS256", key=None, headers=None, **changed):
 
 async def redeem(fake, token, max_age_s=None):
     fake.token = token
-    return await fake.provider.redeem("code", "verifier", "n", max_age_s)
+    return (await fake.provider.redeem("code", "verifier", "n", max_age_s))[0]
 
 
 @pytest.mark.parametrize("alg", ALGORITHMS)
@@ -348,7 +348,10 @@ async def test_groups_are_found_by_a_path_and_are_texts(fake):
         oidc_groups_claim="realm_access.roles", oidc_scopes="a=view b=approve ops/a=admin /top=audit"
     ) as made:
         said = {"sub": "x", "realm_access": {"roles": ["a", 7, None, ["b"], "A"]}}
-        assert made.provider.identity(said)[1].scopes == ("view",)
+        with pytest.raises(SeveralWorkspaces) as asked:
+            made.provider.identity(said)
+        assert [each.message for each in asked.value.details] == ["default", "ops"]
+        assert made.provider.identity(said, "default")[1].scopes == ("view",)
         name, identity = made.provider.identity(said, "ops")
         assert (name, identity.scopes, identity.groups) == ("ops", ("admin",), ("A", "a"))
         for other in ({"roles": ["a"]}, {"realm_access": "a"}, {"realm_access": {"roles": "A"}}, {}):

@@ -5,17 +5,19 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from command_line import run_remit
 from forked import Forked
-from servers import clean_env
+from servers import clean_env, free_port
 
 from app.model.times import parse_time_ms
+from tests.oidc.parties import FixedReplica, IdentityProvider, settings_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
-SAME = {"Sec-Fetch-Site": "same-origin"}
 
 
 def test_a_person_signs_in_and_has_the_scopes_of_their_groups(remit, idp, browser):
@@ -24,7 +26,7 @@ def test_a_person_signs_in_and_has_the_scopes_of_their_groups(remit, idp, browse
         remit, "ann", to="/console/approvals?status=pending", until=lambda url: "status=pending" in url
     )
     assert url == f"{remit.base_url}/console/approvals?status=pending"
-    assert set(browser.jar[f"127.0.0.1:{idp.remit_port}"]) == {"__Host-remit", "__Host-remit-flow"}
+    assert set(browser.jar[f"127.0.0.1:{idp.remit_port}"]) == {"__Host-remit"}
     me = browser.session(remit).json()
     assert (me["scopes"], me["via"], me["workspace"]["name"]) == (["approve", "view"], "console", "default")
     person = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{idp.issuer} ann"))
@@ -92,15 +94,25 @@ def test_a_program_signs_in_with_the_device_flow(remit, idp, browser):
         assert me["person"]["groups"] == ["remit-approvers", "staff"]
         elsewhere = program.post("/v1/session", json=body | {"workspace": "payments"})
         assert elsewhere.json()["error"]["code"] == "NO_ACCESS"
+        for same in (token, token[:-1] + chr(ord(token[-1]) ^ 1)):  # whose last bits may stand for nothing
+            again = program.post("/v1/session", json=body | {"id_token": same})
+            assert (again.status_code, "token" in again.text) == (401, True)
         assert program.get("/v1/sign-in").json() == {
-            "provider": {"name": "Example SSO", "issuer": idp.issuer, "cliClientId": "remit-cli"}
+            "provider": {"name": "Example SSO", "issuer": idp.issuer, "cliClientId": "remit-cli"},
+            "only": False,
         }
+
+
+def log_in(remit, tmp_path, *options, **env):
+    """`remit login` as it runs, with the environment of the commands after it."""
+    env = clean_env() | {"XDG_CONFIG_HOME": str(tmp_path), "REMIT_URL": remit.base_url, **env}
+    command = [sys.executable, "-m", "app.cli", "login", *options]
+    return Forked(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE), env
 
 
 def test_commands_are_made_as_the_person_who_logged_in(remit, idp, browser, tmp_path):
     """With the device flow; the session is in a file that only its owner may read, and is gone after the logout."""
-    env = clean_env() | {"XDG_CONFIG_HOME": str(tmp_path), "REMIT_URL": remit.base_url}
-    login = Forked([sys.executable, "-m", "app.cli", "login"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    login, env = log_in(remit, tmp_path)
     asked = login.stderr.readline().decode() + login.stderr.readline().decode()
     browser.login = "ann"
     browser.follow(browser.send("GET", re.search(r"or open (\S+)", asked)[1]))
@@ -116,6 +128,107 @@ def test_commands_are_made_as_the_person_who_logged_in(remit, idp, browser, tmp_
     assert not (tmp_path / "remit/session").exists()
     again = run_remit(["logout"], env)
     assert (again.returncode, "Nobody is signed in" in again.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("options", "said"), [([], "default, payments; give --workspace"), (["payments"], "policies")])
+def test_a_command_names_the_workspace_of_somebody_with_several(remit, browser, payments, tmp_path, options, said):
+    """In a terminal it asks; elsewhere it says which there are."""
+    login, _ = log_in(remit, tmp_path, *[each for name in options for each in ("--workspace", name)])
+    asked = login.stderr.readline().decode() + login.stderr.readline().decode()
+    browser.login = "pat"
+    browser.follow(browser.send("GET", re.search(r"or open (\S+)", asked)[1]))
+    with login.stdout, login.stderr:
+        assert said in login.stdout.read().decode() + login.stderr.read().decode()
+    assert login.wait(30) == (0 if options else 1)
+
+
+@pytest.fixture(scope="module")
+def without_device_flow(installed, store):
+    """A service whose provider has only the flow of browsers."""
+    idp = IdentityProvider(installed, free_port(), device="")
+    running = FixedReplica(store.url, **settings_for(idp))
+    yield running
+    running.stop()
+    idp.stop()
+
+
+def test_without_the_device_flow_a_browser_on_this_machine_signs_in(without_device_flow, browser, tmp_path):
+    """RFC 8252: PKCE, a port of 127.0.0.1, and one answer, of this request; whatever else arrives changes nothing."""
+    login, env = log_in(without_device_flow, tmp_path, BROWSER="true")
+    url = re.search(r"Open (\S+)", login.stderr.readline().decode())[1]
+    asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+    here = asked["redirect_uri"]
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d{4,5}/callback", here)
+    assert (asked["code_challenge_method"], asked["client_id"]) == ("S256", "remit-cli")
+    state, host = {"state": asked["state"], "code": "stolen"}, {"Host": "evil.example"}
+    with httpx.Client(timeout=20) as stranger:
+        refused = [
+            stranger.get(here),
+            stranger.get(here, params={"code": "x", "state": "x"}),
+            stranger.get(here, params=state | {"state": "é"}),
+            stranger.get(here, params=state, headers=host),
+            stranger.get(f"{here}x", params=state),
+            stranger.get(f"{here}?state={asked['state']}&state={asked['state']}&code=x"),
+            stranger.post(here, params=state),
+        ]
+        assert {each.status_code for each in refused} == {400, 501}
+        assert not any("location" in each.headers or "evil" in each.text for each in refused)
+    browser.login = "ann"
+    page = browser.follow(browser.send("GET", url))
+    assert (page.status_code, "location" in page.headers) == (200, False)
+    assert "form-action 'none'" in page.headers["content-security-policy"]
+    with login.stdout, login.stderr:
+        said = login.stdout.read().decode()
+        assert said.startswith("signed in as ann <b>of</b> Example (approve, view) until "), login.stderr.read()
+    assert login.wait(30) == 0
+    assert "session with approve, view" in run_remit(["whoami"], env).stdout
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(here, params=state)
+
+
+def choice(remit, browser, to="/console"):
+    """The form on which somebody with two workspaces chooses: its page, and its code."""
+    page = browser.send("GET", browser.sign_in(remit, "pat", to, until=lambda url: "/console/callback?" in url))
+    return page, re.search(r'name="code" value="([0-9a-f]{32})"', page.text)[1]
+
+
+def test_a_choice_of_a_workspace_works_once_in_its_browser_from_its_page(remit, idp, browser, payments):
+    """As the answer of the provider does: nobody else chooses, and nobody chooses what their groups do not have."""
+    url, same = f"{remit.base_url}/console/workspace", {"Sec-Fetch-Site": "same-origin"}
+    page, code = choice(remit, browser, "/console/agents")
+    assert (page.status_code, "form-action 'self'" in page.headers["content-security-policy"]) == (200, True)
+    assert re.findall(r'name="workspace" value="(\w+)"', page.text) == ["default", payments]
+    assert "<script" not in page.text
+    form = {"code": code, "workspace": payments}
+    host = f"127.0.0.1:{idp.remit_port}"
+    flow = dict(browser.jar[host])
+    for headers in ({}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}, {"Origin": "null"}):
+        foreign = browser.send("POST", url, data=form, headers=headers)
+        assert (foreign.status_code, "set-cookie" in foreign.headers) == (403, False)
+    with httpx.Client(headers=same) as other:
+        assert other.post(url, data=form).status_code == 401
+        redeemed = other.post(f"{remit.base_url}/v1/session", json={"code": code, "transport": "bearer"})
+        assert redeemed.status_code == 401
+    for wrong in ({"code": "0" * 32}, {"code": ["a", "b"]}, {"workspace": [payments, "default"]}, {"code": "x" * 5000}):
+        assert browser.send("POST", url, data=form | wrong, headers=same).status_code in (400, 401, 413)
+    made = browser.send("POST", url, data=form, headers={"Origin": remit.base_url})
+    assert (made.status_code, made.headers["location"]) == (303, "/console/agents")
+    assert browser.session(remit).json()["workspace"]["name"] == payments
+    browser.jar[host] = flow
+    assert browser.send("POST", url, data=form, headers=same).status_code == 401
+    _, code = choice(remit, browser)
+    strange = browser.send("POST", url, data={"code": code, "workspace": "another"}, headers=same)
+    assert (strange.status_code, "No group of yours has access there" in strange.text) == (403, True)
+
+
+def test_a_cookie_of_a_subdomain_is_not_taken_for_the_services(remit, browser):
+    """Its name would not begin with `__Host-` to a browser, which then lets any subdomain set it."""
+    browser.sign_in(remit, "ann", until=lambda url: url.endswith("/console"))
+    [token] = browser.jar[urlsplit(remit.base_url).netloc].values()
+    for white in (b"\xa0", b"\x85", b"\x0b"):
+        tossed = [(b"Cookie", white + b"__Host-remit=" + token.encode())]
+        with suppress(httpx.HTTPError):  # or it is no header at all
+            assert httpx.get(f"{remit.base_url}/v1/session", headers=tossed).status_code in (400, 401)
 
 
 @pytest.mark.parametrize(
@@ -149,12 +262,13 @@ def test_an_answer_works_in_the_browser_that_asked_and_once(remit, idp, browser)
         assert "__Host-remit=ses" not in stranger.headers.get("set-cookie", "")
     mixed = browser.send("GET", url.replace("iss=", "iss=https%3A%2F%2Fevil.example&x="))
     assert (mixed.status_code, "iss is not" in mixed.text) == (401, True)
-    again = browser.sign_in(remit, "ann", until=lambda url: "/console/callback?" in url)
-    wrong = browser.send("GET", again.replace("state=", "state=x"))
-    assert (wrong.status_code, "state is not" in wrong.text) == (401, True)
+    first_tab = browser.sign_in(remit, "ann", until=lambda url: "/console/callback?" in url)
     third = browser.sign_in(remit, "ann", until=lambda url: "/console/callback?" in url)
     flow = dict(browser.jar[f"127.0.0.1:{idp.remit_port}"])
-    assert browser.send("GET", third).status_code == 302
+    for other in (first_tab, third.replace("state=", "state=x")):
+        wrong = browser.send("GET", other)
+        assert (wrong.status_code, "state is not" in wrong.text) == (401, True)
+    assert browser.send("GET", third).status_code == 303  # which the others did not end
     browser.jar[f"127.0.0.1:{idp.remit_port}"] = flow
     replayed = browser.send("GET", third)
     assert (replayed.status_code, "__Host-remit=ses" in replayed.headers.get("set-cookie", "")) == (503, False)

@@ -20,6 +20,7 @@ from app.errors import (
     NotSignedIn,
     ProviderUnavailable,
     SessionNotFound,
+    SeveralWorkspaces,
     StoreUnavailable,
     Unauthorized,
 )
@@ -27,7 +28,7 @@ from app.http.authentication import note_failure, peer_of, raw_key_in_use
 from app.http.bodies import Body
 from app.http.cookies import require_same_origin, set_cookie
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.sessions import NEW_SESSION, SESSION, SIGN_IN, WHO_AM_I
+from app.http.openapi.examples.sessions import NEW_SESSION, SESSION, SIGN_IN, SIGNED_OUT, WHO_AM_I
 from app.http.queries import decode_query
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
@@ -38,11 +39,13 @@ from app.model.text import FieldError
 from app.model.via import Via
 from app.replica import Records, Services
 from app.store.standing import standing_of
-from app.views.sessions import NewSession, SessionView, WhoAmI
+from app.views.sessions import NewSession, SessionView, SignedOut, WhoAmI
 
 _COOKIE = {"Set-Cookie": "`__Host-remit`, which contains the session's token, or is taken away."}
 _ANY: dict[str, Any] = {"tag": "Sessions", "scopes": tuple(each for each in Scope if each is not Scope.ADMIN)}
 _ADMIN: dict[str, Any] = {"tag": "Sessions", "scopes": (Scope.ADMIN,)}
+ID_TOKEN_USED_S = 900
+"""How long an ID token that a program presented is remembered: longer than it could be presented again."""
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -59,7 +62,7 @@ class SignInBody(Body, frozen=True):
     key: An API key. The session has its scopes and ends with it.
     code: The one-time code that `remit console` prints.
     id_token: An ID token of the identity provider, ten minutes old at most, for the client of `remit login`.
-    workspace: With id_token, for somebody with access to several: which of them.
+    workspace: With id_token, for somebody with access to several, who must name one.
     transport: `cookie` = for a browser; `bearer` = the answer has the token.
     """
 
@@ -96,6 +99,7 @@ async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: Base
         CrossSite,
         InsufficientScope,
         NoAccess,
+        SeveralWorkspaces,
         LimitReached,
         LockedOut,
         StoreUnavailable,
@@ -128,6 +132,8 @@ async def sign_in(
 
 async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
     """The workspace and the identity that the body proves. Raises Unauthorized."""
+    if data.key is not UNSET and services.settings.oidc_only and data.transport is Transport.COOKIE:
+        raise Invalid.at("key", "is for programs here; people sign in with the identity provider (REMIT_OIDC_ONLY)")
     if data.code is not UNSET:
         found = await services.records.sign_ins.redeem(data.code)
         if found is None:
@@ -138,7 +144,12 @@ async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
             raise Unauthorized("ID tokens are not accepted: REMIT_OIDC_ISSUER is not set")
         claims = await services.provider.presented(data.id_token)
         name, identity = services.provider.identity(claims, "" if data.workspace is UNSET else data.workspace)
-        return await services.records.workspaces.find(name), identity
+        workspace_id = await workspace_id_of(services, name)
+        # Without its signature, which can be written in several ways.
+        signed = data.id_token.rpartition(".")[0]
+        if not await services.records.sign_ins.first_seen(services.provider.issuer, signed, ID_TOKEN_USED_S):
+            raise Unauthorized("The ID token was used before; sign in again")
+        return workspace_id, identity
     key = "" if data.key is UNSET else data.key
     if not is_raw_key(key) or key.startswith(SESSION_TYPE):
         raise Unauthorized("`key` must be an API key: svc_ and 32 lower-case hex digits")
@@ -150,6 +161,14 @@ async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
     return caller.workspace_id, Identity(name=caller.name, scopes=scopes, key_id=caller.key_id)
 
 
+async def workspace_id_of(services: Services, name: str) -> str:
+    """The id of a workspace in which a setting gives access. Raises NoAccess, which names no other workspace."""
+    workspace_id = (await services.records.workspaces.by_name()).get(name)
+    if workspace_id is None:
+        raise NoAccess(f"The workspace {name!r}, in which your groups have access, does not exist")
+    return workspace_id
+
+
 @endpoint("GET", "/v1/session", **_ANY, example=WHO_AM_I, litestar={"response_headers": _NO_STORE})
 async def show_session(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> WhoAmI:
     """Who am I?
@@ -159,18 +178,24 @@ async def show_session(caller: NamedDependency[Caller], services: NamedDependenc
     return WhoAmI.of(caller, await standing_of(services.client, caller))
 
 
-@endpoint("DELETE", "/v1/session", **_ANY, status=204, answer=None, errors=(CrossSite, NotSignedIn), headers=_COOKIE)
+@endpoint(
+    "DELETE", "/v1/session", **_ANY, example=SIGNED_OUT, status=200, errors=(CrossSite, NotSignedIn), headers=_COOKIE
+)
 async def sign_out(
     request: Request[Any, Any, Any],
     caller: NamedDependency[Caller],
     by: NamedDependency[ChangedBy],
-    records: NamedDependency[Records],
-) -> Response[None]:
+    services: NamedDependency[Services],
+) -> Response[SignedOut]:
     """Sign out: the session ends, on every replica."""
+    sign_ins, provider, where = services.records.sign_ins, services.provider, None
     if not raw_key_in_use(request).startswith(SESSION_TYPE):
         raise NotSignedIn("The request was made with an API key; only a session can be signed out")
-    await records.sign_ins.end(caller.workspace_id, caller.key_id, by=by)
-    return Response(None, headers={"Set-Cookie": set_cookie("", 0)})
+    session = await sign_ins.get(caller.workspace_id, caller.key_id)
+    if provider is not None and session is not None and session.person and session.via is Via.CONSOLE:
+        where = await provider.end_session_url(session.id_token)
+    await sign_ins.end(caller.workspace_id, caller.key_id, by=by)
+    return Response(SignedOut(provider_url=where), headers=_NO_STORE | {"Set-Cookie": set_cookie("", 0)})
 
 
 @endpoint("GET", "/v1/sessions", **_ADMIN, example=SESSION)

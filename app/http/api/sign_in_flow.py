@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hmac
-import html
 import re
 import secrets
 from typing import Any
@@ -15,34 +14,30 @@ from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from msgspec import UNSET, Struct, UnsetType
 
-from app.errors import AppError, Invalid, NotFound, ProviderUnavailable, Unauthorized
+from app.errors import AppError, CrossSite, Invalid, NotFound, SeveralWorkspaces, Unauthorized
+from app.http.api.sessions import workspace_id_of
 from app.http.bodies import read_body
-from app.http.cookies import FLOW_COOKIE, cookie_in, flow_cookie, set_cookie
+from app.http.cookies import FLOW_COOKIE, cookie_in, flow_cookie, require_same_origin
 from app.http.endpoint import endpoint
 from app.http.problems import nothing_here
+from app.http.sign_in_pages import HEADERS, HTML, error_page, is_console_path, signed_in, workspace_page
 from app.model.identity_provider import IdentityProvider
+from app.model.sign_ins import WaitingSignIn
 from app.model.via import Via
 from app.replica import Services
 
 SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/backchannel-logout"
+WORKSPACE = "/console/workspace"
 _FLOW: dict[str, Any] = {"tag": "Sessions", "scopes": ()}
-_HTML = "text/html; charset=utf-8"
+_CHOICE_BYTES = 4 * 1024
 _LOGOUT_BYTES = 32 * 1024
-_is_path = re.compile(r"/console(/[\w~-][\w.~-]*)*/?(\?[\w.~/%&=+:-]*)?", re.ASCII).fullmatch
-"""No empty segment and none of dots: browsers would resolve them."""
 _is_code = re.compile(r"[!-~]{1,4096}", re.ASCII).fullmatch
 _is_age = re.compile(r"[0-9]{1,4}|1[0-9]{4}|2[0-8][0-9]{3}", re.ASCII).fullmatch
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 def is_sign_in(path: str, method: str, query: bytes) -> bool:
     """True if a request below /console is part of signing in, and not for the console's page."""
-    return path in (CALLBACK, LOGOUT) or (path == SIGN_IN and method == "GET" and bool(query))
+    return path in (CALLBACK, LOGOUT, WORKSPACE) or (path == SIGN_IN and method == "GET" and bool(query))
 
 
 class ProviderView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -62,23 +57,28 @@ class SignInOptions(Struct, frozen=True, kw_only=True, rename="camel"):
     """How people can sign in, besides with an API key.
 
     provider: The identity provider, at `/console/sign-in?to=/console`; null = none.
+    only: True if people sign in to the console in no other way.
     """
 
     provider: ProviderView | None
+    only: bool = False
 
 
 async def _no_key(_: ASGIConnection[Any, Any, Any, Any], __: BaseRouteHandler) -> None:
     """These requests prove in other ways who they are from; limits on addresses apply to them."""
 
 
-_GUARDED: dict[str, Any] = {"guards": [_no_key], "response_headers": _HEADERS, "media_type": _HTML}
+_GUARDED: dict[str, Any] = {"guards": [_no_key], "response_headers": HEADERS, "media_type": HTML}
 
 
 @endpoint(
     "GET",
     "/v1/sign-in",
     **_FLOW,
-    example={"provider": {"name": "Example SSO", "issuer": "https://sso.example.com", "cliClientId": "remit-cli"}},
+    example={
+        "provider": {"name": "Example SSO", "issuer": "https://sso.example.com", "cliClientId": "remit-cli"},
+        "only": False,
+    },
 )
 async def sign_in_options(services: NamedDependency[Services]) -> SignInOptions:
     """Read how people can sign in."""
@@ -86,7 +86,7 @@ async def sign_in_options(services: NamedDependency[Services]) -> SignInOptions:
     if provider is None:
         return SignInOptions(provider=None)
     view = ProviderView(name=provider.name, issuer=provider.issuer, cli_client_id=provider.cli_client_id or UNSET)
-    return SignInOptions(provider=view)
+    return SignInOptions(provider=view, only=services.settings.oidc_only)
 
 
 @endpoint("GET", SIGN_IN, **_FLOW, status=302, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
@@ -98,7 +98,7 @@ async def go_to_provider(request: Request[Any, Any, Any], services: NamedDepende
     """
     provider, query = _required(services), _query(request)
     to = query.get("to", "/console")
-    if not _is_path(to):
+    if not is_console_path(to):
         raise Invalid.at("to", "must be a path of the console, such as /console/approvals")
     max_age = query.get("max_age", "")
     if max_age and not _is_age(max_age):
@@ -107,38 +107,72 @@ async def go_to_provider(request: Request[Any, Any, Any], services: NamedDepende
     try:
         where = await provider.authorization_url(state, nonce, verifier, int(max_age) if max_age else None)
     except AppError as error:
-        return _page(error)
+        return error_page(error)
     cookie = flow_cookie(".".join([state, nonce, verifier, _packed(to), _packed(query.get("workspace", "")), max_age]))
-    return Response("", status_code=302, headers=_HEADERS | {"Location": where, "Set-Cookie": cookie})
+    return Response("", status_code=302, headers=HEADERS | {"Location": where, "Set-Cookie": cookie})
 
 
-@endpoint("GET", CALLBACK, **_FLOW, status=302, answer=None, errors=(NotFound,), litestar=_GUARDED)
+@endpoint("GET", CALLBACK, **_FLOW, status=303, answer=None, errors=(NotFound,), litestar=_GUARDED)
 async def come_back(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
     """Come back from the identity provider.
 
-    For browsers: with a code, and in the browser that was sent there, this signs in.
+    For browsers: with a code, and in the browser that was sent there, this signs in. Somebody with access to several
+    workspaces gets a page on which to choose one.
     """
-    provider = _required(services)
+    provider, flow_ends = _required(services), False
     try:
         query = _query(request)
         state, nonce, verifier, to, workspace, max_age = _flow_in(request)
         if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
+            # Another tab's, or a stranger's: neither ends the sign-in that this browser began last.
             raise Unauthorized("The answer's state is not the one that this browser was sent with; sign in again")
+        flow_ends = True
         await provider.require_issuer(query.get("iss"))
         if "error" in query:
             raise Unauthorized(f"The identity provider refused: {re.sub('[^a-z_]', '', query['error'])[:40]}")
         if not _is_code(query.get("code", "")):
             raise Unauthorized("The answer has no code")
-        claims = await provider.redeem(query["code"], verifier, nonce, int(max_age) if max_age else None)
-        name, identity = provider.identity(claims, workspace)
-        workspace_id = await services.records.workspaces.find(name)
-        session, token = await services.records.sign_ins.create(workspace_id, identity, Via.CONSOLE)
+        claims, kept = await provider.redeem(query["code"], verifier, nonce, int(max_age) if max_age else None)
+        waiting = WaitingSignIn(claims, kept, to)
+        return await _signed_in(services, provider, waiting, workspace)
     except AppError as error:
-        return _page(error)
-    headers = _HEADERS | {"Location": to if _is_path(to) else "/console"}
-    answer = Response("", status_code=302, headers=headers)
-    answer.headers["Set-Cookie"] = set_cookie(token, (session.ends_ms - session.created_ms) // 1000)
-    return answer
+        return error_page(error, flow_ends=flow_ends)
+
+
+@endpoint("POST", WORKSPACE, **_FLOW, status=303, answer=None, errors=(CrossSite, NotFound), litestar=_GUARDED)
+async def choose_workspace(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
+    """Choose a workspace.
+
+    For the form of that page, in the browser that got it, once: the session is of this workspace.
+    """
+    provider, flow_ends = _required(services), False
+    try:
+        require_same_origin("POST", request.scope["headers"], services.settings.public_url)
+        form = await _form(request, _CHOICE_BYTES)
+        code, workspace = _once(form, "code"), _once(form, "workspace")
+        if not hmac.compare_digest(code.encode(), (cookie_in(request.scope["headers"], FLOW_COOKIE) or "").encode()):
+            raise Unauthorized("The form is not the one that this browser got last; sign in again")
+        flow_ends = True
+        waiting = await services.records.sign_ins.take_waiting(code)
+        if waiting is None:
+            raise Unauthorized("The form was used already, or is older than ten minutes; sign in again")
+        return await _signed_in(services, provider, waiting, workspace)
+    except AppError as error:
+        return error_page(error, flow_ends=flow_ends)
+
+
+async def _signed_in(
+    services: Services, provider: IdentityProvider, waiting: WaitingSignIn, workspace: str
+) -> Response[str]:
+    """The end of a sign-in, or the page on which to choose a workspace."""
+    try:
+        name, identity = provider.identity(waiting.claims, workspace, waiting.id_token)
+    except SeveralWorkspaces as error:
+        code = await services.records.sign_ins.ask_workspace(waiting)
+        return workspace_page(WORKSPACE, code, [each.message for each in error.details])
+    workspace_id = await workspace_id_of(services, name)
+    session, token = await services.records.sign_ins.create(workspace_id, identity, Via.CONSOLE)
+    return signed_in(session, token, waiting.to)
 
 
 @endpoint("POST", LOGOUT, **_FLOW, status=200, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
@@ -148,11 +182,7 @@ async def log_out(request: Request[Any, Any, Any], services: NamedDependency[Ser
     For the identity provider: a logout token (OpenID Connect Back-Channel Logout 1.0). Each works once.
     """
     provider = _required(services)
-    try:
-        form = parse_qs((await read_body(request.receive, _LOGOUT_BYTES)).decode("ascii"), max_num_fields=10)
-        [token] = form["logout_token"]
-    except (UnicodeDecodeError, ValueError, KeyError):
-        raise Invalid.at("logout_token", "must be given once, in a form") from None
+    token = _once(await _form(request, _LOGOUT_BYTES), "logout_token")
     try:
         claims = await provider.logged_out(token)
     except Unauthorized as error:
@@ -167,13 +197,28 @@ async def log_out(request: Request[Any, Any, Any], services: NamedDependency[Ser
         workspace_id = (await services.records.workspaces.by_name()).get(name)
         if workspace_id is not None:
             await services.records.sign_ins.end_of_person(workspace_id, person, sid)
-    return Response("", status_code=200, headers=_HEADERS)
+    return Response("", status_code=200, headers=HEADERS)
 
 
 def _required(services: Services) -> IdentityProvider:
     if services.provider is None:
         raise nothing_here()
     return services.provider
+
+
+async def _form(request: Request[Any, Any, Any], most: int) -> dict[str, list[str]]:
+    """The fields of a form. Raises Invalid, PayloadTooLarge."""
+    try:
+        return parse_qs((await read_body(request.receive, most)).decode("ascii"), max_num_fields=10)
+    except (UnicodeDecodeError, ValueError):
+        raise Invalid("The form cannot be read") from None
+
+
+def _once(form: dict[str, list[str]], name: str) -> str:
+    """A field that must be given once. Raises Invalid."""
+    if len(values := form.get(name, [])) != 1:
+        raise Invalid.at(name, "must be given once, in a form")
+    return values[0]
 
 
 def _query(request: Request[Any, Any, Any]) -> dict[str, str]:
@@ -208,14 +253,3 @@ def _unpacked(text: str) -> str:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except (binascii.Error, ValueError):
         return ""
-
-
-def _page(error: AppError) -> Response[str]:
-    """The sentence of an error as a page; what it quotes is text. The flow is over."""
-    body = (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Remit: not signed in</title>'
-        f"<h1>Not signed in</h1><p>{html.escape(error.message)}</p>"
-        '<p><a href="/console">Back to the console</a></p></html>'
-    )
-    status = 503 if isinstance(error, ProviderUnavailable) else error.status
-    return Response(body, status_code=status, media_type=_HTML, headers=_HEADERS | {"Set-Cookie": flow_cookie("")})

@@ -42,6 +42,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("GET", "/v1/sign-in"),
     ("GET", "/console/sign-in"),
     ("GET", "/console/callback"),
+    ("POST", "/console/workspace"),
     ("POST", "/console/backchannel-logout"),
     ("DELETE", "/v1/session"),
     ("GET", "/v1/sessions"),

@@ -343,6 +343,12 @@ export interface paths {
         /** Come back from the identity provider */
         get: operations["get_console_callback"];
     };
+    "/console/workspace": {
+        parameters: {
+        };
+        /** Choose a workspace */
+        post: operations["post_console_workspace"];
+    };
     "/console/backchannel-logout": {
         parameters: {
         };
@@ -1590,7 +1596,7 @@ export interface components {
             code?: string;
             /** @description An ID token of the identity provider, ten minutes old at most, for the client of `remit login`. `idToken` is accepted, too. */
             id_token?: string;
-            /** @description With id_token, for somebody with access to several: which of them. */
+            /** @description With id_token, for somebody with access to several, who must name one. */
             workspace?: string;
             /**
              * @description `cookie` = for a browser; `bearer` = the answer has the token.
@@ -2012,7 +2018,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -3567,6 +3573,11 @@ export interface components {
             /** @description Policies of the workspace. */
             policies?: number;
         };
+        /** @description The session has ended. */
+        SignedOut: {
+            /** @description Where a browser goes next to sign out at the identity provider, too; null = nowhere. */
+            providerUrl: string | null;
+        };
         /** @description A session. */
         SessionView: {
             /**
@@ -3612,6 +3623,11 @@ export interface components {
         SignInOptions: {
             /** @description The identity provider, at `/console/sign-in?to=/console`; null = none. */
             provider: components["schemas"]["ProviderView"] | null;
+            /**
+             * @description True if people sign in to the console in no other way.
+             * @default false
+             */
+            only?: boolean;
         };
         /** @description The identity provider. */
         ProviderView: {
@@ -5622,10 +5638,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
-            204: {
+            /** @description The answer. */
+            200: {
                 headers: {
                     [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOut"];
                 };
             };
         };
@@ -5666,6 +5685,11 @@ export interface operations {
         responses: never;
     };
     get_console_callback: {
+        parameters: {
+        };
+        responses: never;
+    };
+    post_console_workspace: {
         parameters: {
         };
         responses: never;

@@ -1,9 +1,10 @@
-// A real identity provider for the tests: npm `oidc-provider`, in memory. PORT, CALLBACK and LOGOUT say where.
+// A real identity provider for the tests: npm `oidc-provider`, in memory. PORT, CALLBACK, LOGOUT and HOME say where; without
+// DEVICE it has no device flow.
 import { Provider } from "oidc-provider";
 
-const { PORT, CALLBACK, LOGOUT } = process.env;
-const issuer = `http://127.0.0.1:${PORT}`;
-const groups = { ann: ["remit-approvers", "staff"], bob: ["remit-admins"], eve: ["strangers"], pat: ["ops"] };
+const { PORT, CALLBACK, LOGOUT, HOME, DEVICE } = process.env;
+const issuer = `http://localhost:${PORT}`;
+const groups = { ann: ["remit-approvers", "staff"], bob: ["remit-admins"], eve: ["strangers"], pat: ["remit-approvers", "payments-ops"] };
 
 const provider = new Provider(issuer, {
   clients: [
@@ -11,15 +12,16 @@ const provider = new Provider(issuer, {
       client_id: "remit",
       client_secret: "a secret: with + and %",
       redirect_uris: [CALLBACK],
+      post_logout_redirect_uris: [HOME],
       backchannel_logout_uri: LOGOUT,
       backchannel_logout_session_required: true,
     },
     {
       client_id: "remit-cli",
       token_endpoint_auth_method: "none",
-      grant_types: ["urn:ietf:params:oauth:grant-type:device_code"],
-      redirect_uris: [],
-      response_types: [],
+      application_type: "native",
+      grant_types: ["authorization_code", ...(DEVICE ? ["urn:ietf:params:oauth:grant-type:device_code"] : [])],
+      redirect_uris: ["http://127.0.0.1/callback"],
     },
     {
       client_id: "another",
@@ -36,7 +38,7 @@ const provider = new Provider(issuer, {
   }),
   features: {
     backchannelLogout: { enabled: true },
-    deviceFlow: { enabled: true },
+    deviceFlow: { enabled: Boolean(DEVICE) },
     devInteractions: { enabled: true },
   },
   pkce: { required: () => true },

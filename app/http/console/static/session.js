@@ -50,7 +50,8 @@ export async function signIn(proof) {
 }
 
 export async function signOut() {
-  await ask("DELETE", "/v1/session");
+  const { data } = await ask("DELETE", "/v1/session");
   tabs.postMessage("out");
-  location.reload();
+  if (data.providerUrl) location.assign(data.providerUrl);
+  else location.reload();
 }

@@ -2,7 +2,7 @@
 import "./styles.js";
 import { get, Refused } from "./api.js";
 import { Icon } from "./icons.js";
-import { signIn } from "./session.js";
+import { session, signIn } from "./session.js";
 import { address } from "./url.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 
@@ -12,9 +12,11 @@ export function SignIn({ over = false }) {
   const [busy, setBusy] = useState(false);
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const [provider, setProvider] = useState(/** @type {{name: string} | null} */ (null));
-  useEffect(() => { get("/v1/sign-in").then(({ data }) => setProvider(data.provider)).catch(() => {}); }, []);
-  useEffect(() => { if (over) dialog.current?.showModal(); field.current?.focus(); }, []);
+  const [how, setHow] = useState(/** @type {{provider: {name: string} | null, only: boolean} | null} */ (null));
+  useEffect(() => { get("/v1/sign-in").then(({ data }) => setHow(data)).catch(() => setHow({ provider: null, only: false })); }, []);
+  useEffect(() => { if (over) dialog.current?.showModal(); }, []);
+  useEffect(() => { field.current?.focus(); }, [how]);
+  const provider = how?.provider;
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const input = field.current;
@@ -31,17 +33,20 @@ export function SignIn({ over = false }) {
       setBusy(false);
     }
   };
+  const withKey = html`<label for="key">API key</label>
+    <input id="key" ref=${field} type="password" autocomplete="off" spellcheck=${false} placeholder="svc_…" required aria-describedby="key-error" />
+    <p id="key-error" class="error" role="alert">${error}</p>
+    <button class=${provider ? "wide" : "primary wide"} disabled=${busy}>${busy ? "Signing in…" : "Sign in"}</button>
+    <p class="small muted">The key goes to this service once and is not kept in the page. In a terminal, <code>remit console</code> prints a link that signs in.</p>`;
+  // Somebody with access to several workspaces goes on in the one that they were in.
+  const back = provider && address("/console/sign-in", { to: location.pathname + location.search, workspace: session.value?.workspace });
   const form = html`<form class="sign-in" onSubmit=${submit}>
     <span class="mark big"><${Icon} name="ok" size=${26} /></span>
     <h1>${over ? "Your session has ended" : "Sign in to Remit"}</h1>
     <p class="muted">${over ? "Sign in to go on where you were. What you were reading is loaded again; nothing is sent twice."
-      : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."}</p>
-    ${provider && html`<a class="button wide" href=${address("/console/sign-in", { to: location.pathname + location.search })}>Sign in with ${provider.name}</a><p class="or small muted">or</p>`}
-    <label for="key">API key</label>
-    <input id="key" ref=${field} type="password" autocomplete="off" spellcheck=${false} placeholder="svc_…" required aria-describedby="key-error" />
-    <p id="key-error" class="error" role="alert">${error}</p>
-    <button class="primary wide" disabled=${busy}>${busy ? "Signing in…" : "Sign in"}</button>
-    <p class="small muted">The key goes to this service once and is not kept in the page. In a terminal, <code>remit console</code> prints a link that signs in.</p>
+      : !how ? "" : provider ? "What you may see and do depends on your groups." : "Use an API key of your workspace. A key with the scope view can look at everything and change nothing."}</p>
+    ${provider && html`<a class="button primary-link wide" href=${back}>Sign in with ${provider.name}</a>`}
+    ${how && !provider ? withKey : how && !how.only && html`<details><summary class="small muted">Use an API key</summary>${withKey}</details>`}
   </form>`;
   return over ? html`<dialog class="dialog" ref=${dialog} onCancel=${(/** @type {Event} */ e) => e.preventDefault()}>${form}</dialog>` : form;
 }

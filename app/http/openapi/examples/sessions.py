@@ -21,6 +21,7 @@ SESSION = {
     "until": _UNTIL,
 }
 NEW_SESSION = {**SESSION, "lastUsedAt": None}
+SIGNED_OUT = {"providerUrl": None}
 WHO_AM_I = {
     "name": "ann",
     "workspace": {"id": AGENT, "name": "payments"},

@@ -62,7 +62,7 @@ function demands(approval) {
 }
 
 /** Where to sign in again and come back to the approval. @param {Approval} approval */
-const again = (approval) => address("/console/sign-in", { to: to(`approvals/${approval.id}`), ...(approval.fresh !== undefined && { max_age: String(approval.fresh) }) });
+const again = (approval) => address("/console/sign-in", { to: to(`approvals/${approval.id}`), workspace: session.value?.workspace, ...(approval.fresh !== undefined && { max_age: String(approval.fresh) }) });
 
 /** What an approval permits, in words. @param {Approval} approval */
 function allows(approval) {
