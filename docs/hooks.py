@@ -44,6 +44,16 @@ SECTIONS = {
 }
 """Sections that are pages of their own, too, for those who look a name up."""
 
+_SECTIONS = {"Start": 4, "Guides": 3, "Reference": 1.5, "How it works": 0.001}
+_LISTS = {
+    "questions.md": 8,
+    "CHANGELOG.md": 0.001,
+    "reference/commands.md": 0.5,
+    "keyspace.md": 0.1,
+    "lua/README.md": 0.001,
+}
+"""What sections of the menu and single pages count in the search, where a word of a title counts a thousand times."""
+
 _LINK = re.compile(r"(\]\(|^\[[^\]\n]+\]: )([^)#\s]+)?(#[^)\s]*)?(\)|$)", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
@@ -78,7 +88,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point each link of a page at the page or file of the site."""
+    """Point each link of a page at the page or file of the site, and rank the page in the search."""
+    page.meta["search"] = {"boost": _boost(page)}
     here = _source_of(page.file.src_uri)
     code = [match.span() for match in _CODE.finditer(markdown)]
 
@@ -90,6 +101,13 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return f"{match[1]}{relative}{match[3] or ''}{match[4]}"
 
     return _LINK.sub(pointed, markdown)
+
+
+def _boost(page: Page) -> float:
+    """In the search, pages that say how to do something come before those that list, and last those that say why."""
+    if page.file.src_uri in _LISTS:
+        return _LISTS[page.file.src_uri]
+    return _SECTIONS.get(page.ancestors[-1].title, 1) if page.ancestors else _SECTIONS["How it works"]
 
 
 def on_post_build(config: MkDocsConfig) -> None:
