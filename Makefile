@@ -137,9 +137,10 @@ $(CLIENT)/.venv/core.stamp: $(CLIENT)/requirements/core.txt $(CLIENT)/pyproject.
 	$(CLIENT)/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable $(CLIENT)
 	@touch $@
 
+# The lock names all that is needed. Without --no-deps, pip 23 wants the newest release of what is needed with an extra.
 $(CLIENT)/.venv-%/stamp: $(CLIENT)/requirements/frameworks-%.txt $(CLIENT)/pyproject.toml
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable $(CLIENT)
 	@touch $@
 
