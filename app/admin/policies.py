@@ -1,6 +1,10 @@
 """Create, change, roll back and delete policies, one or all of an owner; every write warns of what is hardly meant."""
 
-from app.admin.policy_lint import Accept, PolicyLint
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from app.admin.policy_lint import Accept, PolicyLint, managed_elsewhere
 from app.approvals.reaper import ApprovalReaper
 from app.lint import PolicyWarning
 from app.model.actors import ChangedBy
@@ -13,7 +17,7 @@ from app.model.policies import (
     new_policy,
     with_changes,
 )
-from app.model.policy_sets import Entries
+from app.model.policy_sets import Entries, managed
 from app.model.text import FieldError
 from app.store.optimistic import Versions
 from app.store.policies import Policies
@@ -64,7 +68,8 @@ class PolicyAdmin:
         warnings = []
         stored = await self._policies.get(workspace_id, policy_id)
         if not is_empty(changes):
-            warnings = await self._accepted(workspace_id, with_changes(stored, changes), accept)
+            beside = managed_elsewhere([stored]) if changes.managed_by is UNSET else []
+            warnings = await self._accepted(workspace_id, with_changes(stored, changes), accept, beside)
         policy = await self._policies.update(workspace_id, policy_id, changes, if_match=if_match, by=by)
         return WrittenPolicyView.written(policy, warnings)
 
@@ -79,14 +84,16 @@ class PolicyAdmin:
     ) -> WrittenPolicyView:
         """Restore the policy to that version, as a new version. Raises as `PolicyVersions.roll_back` does."""
         past = await self._versions.get(workspace_id, policy_id, version)
-        warnings = await self._accepted(workspace_id, past, accept)
+        beside = managed_elsewhere([await self._policies.get(workspace_id, policy_id)])
+        warnings = await self._accepted(workspace_id, past, accept, beside)
         policy = await self._versions.roll_back(workspace_id, policy_id, version, if_match=if_match, by=by)
         return WrittenPolicyView.written(policy, warnings)
 
-    async def delete(self, workspace_id: str, policy_id: str, by: ChangedBy, if_match: Versions = None) -> None:
-        """Delete the policy and its quotas. Raises PolicyNotFound, VersionConflict."""
-        await self._policies.delete(workspace_id, policy_id, if_match=if_match, by=by)
+    async def delete(self, workspace_id: str, policy_id: str, by: ChangedBy, if_match: Versions = None) -> str | None:
+        """Delete the policy and its quotas; return where it was managed. Raises PolicyNotFound, VersionConflict."""
+        deleted = await self._policies.delete(workspace_id, policy_id, if_match=if_match, by=by)
         await self._reaper.end_soon(workspace_id)
+        return deleted.managed_by
 
     async def put(
         self,
@@ -97,11 +104,16 @@ class PolicyAdmin:
         accept: Accept,
         *,
         prune: bool,
+        source: str | None = None,
         if_match: frozenset[str] | None = None,
     ) -> AppliedSetView:
-        """Replace the owner's policies with the entries', all of them or none. Raises as `PolicySets.put` does."""
+        """Replace the owner's policies with the entries', all of them or none. Raises as `PolicySets.put` does.
+
+        source: what manages these policies from now on; None = as before.
+        """
+        entries = managed(entries, source)
         try:
-            warnings = await self._lint.about_set(workspace_id, owner, entries, prune=prune)
+            warnings = await self._lint.about_set(workspace_id, owner, entries, prune=prune, source=source)
         except FieldError:
             warnings = []  # the set is refused below
         accept(warnings)
@@ -110,8 +122,11 @@ class PolicyAdmin:
             await self._reaper.end_soon(workspace_id)
         return AppliedSetView.applied(done, owner, warnings)
 
-    async def _accepted(self, workspace_id: str, draft: Policy, accept: Accept) -> list[PolicyWarning]:
-        """The warnings about the policy as it would be stored, once they are accepted."""
+    async def _accepted(
+        self, workspace_id: str, draft: Policy, accept: Accept, beside: Sequence[PolicyWarning] = ()
+    ) -> list[PolicyWarning]:
+        """The warnings about the policy as it would be stored, and those beside them, once they are accepted."""
         [warnings] = await self._lint.about(workspace_id, draft.owner, [draft])
+        warnings = [*beside, *warnings]
         accept(warnings)
         return warnings

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import Detail, Invalid
 from app.fairness.thread_pool import FairThreadPool
-from app.lint import KnownTools, PolicyWarning, lint_written
+from app.lint import Code, KnownTools, PolicyWarning, lint_written
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import Entries, settle
 from app.store.agents import Agents
@@ -44,16 +45,21 @@ class PolicyLint:
         tools = known_tools(await self._catalog.listing(workspace_id))
         return await self._pool.run(workspace_id, lint_written, written, beside, tools)
 
-    async def about_set(self, workspace_id: str, owner: Owner, entries: Entries, *, prune: bool) -> list[PolicyWarning]:
-        """The warnings about a set to be put, with paths that start at the set.
+    async def about_set(
+        self, workspace_id: str, owner: Owner, entries: Entries, *, prune: bool, source: str | None | UnsetType = UNSET
+    ) -> list[PolicyWarning]:
+        """The warnings about a set to be put, with paths that start at the set; first those about other sources.
 
+        source: what manages the policies from now on, None = as before; UNSET if nothing is to be written.
         Raises AgentNotFound, UnknownPolicy, KeyTaken.
         """
         stored = (await self._sets.get(workspace_id, owner)).policies
         changes = await self._pool.run(workspace_id, partial(settle, stored, entries, owner, prune=prune))
         gone = [change.policy for change in changes if change.kind == "deleted"]
         written = [change.policy for change in changes[: len(entries)]]
-        return [
+        changed = [change.before for change in changes if change.before is not None and change.kind != "kept"]
+        elsewhere = [policy for policy in changed if source is not UNSET and policy.managed_by != source]
+        return managed_elsewhere(elsewhere) + [
             replace(warning, path=f"$.policies[{index}]{warning.path.removeprefix('$')}")
             for index, warnings in enumerate(await self.about(workspace_id, owner, written, gone))
             for warning in warnings
@@ -66,6 +72,20 @@ class PolicyLint:
         if owner == WORKSPACE:
             return everywhere
         return [*(await self._sets.get(workspace_id, owner)).policies, *everywhere]
+
+
+def managed_elsewhere(changed: Sequence[Policy]) -> list[PolicyWarning]:
+    """A warning for each policy that something else manages than what changes it now."""
+    return [
+        PolicyWarning(
+            Code.MANAGED_ELSEWHERE,
+            "$.managedBy",
+            f'policy "{policy.name}" is managed by "{policy.managed_by}", and the next `remit policy apply` from there '
+            "undoes this change; make it there, too, or set managedBy to null",
+        )
+        for policy in changed
+        if policy.managed_by is not None
+    ]
 
 
 def accepting(*, strict: bool) -> Accept:

@@ -29,7 +29,7 @@ _LAZILY = {
 }
 
 
-_OTHER_LINES = {"kind": "grant", "agentMessage": None}
+_OTHER_LINES = {"kind": "grant", "agentMessage": None, "managedBy": None}
 """Fields that `show` prints only if they differ from their default, which is given here."""
 
 
@@ -64,12 +64,13 @@ def list_policies(api: Api, agent: str | None, group: str | None, as_json: bool)
             counted(len(each["rules"]), "rule"),
             _governed(each, names),
             each["key"] or "-",
+            each["managedBy"] or "-",
             each["name"],
         )
         for each in found
     ]
     hint = "There are no policies; `remit policies create AGENT --file FILE` creates one"
-    print_table(("ID", "PRIORITY", "MODE", "RULES", "GOVERNS", "KEY", "NAME"), rows, hint)
+    print_table(("ID", "PRIORITY", "MODE", "RULES", "GOVERNS", "KEY", "MANAGED BY", "NAME"), rows, hint)
 
 
 @policies.command("show")
@@ -110,12 +111,15 @@ def show_policy(api: Api, policy: str, agent: str | None, group: str | None, as_
 @REASON
 def delete_policy(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool, reason: str) -> None:
     """Delete a policy and its quotas."""
-    deleted = find_policy(api, policy, agent, group)["id"]
+    found = find_policy(api, policy, agent, group)
+    deleted, source = found["id"], found["managedBy"]
     api.call("DELETE", f"{_PATH}/{deleted}", reason=reason)
     if as_json:
         print_json({"deleted": deleted})
     else:
         click.echo(f"deleted {deleted}")
+    if source is not None:
+        click.echo(f'Warning: it is managed by "{source}", which will create it again when applied', err=True)
 
 
 def _state(policy: dict[str, Any]) -> str:

@@ -18,10 +18,17 @@ if TYPE_CHECKING:
     from app.policy_files.policy_file import ReadFile
 
 DIFFERS = 3
+MANAGED_ELSEWHERE = "managed_elsewhere"
 FILES = click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these owners that are not in the files.")
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="The output format."
+)
+MANAGED_BY = click.option(
+    "--managed-by",
+    "source",
+    metavar="SOURCE",
+    help="Where these files are, such as a repository: whoever changes their policies elsewhere is warned.",
 )
 REPLAY = click.option(
     "--replay",
@@ -39,21 +46,23 @@ EXIT_CODE = click.option(
 @on_api
 @PRUNE
 @FORMAT
+@MANAGED_BY
 @REPLAY
 @EXIT_CODE
 @FILES
 def diff_policies(
-    api: Api, prune: bool, form: str, span_ms: int | None, exit_code: bool,
-    paths: tuple[Path, ...],
-) -> None:  # fmt: skip
+    api: Api, prune: bool, form: str, source: str | None, span_ms: int | None, exit_code: bool, paths: tuple[Path, ...]
+) -> None:
     """Print what applying these files would change. A folder means all policy files in it."""
-    _preview(read_files(paths), api, form, span_ms, prune=prune, create=True, exit_code=exit_code)
+    files = read_files(paths, source)
+    _preview(files, api, form, span_ms, prune=prune, create=True, exit_code=exit_code)
 
 
 @click.command("apply")
 @on_api
 @PRUNE
 @FORMAT
+@MANAGED_BY
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @REPLAY
 @EXIT_CODE
@@ -61,7 +70,7 @@ def diff_policies(
 @click.option("--create-agents", is_flag=True, help="Create missing agents, with the groups that the files name.")
 @FILES
 def apply_policies(
-    api: Api, prune: bool, form: str, dry_run: bool, span_ms: int | None, exit_code: bool,
+    api: Api, prune: bool, form: str, source: str | None, dry_run: bool, span_ms: int | None, exit_code: bool,
     reason: str, create_agents: bool, paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Make the policies in these files current: each file as a whole or not at all.
@@ -73,7 +82,7 @@ def apply_policies(
 
     if not dry_run and (span_ms is not None or exit_code):
         raise click.UsageError("--replay and --exit-code need --dry-run, as they describe what would change")
-    files = read_files(paths)
+    files = read_files(paths, source)
     if dry_run:
         _preview(files, api, form, span_ms, prune=prune, create=create_agents, exit_code=exit_code)
         return
@@ -81,7 +90,7 @@ def apply_policies(
     sets = Sets(api)
     plans = [_planned(sets, each, prune=prune, create=create_agents) for each in files]
     for plan in plans:
-        _apply(sets, plan, prune=prune, reason=reason)
+        _apply(sets, plan, prune=prune, source=source, reason=reason)
     _print(plans, form, None)
 
 
@@ -106,8 +115,11 @@ def _preview(
         raise click.exceptions.Exit(DIFFERS)
 
 
-def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
-    """The policy files given, or found in the folders given. Raises ClickException."""
+def read_files(paths: Sequence[Path], source: str | None = None) -> "list[ReadFile]":
+    """The policy files given, or found in the folders given. source: what manages them. Raises ClickException."""
+    from msgspec.structs import replace
+
+    from app.model.policy_sets import managed
     from app.policy_files.policy_file import FileError, find_files, read_policy_file, require_one_file_each
 
     try:
@@ -115,7 +127,7 @@ def read_files(paths: Sequence[Path]) -> "list[ReadFile]":
         require_one_file_each(files)
     except FileError as error:
         raise click.ClickException(str(error)) from None
-    return files
+    return [replace(each, file=replace(each.file, policies=managed(each.file.policies, source))) for each in files]
 
 
 def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
@@ -159,7 +171,8 @@ def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
         raise AgentNotFound(message) from None
 
 
-def _apply(sets: "Sets", plan: "Plan", *, prune: bool, reason: str) -> None:
+def _apply(sets: "Sets", plan: "Plan", *, prune: bool, source: str | None, reason: str) -> None:
+    from app.cli.policy_lint import warning_lines
     from app.errors import AppError
     from app.model.policies import Owner
 
@@ -169,7 +182,9 @@ def _apply(sets: "Sets", plan: "Plan", *, prune: bool, reason: str) -> None:
             owner = Owner(sets.create_agent(file.new_agent, reason))
             held = sets.get(owner)
         if plan.difference.is_any:
-            sets.put(owner, list(file.policies), held.version, prune=prune, reason=reason)
+            warnings = sets.put(owner, list(file.policies), held.version, prune=prune, source=source, reason=reason)
+            for line in warning_lines(each for each in warnings if each["code"] == MANAGED_ELSEWHERE):
+                click.echo(line, err=True)
     except Refused as refused:
         if refused.code != "VERSION_CONFLICT":
             raise click.ClickException(f"{path}: {refused.message}. This file was not applied") from None

@@ -63,6 +63,7 @@ def create_policy(
     type=WholeNumber(_LOWEST, _HIGHEST),
     help="Its new priority; higher priorities are evaluated first.",
 )
+@click.option("--managed-by", help="Where it is managed; an empty text means that no files manage it.")
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it is evaluated at all.")
 @MODE
 @STRICT
@@ -70,14 +71,17 @@ def create_policy(
 @REASON
 def update_policy(
     api: Api, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
-    priority: int | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool, reason: str,
+    priority: int | None, managed_by: str | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool,
+    reason: str,
 ) -> None:  # fmt: skip
     """Change a policy; fields not given stay. Rate limits that keep their tools and window keep their counted calls."""
-    if (file, name, priority, enabled, mode) == (None,) * 5:
-        raise click.UsageError("Say what to change: --file, --name, --priority, --mode, --enable or --disable")
+    if (file, name, priority, managed_by, enabled, mode) == (None,) * 6:
+        options_named = "--file, --name, --priority, --mode, --managed-by, --enable or --disable"
+        raise click.UsageError(f"Say what to change: {options_named}")
     options = {"name": name, "priority": priority, "enabled": enabled, "mode": mode}
     given = {} if file is None else _read(file)
     given |= {field: value for field, value in options.items() if value is not None}
+    given |= {} if managed_by is None else {"managedBy": managed_by or None}
     path = f"/v1/policies/{find_policy(api, policy, agent, group)['id']}"
     changed = _written(api, "PATCH", path, given, reason, None if file is None else file.name, strict=strict)
     sentence = f"policy {changed['id']} is at version {changed['version']}"

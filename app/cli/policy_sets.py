@@ -45,10 +45,14 @@ class Sets:
         answer = self._api.get(_path(owner))
         return PolicySet(answer["version"], [_policy_of(each) for each in answer["policies"]])
 
-    def put(self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, reason: str) -> None:
-        """Make the entries current, if the version is still this one."""
+    def put(
+        self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, source: str | None, reason: str
+    ) -> "list[dict[str, str]]":
+        """Make the entries current, if the version is still this one; return the warnings. source: what manages it."""
         body = {"policies": bodies(entries), "version": version}
-        self._api.call("PUT", _path(owner), body, reason=reason, prune=prune)
+        written = self._api.call("PUT", _path(owner), body, reason=reason, prune=prune, managed_by=source)
+        found: list[dict[str, str]] = written["warnings"]
+        return found
 
     def replay(self, owner: Owner, entries: list[PolicyEntry], span_ms: int) -> "ReplayReport":
         """The results of the latest `span_ms` of the log that would flip if these were the owner's only policies."""

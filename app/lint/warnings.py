@@ -26,6 +26,7 @@ class Code(StrEnum):
     FREE_BESIDE_REQUEST = "free_beside_request"
     NOT_IN_REQUESTS = "not_in_requests"
     TOO_MUCH_TO_COMPARE = "too_much_to_compare"
+    MANAGED_ELSEWHERE = "managed_elsewhere"
 
 
 class PolicyWarning(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Policies: the fields an author sets, their owners, and the order of evaluation. Rules are in `rules`."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -19,6 +20,25 @@ SHADOW_BUCKET = "-shadow"
 """The suffix of bucket names in shadow mode, kept apart from what the policy counts when enforced."""
 
 Priority = Annotated[int, Meta(ge=0, le=MAX_PRIORITY)]
+_LINE = re.compile(r"[!-~]([ -~]*[!-~])?", re.ASCII)
+
+
+def require_source(field: str, text: str) -> None:
+    """Raise FieldError unless the text fits into a header: visible ASCII, with spaces only inside."""
+    if not _LINE.fullmatch(text):
+        raise FieldError(field, "must be printable ASCII characters, and begin and end with one that is no space")
+
+
+ManagedBy = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=255,
+        description="Where the policy is managed: the files or the repository that `remit policy apply` named.",
+        extra_json_schema={"pattern": f"^{_LINE.pattern}$"},
+        extra={"check": require_source},
+    ),
+]
 
 
 class PolicyKind(StrEnum):
@@ -74,6 +94,7 @@ class PolicyFields(Struct, frozen=True, kw_only=True):
     mode: PolicyMode = PolicyMode.ENFORCE
     key: PolicyKey | None = None
     agent_message: AgentMessage | None = None
+    managed_by: ManagedBy | None = None
 
 
 DEFAULTS = {field.name: field.default for field in fields(PolicyFields) if field.default is not NODEFAULT}

@@ -36,7 +36,7 @@ class PolicyEntry(NewPolicy, kw_only=True):  # type: ignore[call-arg]
 
     id: The policy to update; it must belong to the set's owner.
     agent_id, group: As in a policy; another owner's is refused.
-    version, created_at, updated_at: As in a policy; ignored.
+    version, created_at, updated_at: As in a policy; ignored, as is `managedBy`.
     """
 
     id: Id | None = None
@@ -149,6 +149,11 @@ def settle(
     return changes + [PolicyChange(policy, None if prune else policy) for policy in left.values()]
 
 
+def managed(entries: Iterable[PolicyEntry], source: str | None) -> list[PolicyEntry]:
+    """The entries as coming from this source, whatever they say themselves; None = managed as before."""
+    return [replace(entry, managed_by=source) for entry in entries]
+
+
 def entries_after(changes: Iterable[PolicyChange]) -> list[PolicyEntry]:
     """Every policy after the changes, as entries of a set; existing ones carry their ids."""
     return [entry_of(change.after) for change in changes if change.after is not None]
@@ -203,7 +208,7 @@ def _require_other_keys(entries: Sequence[PolicyEntry], staying: Iterable[Policy
 
 def _became(policy: Policy, entry: PolicyEntry) -> Policy:
     """The policy that the entry describes; the existing one if nothing differs."""
-    described = replace(policy, **values_of(entry))
+    described = replace(policy, **values_of(entry) | {"managed_by": entry.managed_by or policy.managed_by})
     # Not compared with ==: in Python, 1 == True.
     return policy if _encode(described) == _encode(policy) else described
 

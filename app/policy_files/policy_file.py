@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from app.model.agents import Alias, GroupName, Groups, require_alias, require_groups
 from app.model.fields import AgentDescription, AgentId
@@ -196,7 +196,8 @@ def plain(policy: Policy) -> dict[str, Any]:
 
 
 def _entry(policy: Policy) -> dict[str, Any]:
-    return {name: value for name, value in plain(policy).items() if name not in _DEFAULTS or _DEFAULTS[name] != value}
+    shown = plain(replace(policy, managed_by=None))
+    return {name: value for name, value in shown.items() if name not in _DEFAULTS or _DEFAULTS[name] != value}
 
 
 def _in_folder(folder: Path, *, tests: bool) -> Iterator[Path]:

@@ -155,14 +155,14 @@ class Policies:
                 return made.policy
         return contended()
 
-    async def delete(self, workspace_id: str, policy_id: str, *, if_match: Versions = None, by: ChangedBy) -> None:
-        """Delete the policy and its quotas. Raises PolicyNotFound, VersionConflict."""
+    async def delete(self, workspace_id: str, policy_id: str, *, if_match: Versions = None, by: ChangedBy) -> Policy:
+        """Delete the policy and its quotas; return it. Raises PolicyNotFound, VersionConflict."""
         for _ in range(ATTEMPTS):
             policy = await self.get(workspace_id, policy_id)
             require_version(policy.version, if_match)
             if await self._put(workspace_id, PolicyChange(policy, None), by) is not None:
-                return
-        contended()
+                return policy
+        return contended()
 
     async def _put(self, workspace_id: str, change: PolicyChange, by: ChangedBy) -> PolicyChange | None:
         """The change as it was made; None if the stored policy is no longer the one before it."""

@@ -80,14 +80,15 @@ class PolicyVersions:
     ) -> Policy:
         """Restore the policy to that version, as a new version. Raises as `get` and `Policies.update` do.
 
-        Rate limits whose tools and window are the same in both keep their counted calls.
+        Rate limits whose tools and window are the same in both keep their counted calls. `managed_by` stays.
         """
         past = await self.get(workspace_id, policy_id, version)
 
         def back(held: Policy) -> Policy:
             if held.version - version >= self._kept:  # other changes since it was read
                 raise _not_kept(version)
-            return replace(past, version=held.version, created_ms=held.created_ms, updated_ms=held.updated_ms)
+            kept = {"created_ms": held.created_ms, "updated_ms": held.updated_ms, "managed_by": held.managed_by}
+            return replace(past, version=held.version, **kept)
 
         return await self._policies.change(
             workspace_id,

@@ -44,6 +44,7 @@ POLICY_OTHERWISE = {
     "enabled": False,
     "mode": PolicyMode.SHADOW,
     "agent_message": "ask ann",
+    "managed_by": "repo",
     "version": 2,
 }
 CHANGES = [

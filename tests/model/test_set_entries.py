@@ -17,6 +17,7 @@ FULL = Policy(
     enabled=False,
     mode=PolicyMode.SHADOW,
     agent_message="Ask the desk.",
+    managed_by="repo",
     created_ms=1,
     updated_ms=2,
     version=3,

@@ -186,7 +186,7 @@ def wait_for_silence(port: int, seconds: float = 20) -> None:
     raise RuntimeError(f"somebody still listens on port {port}")
 
 
-def wait_until_ready(base_url: str, process: subprocess.Popen[bytes] | Forked, seconds: float = 30) -> None:
+def wait_until_ready(base_url: str, process: subprocess.Popen[bytes] | Forked, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -12,10 +12,23 @@ from dataclasses import dataclass, field
 from mirror import naive
 
 OPERATOR = "console"
-AUTHOR = ("agentId", "group", "key", "kind", "name", "rules", "priority", "enabled", "mode", "agentMessage")
+AUTHOR = (
+    "agentId",
+    "group",
+    "key",
+    "kind",
+    "name",
+    "rules",
+    "priority",
+    "enabled",
+    "mode",
+    "agentMessage",
+    "managedBy",
+)
 """The fields of a policy that a change records, in addition to its version."""
 
 DEFAULTS = {"kind": "grant", "priority": 0, "enabled": True, "mode": "enforce", "key": None, "agentMessage": None}
+DEFAULTS |= {"managedBy": None}
 MISMATCHES_MAX = 20
 TERMS = {"expiresSeconds": 3_600, "approvals": 1, "validSeconds": 900, "maxUses": 1}
 

@@ -12,7 +12,7 @@ from app.http.bodies import Body, camel_aliases
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.json_array import answer_list
-from app.http.openapi.described_headers import ETAG
+from app.http.openapi.described_headers import ETAG, MANAGED_BY
 from app.http.openapi.examples.policies import CREATE_POLICY, UPDATE_POLICY, WRITTEN_POLICY_VIEW
 from app.http.openapi.examples.subjects import POLICY_VIEW
 from app.http.references import PolicyOwner, policy_in_path, require_references, with_agent_id
@@ -185,7 +185,15 @@ async def update_policy(
     return answer_written(written)
 
 
-@endpoint("DELETE", "/v1/policies/{policy_id}", **_WRITE, errors=(AgentNotFound, PolicyNotFound, VersionConflict))
+@endpoint(
+    "DELETE",
+    "/v1/policies/{policy_id}",
+    **_WRITE,
+    status=204,
+    answer=None,
+    errors=(AgentNotFound, PolicyNotFound, VersionConflict),
+    headers=MANAGED_BY,
+)
 async def delete_policy(
     policy_id: FromPath[str],
     params: NamedDependency[PolicyOwner],
@@ -193,10 +201,11 @@ async def delete_policy(
     services: NamedDependency[Services],
     by: NamedDependency[ChangedBy],
     if_match: NamedDependency[Versions],
-) -> None:
+) -> Response[None]:
     """Delete a policy."""
     known = await policy_in_path(services.records, caller, params, policy_id)
-    await services.admin.policies.delete(caller.workspace_id, known, by, if_match)
+    source = await services.admin.policies.delete(caller.workspace_id, known, by, if_match)
+    return Response(None, headers={} if source is None else {"X-Managed-By": source})
 
 
 def answer_written(policy: WrittenPolicyView) -> Response[WrittenPolicyView]:

@@ -18,7 +18,7 @@ from app.http.openapi.examples.policies import APPLIED_SET_VIEW, POLICY_SET_VIEW
 from app.http.references import agent_in_path, name_in_path
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
-from app.model.policies import WORKSPACE, Owner
+from app.model.policies import WORKSPACE, ManagedBy, Owner, require_source
 from app.model.policy_sets import Entries, require_entries
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
@@ -42,7 +42,7 @@ _PUT: dict[str, Any] = {
         "All or nothing: each decision sees either the previous policies or the new ones, never a mixture. An entry "
         "updates the policy with its `id`; without `id` the one with its `key`, else with its name; otherwise it "
         "creates one. Unchanged policies keep their version, and rate limits whose tools and window stay keep their "
-        "counted calls."
+        "counted calls. `managedBy` in the body is ignored: `managed_by` in the query sets it."
     ),
 }
 _REFUSALS = (PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict)
@@ -53,10 +53,17 @@ class SetWrite(QueryFields, frozen=True):
 
     prune: Delete the policies that are not in the body; otherwise they stay.
     strict: A warning is an error (400), and nothing is written.
+    managed_by: Where the policies in the body are managed from now on; if left out, as before. They, and policies that
+    `prune` deletes, are changed without the warning `managed_elsewhere` if they were managed there already.
     """
 
     prune: bool = False
     strict: bool = False
+    managed_by: ManagedBy | None = None
+
+    def __post_init__(self) -> None:
+        if self.managed_by is not None:
+            require_source("managed_by", self.managed_by)
 
 
 class PutPolicies(Body, frozen=True):
@@ -186,6 +193,7 @@ async def _applied(
         provide_changed_by(request),
         accepting(strict=params.strict),
         prune=params.prune,
+        source=params.managed_by,
         if_match=_accepted_versions(request, data.version),
     )
     return Response(done, headers=version_header(done.version))

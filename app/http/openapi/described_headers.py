@@ -102,3 +102,6 @@ OF_STATUS = {
     429: {"Retry-After": "How long to wait, in seconds."},
 }
 """Headers that every refusal of a status has."""
+MANAGED_BY = {
+    "X-Managed-By": "Only if `remit policy apply` manages the policy: from where, which will create it again."
+}

@@ -671,6 +671,11 @@ export interface components {
              */
             agentMessage?: string | null;
             /**
+             * @description Where the policy is managed: the files or the repository that `remit policy apply` named.
+             * @default null
+             */
+            managedBy?: string | null;
+            /**
              * Format: uuid
              * @description The policy to update; it must belong to the set's owner.
              * @default null
@@ -688,19 +693,19 @@ export interface components {
              */
             group?: string | null;
             /**
-             * @description As in a policy; ignored.
+             * @description As in a policy; ignored, as is `managedBy`.
              * @default null
              */
             version?: number | null;
             /**
              * Format: date-time
-             * @description As in a policy; ignored.
+             * @description As in a policy; ignored, as is `managedBy`.
              * @default null
              */
             createdAt?: string | null;
             /**
              * Format: date-time
-             * @description As in a policy; ignored.
+             * @description As in a policy; ignored, as is `managedBy`.
              * @default null
              */
             updatedAt?: string | null;
@@ -1203,6 +1208,11 @@ export interface components {
              */
             agent_message?: string | null;
             /**
+             * @description Where the policy is managed: the files or the repository that `remit policy apply` named. `managedBy` is accepted, too.
+             * @default null
+             */
+            managed_by?: string | null;
+            /**
              * @description The agent that owns it, by its id or its alias. `agentId` is accepted, too.
              * @default null
              */
@@ -1249,6 +1259,8 @@ export interface components {
             key?: string | null;
             /** @description A message for the agent, sent with the reason if the policy gives a result other than allowed. `agentMessage` is accepted, too. */
             agent_message?: string | null;
+            /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. `managedBy` is accepted, too. */
+            managed_by?: string | null;
         };
         /** @description Policies of an agent, of a group or, if neither is given, of the workspace, as they might be written. */
         LintPolicies: {
@@ -2260,6 +2272,8 @@ export interface components {
             mode: components["schemas"]["PolicyMode"];
             /** @description A message for the agent, sent with the reason if the policy gives a result other than allowed. */
             agentMessage: string | null;
+            /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. */
+            managedBy: string | null;
             /** @description 1 on creation, one more with every change; the same number as in ETag. */
             version: number;
             /**
@@ -2288,7 +2302,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "min_missing" | "never_decides" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "managed_elsewhere" | "min_missing" | "never_decides" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**
@@ -2319,6 +2333,8 @@ export interface components {
             mode: components["schemas"]["PolicyMode"];
             /** @description A message for the agent, sent with the reason if the policy gives a result other than allowed. */
             agentMessage: string | null;
+            /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. */
+            managedBy: string | null;
             /** @description 1 on creation, one more with every change; the same number as in ETag. */
             version: number;
             /**
@@ -4327,6 +4343,8 @@ export interface operations {
                 prune?: "true" | "false";
                 /** @description A warning is an error (400), and nothing is written. */
                 strict?: "true" | "false";
+                /** @description Where the policies in the body are managed from now on; if left out, as before. They, and policies that `prune` deletes, are changed without the warning `managed_elsewhere` if they were managed there already. `managedBy` is accepted, too. */
+                managed_by?: string;
             };
             header?: {
                 /** @description The version of these policies, as their ETag showed it. If the current version is another one, nothing is changed and the answer is 412. `*` or left out: any version. */
@@ -4377,6 +4395,8 @@ export interface operations {
                 prune?: "true" | "false";
                 /** @description A warning is an error (400), and nothing is written. */
                 strict?: "true" | "false";
+                /** @description Where the policies in the body are managed from now on; if left out, as before. They, and policies that `prune` deletes, are changed without the warning `managed_elsewhere` if they were managed there already. `managedBy` is accepted, too. */
+                managed_by?: string;
             };
             header?: {
                 /** @description The version of these policies, as their ETag showed it. If the current version is another one, nothing is changed and the answer is 412. `*` or left out: any version. */
@@ -4430,6 +4450,8 @@ export interface operations {
                 prune?: "true" | "false";
                 /** @description A warning is an error (400), and nothing is written. */
                 strict?: "true" | "false";
+                /** @description Where the policies in the body are managed from now on; if left out, as before. They, and policies that `prune` deletes, are changed without the warning `managed_elsewhere` if they were managed there already. `managedBy` is accepted, too. */
+                managed_by?: string;
             };
             header?: {
                 /** @description The version of these policies, as their ETag showed it. If the current version is another one, nothing is changed and the answer is 412. `*` or left out: any version. */
