@@ -20,6 +20,9 @@ DIRECTIONS = tuple(f"{was}_{would}" for was in RESULTS for would in RESULTS if w
 
 REASONS = ("version", "clock")
 OUTCOMES = ("executed", "failed", "not_executed")
+TRIPS = ("suspend", "deny", "escalate")
+"""What a denial breaker does."""
+
 CROWDS = ("values", "sessions", "amounts")
 """Things that rules track only a limited number of: values of a limit's `per`, and sessions of sequence rules."""
 
@@ -117,7 +120,14 @@ _DIVERGENCES = _Family(
     DIRECTIONS,
     "direction",
 )
-_TRIPS = _Family("counter", "remit_breaker_trips_total", "Suspensions of agents by a denial breaker.", _DIVERGENCES.end)
+_TRIPS = _Family(
+    "counter",
+    "remit_breaker_trips_total",
+    "Denials that filled a denial breaker, by what it does then.",
+    _DIVERGENCES.end,
+    TRIPS,
+    "action",
+)
 _CROWDED = _Family(
     "counter",
     "remit_crowded_denials_total",
@@ -211,9 +221,9 @@ class Metrics:
         """Count a plan that was out of date and must be made again."""
         self._own[_STALE.start + (not version_moved)] += 1
 
-    def breaker_tripped(self) -> None:
-        """Count a denial that filled a breaker and suspended its agent."""
-        self._own[_TRIPS.start] += 1
+    def breaker_tripped(self, action: str) -> None:
+        """Count a denial that filled a breaker with this action."""
+        self._own[_TRIPS.start + TRIPS.index(action)] += 1
 
     def crowded(self, what: str) -> None:
         """Count a call that was refused because a rule already tracks the most values or sessions that it may."""

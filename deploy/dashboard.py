@@ -144,10 +144,10 @@ ROWS: dict[str, list[Panel]] = {
         ),
         (
             "Breakers",
-            "Agents suspended by a denial breaker, and calls refused because a rule tracks as much as it may.",
+            "Denials that filled a denial breaker, and calls refused because a rule tracks as much as it may.",
             "reqps",
             {
-                "suspensions": f"sum(rate(remit_breaker_trips_total{_OF}[$__rate_interval]))",
+                "filled: {{action}}": _rate("remit_breaker_trips_total", "action"),
                 "crowded {{of}}": _rate("remit_crowded_denials_total", "of"),
             },
         ),

@@ -9,6 +9,7 @@ import pytest
 from app.metrics import CODES, FAMILIES, OUTCOMES, RESULTS, ROW_BYTES, Metrics, gauge_text
 from app.model.decisions import Result
 from app.model.outcomes import CallStatus
+from app.model.quotas import BreakerAction
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -55,7 +56,7 @@ def test_events_other_than_decisions_are_counted_too():
     metrics.went_stale(version_moved=False)
     metrics.answered(150)
     metrics.sent(3)
-    metrics.breaker_tripped()
+    metrics.breaker_tripped("deny")
     metrics.crowded("sessions")
     read = samples(metrics)
     assert read['remit_refusals_total{code="STORE_UNAVAILABLE"}'] == 1
@@ -67,7 +68,7 @@ def test_events_other_than_decisions_are_counted_too():
     assert read['remit_store_batch_commands_bucket{le="2"}'] == 0
     assert read['remit_store_batch_commands_bucket{le="4"}'] == 1
     assert read["remit_store_batch_commands_sum"] == 3
-    assert read["remit_breaker_trips_total"] == 1
+    assert [read[f'remit_breaker_trips_total{{action="{each}"}}'] for each in BreakerAction] == [0, 1, 0]
     assert (read['remit_crowded_denials_total{of="sessions"}'], read['remit_crowded_denials_total{of="values"}']) == (
         1,
         0,

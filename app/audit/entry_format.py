@@ -52,6 +52,7 @@ OPTIONAL = {
     b"decisionId": TEXT,
     b"shadow": JSON,
     b"suspendedBy": TEXT,
+    b"trippedBy": TEXT,
     b"decidedBy": JSON,
 }
 """Optional fields of an entry, and the form of each in the line."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from app.audit.log import AuditLog
 from app.authorize.agent_cache import AgentCache
+from app.authorize.commit.quotas import counted_in, live_in
 from app.authorize.store_clock import StoreClock
 from app.explain.rule_states import Level, level_shown, read_counters, read_levels
 from app.fairness.loop_turns import WorkspaceSlots
@@ -27,6 +28,7 @@ from app.pdp import CompiledAgent
 from app.pdp.constraints import IsSecret
 from app.pdp.explained import explained_agent
 from app.pdp.rules import rule_in_words
+from app.pdp.rules.denial_breaker import VaryingBreaker
 from app.pdp.rules.limits import VaryingQuota
 from app.pdp.rules.rule_type import CompiledRule
 from app.redis_client.client import Client
@@ -39,6 +41,7 @@ _AT_ONCE = 256
 _OF_ONE_MILLISECOND = 100
 """The entries looked at for one value: the agent's allowed calls of the same millisecond."""
 
+_Varying = VaryingQuota | VaryingBreaker
 _EFFECTS = {Result.DENIED: Effect.DENY, Result.ESCALATED: Effect.ESCALATE}
 
 
@@ -74,13 +77,13 @@ class QuotaReader:
         keyspace, agent, at_ms = keyspace_of(workspace_id), cached.agent, self._clock.now_us() // 1000
         rules = [(rule, counter) for rule in _rules(cached.compiled) if (counter := _counter(rule, agent.id))]
         levels: dict[Quota | DenialCount, Level] = {}
-        settled = [counter for _, counter in rules if not isinstance(counter, VaryingQuota)]
+        settled = [counter for _, counter in rules if not isinstance(counter, VaryingQuota | VaryingBreaker)]
         for start in range(0, len(settled), _AT_ONCE):
             some = settled[start : start + _AT_ONCE]
             levels |= (await read_levels(self._client, keyspace, some, agent_id=agent.id))[1]
         quotas = []
         for rule, counter in rules:
-            if isinstance(counter, VaryingQuota):
+            if isinstance(counter, VaryingQuota | VaryingBreaker):
                 async with self._slots.slot(workspace_id):
                     values = await self._values(workspace_id, agent.id, rule, counter, from_log=from_log)
                 quotas.append(self._shown(rule, None, values))
@@ -89,7 +92,7 @@ class QuotaReader:
         return AgentQuotas(agent=explained_agent(agent), at=rfc3339(at_ms), quotas=quotas)
 
     def _shown(self, rule: CompiledRule, level: QuotaLevel | None, values: CountedValues | None) -> AgentQuota:
-        limit = rule.rule.limit
+        counter = rule.rule.counter
         return AgentQuota(
             policy_id=rule.policy.id,
             policy_name=rule.policy.name,
@@ -97,18 +100,22 @@ class QuotaReader:
             effect=_EFFECTS[rule.when_failed],
             text=rule_in_words(rule.rule, covered=True, is_secret=self._is_secret),
             tools=list(rule.rule.tools),
-            per=UNSET if limit is None else limit.per,
+            per=UNSET if counter is None else counter.per,
             quota=UNSET if level is None else level,
             values=UNSET if values is None else values,
         )
 
     async def _values(
-        self, workspace_id: str, agent_id: str, rule: CompiledRule, varying: VaryingQuota, *, from_log: bool
+        self, workspace_id: str, agent_id: str, rule: CompiledRule, varying: _Varying, *, from_log: bool
     ) -> CountedValues:
-        """The values for which the limit has counted calls of the agent."""
+        """The values for which the limit or breaker has counted calls of the agent."""
         keyspace = keyspace_of(workspace_id)
-        quota = replace(varying.quota, amount=None if varying.amount is None else 0)
-        per = () if rule.rule.limit is None else rule.rule.limit.per or ()
+        quota: Quota | DenialCount
+        if isinstance(varying, VaryingBreaker):
+            quota = varying.breaker
+        else:
+            quota = replace(varying.quota, amount=None if varying.amount is None else 0)
+        per = () if rule.rule.counter is None else rule.rule.counter.per or ()
         names_values = from_log and not any(map(self._is_secret, per))
         skew_us, buckets = await self._buckets(keyspace, agent_id, quota)
         taken = [bucket for bucket in buckets if bucket.taken > 0]
@@ -119,9 +126,11 @@ class QuotaReader:
             fullest.append(CountedValue(quota=level_shown(quota, bucket.level), values=seen))
         return CountedValues(total=len(taken), fullest=fullest)
 
-    async def _buckets(self, keyspace: Keyspace, agent_id: str, quota: Quota) -> tuple[int, list[_Bucket]]:
+    async def _buckets(
+        self, keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount
+    ) -> tuple[int, list[_Bucket]]:
         """By how much quota time is ahead of the clock (us), and the buckets that the agent's calls have used."""
-        live = keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id)
+        live = live_in(keyspace, agent_id, quota)
         names, skew = await self._client.read_pipelined(
             (("ZRANGE", live, 0, -1, "WITHSCORES"), ("HGET", keyspace.commits, "skew_us"))
         )
@@ -130,11 +139,11 @@ class QuotaReader:
                 int(skew or 0),
                 [(name, int(until)) for name, until in zip(names[::2], names[1::2], strict=True)],
             )
-        kind = (quota.window_us, quota.amount is not None)
+        kind = (quota.window_us, isinstance(quota, Quota) and quota.amount is not None)
         buckets: list[_Bucket] = []
         for start in range(0, len(found), _AT_ONCE):
             some = found[start : start + _AT_ONCE]
-            keys = [keyspace.bucket(quota.policy_id, quota.fingerprint, name) for name, _ in some]
+            keys = [counted_in(keyspace, agent_id, replace(quota, bucket=name)) for name, _ in some]
             _, levels = await read_counters(self._client, keyspace, keys, [kind] * len(some))
             buckets += (
                 _Bucket(level.taken, until_us - quota.window_us, name, level)
@@ -143,7 +152,7 @@ class QuotaReader:
         return skew_us, buckets
 
     async def _named(
-        self, workspace_id: str, agent_id: str, varying: VaryingQuota, bucket: _Bucket, skew_us: int
+        self, workspace_id: str, agent_id: str, varying: _Varying, bucket: _Bucket, skew_us: int
     ) -> list[Any] | None:
         """The bucket's values, from the entry of the agent's newest call that counted in it.
 
@@ -166,9 +175,9 @@ def _rules(compiled: CompiledAgent) -> Iterator[CompiledRule]:
     return (rule for _, rules in compiled.compiled_policies for rule in rules)
 
 
-def _counter(rule: CompiledRule, agent_id: str) -> Quota | DenialCount | VaryingQuota | None:
+def _counter(rule: CompiledRule, agent_id: str) -> Quota | DenialCount | _Varying | None:
     """What the rule counts in: one bucket for all of the agent's calls, or several; None if it counts nothing."""
-    if rule.demands.breaker is not None:
+    if isinstance(rule.demands.breaker, DenialCount | VaryingBreaker):
         return rule.demands.breaker
     for quota in rule.demands.quotas:
         if isinstance(quota, VaryingQuota):

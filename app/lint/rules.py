@@ -90,10 +90,11 @@ def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[Poli
         if policy_id != policy.id:
             continue
         terms = rule.denial_breaker
-        if terms.max_denials == 1 and terms.action is BreakerAction.SUSPEND:
+        if terms.max_denials == 1 and terms.action is not BreakerAction.ESCALATE:
+            what = "suspends the agent" if terms.action is BreakerAction.SUSPEND else "stops calls for a while"
             message = (
-                "the first denial suspends the agent, be it a typing error or a limit that is full for a moment; let "
-                "it have more, or escalate"
+                f"the first denial {what}, be it a typing error or a limit that is full for a moment; let it have "
+                "more, or escalate"
             )
             yield PolicyWarning(Code.BREAKER_ON_FIRST_DENIAL, f"$.rules[{index}].denialBreaker.maxDenials", message)
         sooner = next((other for other in placed if other != own and _suspends_before(other, own, placed)), None)

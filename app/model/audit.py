@@ -47,6 +47,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     decision_id: The decision whose outcome an `outcome` entry reports.
     shadow: What would have been decided if the shadow policies had been enforced; only if that is another result.
     suspended_by: The policy whose denial breaker suspended the agent on this denial.
+    tripped_by: The policy whose denial breaker this denial filled, without suspending the agent.
     decided_by: Who decided the approval; only of entries that say so.
     """
 
@@ -70,6 +71,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     decision_id: Uuid | UnsetType = UNSET
     shadow: ShadowOutcome | UnsetType = UNSET
     suspended_by: Uuid | UnsetType = UNSET
+    tripped_by: Uuid | UnsetType = UNSET
     decided_by: Person | UnsetType = UNSET
 
 

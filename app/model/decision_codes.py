@@ -15,6 +15,7 @@ class DecisionCode(StrEnum):
     SCHEMA_INVALID = "schema_invalid"
     QUOTA_FULL = "quota_full"
     BUDGET_SPENT = "budget_spent"
+    TOO_MANY_DENIALS = "too_many_denials"
     OUTSIDE_HOURS = "outside_hours"
     SEQUENCE_FORBIDDEN = "sequence_forbidden"
     RULE_FAILED = "rule_failed"

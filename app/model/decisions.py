@@ -141,9 +141,9 @@ class RememberedCheck(Struct, frozen=True):
 
 
 class DenialCount(Struct, frozen=True):
-    """A denial breaker that counts a call if it is denied; one that escalates acts like a quota that takes nothing.
+    """A denial breaker that counts a call if it is denied; unless it suspends, it acts like a quota that takes nothing.
 
-    fingerprint: names the rule within its policy, as a quota's does.
+    fingerprint: names the rule within its policy, as a quota's does. bucket: as a quota's; "" = it counts all values.
     max_denials: how many denied calls of the agent fill it. when_full: the outcome while it is full.
     suspends: True if the denial that fills it suspends the agent; such a breaker is never found full.
     since: the revision that made the agent active; earlier denials do not count.
@@ -156,6 +156,14 @@ class DenialCount(Struct, frozen=True):
     when_full: Outcome
     suspends: bool
     since: int
+    bucket: str = ""
+
+    @property
+    def action(self) -> str:
+        """What it does once it is full, in the rule's words."""
+        if self.suspends:
+            return "suspend"
+        return "deny" if self.when_full.result is Result.DENIED else "escalate"
 
 
 Check = Quota | HistoryCheck | RememberedCheck | DenialCount
@@ -232,7 +240,7 @@ class Plan(Struct, frozen=True):
     may_escalate: True if the outcome, or a full quota, asks for a person.
     session, marks: what the call leaves in its session (by digest) if it is allowed.
     shadow: the plan with shadow policies enforced; None if they could not change the result.
-    breakers: those that count the call if it is denied; breakers that escalate are among the quotas, too.
+    breakers: those that count the call if it is denied; breakers that do not suspend are among the quotas, too.
     """
 
     outcome: Outcome

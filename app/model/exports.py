@@ -36,6 +36,7 @@ COLUMNS = (
     "keyName",
     "policyName",
     "decidedBy",
+    "trippedBy",
 )
 """The columns of a CSV file. New ones are added last, so every column keeps its number."""
 
@@ -114,6 +115,7 @@ def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
         escaped_cell(_text(entry.suspended_by)),
         *map(escaped_cell, names_of(entry, sequence)),
         "" if isinstance(entry.decided_by, UnsetType) else msgspec.json.encode(entry.decided_by).decode(),
+        escaped_cell(_text(entry.tripped_by)),
     ]
 
 

@@ -16,8 +16,8 @@ _WITHOUT_RULE = (
     ("Agent is revoked", DecisionCode.AGENT_REVOKED),
     ("Sequence rules look back on ", DecisionCode.SEQUENCE_FORBIDDEN),
 )
-_LIMITS = frozenset({"rate_limit", "budget"})
-_FULL_LIMIT = ("Rate limit reached: ", "Budget spent: ", "This limit counts ")
+_LIMITS = frozenset({"rate_limit", "budget", "denial_breaker"})
+_FULL_LIMIT = ("Rate limit reached: ", "Budget spent: ", "Denial breaker: ", "This limit counts ")
 """The beginnings of the reasons of full limits. A limit that cannot tell what to count gives other reasons."""
 _NOT_JUDGED = tuple(
     f'this rule\'s "{word}" {what}' for word in ("when", "unless") for what in ("reads it", "can judge")

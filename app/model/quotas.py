@@ -130,30 +130,39 @@ MAX_WINDOW_SECONDS = 86_400
 
 
 class BreakerAction(StrEnum):
-    """What a full breaker does: `suspend` the agent, or `escalate` calls that would be allowed to a person."""
+    """What a full breaker does: `suspend` the agent, or `deny` calls that would be allowed, or `escalate` them."""
 
     SUSPEND = "suspend"
+    DENY = "deny"
     ESCALATE = "escalate"
 
 
 class DenialBreaker(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Full once `max_denials` calls of one agent were denied in the last `window_seconds`, for whatever reason.
 
-    max_denials: Denied calls of one agent, 1 to 1,000.
+    max_denials: Denied calls of one agent, or of one value of `per`, 1 to 1,000.
     window_seconds: The span, 1 to 86,400 seconds (a day); it ends now and does not start on the minute.
-    action: Whether the denial that fills it suspends the agent, or people are asked while it is full.
+    action: Whether the denial that fills it suspends the agent; or, while it is full, calls that would be allowed are
+    denied, or people are asked about them. Only the last two go with `per`, because they concern no other value.
     """
 
     max_denials: Annotated[int, Meta(ge=1, le=MAX_DENIALS)]
     window_seconds: Annotated[int, Meta(ge=1, le=MAX_WINDOW_SECONDS)]
     action: BreakerAction
+    per: Per | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        require_per("per", self.per)
+        if self.per is not UNSET and self.action is BreakerAction.SUSPEND:
+            raise FieldError("action", "suspends the agent for every value; with per it must be deny or escalate")
 
     @property
     def set_apart(self) -> str:
-        return "\n\ndenials"
+        return f"\n\ndenials{_per_text(self.per)}"
 
     @property
     def reached(self) -> str:
         """The reason given when it is full."""
         denials = "1 denial" if self.max_denials == 1 else f"{self.max_denials} denials"
-        return f"Denial breaker: {denials} in {self.window_seconds} s"
+        of = "" if isinstance(self.per, UnsetType) else f" with the same {' and '.join(self.per)}"
+        return f"Denial breaker: {denials}{of} in {self.window_seconds} s"

@@ -137,7 +137,7 @@ class Rule(
         yield from constraint_reads(self.constraints())
         if isinstance(self.limit, Budget):
             yield Read("parameters", self.limit.parameter)
-        for name in (self.limit.per or ()) if self.limit is not None else ():
+        for name in (self.counter.per or ()) if self.counter is not None else ():
             of, dot, rest = name.partition(".")
             if dot:
                 yield Read(of, rest)

@@ -183,14 +183,14 @@ class TimeBased(Rule, frozen=True, tag="time_based"):
 
 
 class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
-    """Counts the denied calls of its tools, separately for each agent. Too many suspend the agent, or people are asked.
+    """Counts the denied calls of its tools, for each agent or value. Too many suspend the agent, or calls are stopped.
 
     Only a guardrail has it.
 
     denial_breaker: How many denials in which span, and what then.
     """
 
-    code: ClassVar[DecisionCode] = DecisionCode.APPROVAL_REQUIRED
+    code: ClassVar[DecisionCode] = DecisionCode.TOO_MANY_DENIALS
     is_conditional: ClassVar[bool] = False
     not_in_grants: ClassVar[str | None] = (
         'only a guardrail has a denial_breaker; make it a policy of its own with "kind": "guardrail"'
@@ -204,6 +204,16 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
                 {"not": {"required": ["approval"]}},
                 {"properties": {"denialBreaker": {"properties": {"action": {"const": BreakerAction.ESCALATE.value}}}}},
             ]
+        },
+        {
+            "properties": {
+                "denialBreaker": {
+                    "anyOf": [
+                        {"not": {"required": ["per"]}},
+                        {"not": {"properties": {"action": {"const": BreakerAction.SUSPEND.value}}}},
+                    ]
+                }
+            }
         },
     )
 

@@ -49,7 +49,8 @@ class WebhookFormat(StrEnum):
 class DeniedFilter(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which denials are sent.
 
-    rule_types: Only those decided by rules of these types; all if left out.
+    rule_types: Only those decided by rules of these types, and with `denial_breaker` also those that filled one; all if
+    left out.
     sample: The share of them to send, above 0 and up to 1, chosen by the entry's id; all if left out.
     """
 

@@ -18,7 +18,7 @@ from app.pdp.clauses import covers
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import quick_size
 from app.pdp.policy_views import CompiledPolicy, ToolView, policy_views
-from app.pdp.quotas import open_quotas, plan_of
+from app.pdp.quotas import OpenBreaker, open_quotas, plan_of
 from app.pdp.relations import NOTHING
 from app.pdp.rules import compile_rules
 from app.pdp.rules.rule_type import CompiledRule, Macs, Verdicts, no_macs
@@ -113,7 +113,7 @@ class CompiledAgent:
         """What an allowed call of a tool leaves in its session."""
         return tuple(mark for pattern, mark in self._marks.items() if covers((marked_pattern(pattern),), tool))
 
-    def breakers_for(self, tool: str) -> tuple[DenialCount, ...]:
+    def breakers_for(self, tool: str) -> tuple[OpenBreaker, ...]:
         """The breakers that count a denied call of a tool: those of all guardrails, evaluated or not."""
         rules = (rule for each in self._guardrails for rule in each.rules if covers(rule.rule.tools, tool))
         return tuple(breaker for rule in rules if (breaker := rule.demands.breaker) is not None)
@@ -150,6 +150,8 @@ class CompiledAgent:
         if beside and (self.combined is None or plan.shadow is not self.combined.view(tool).shadow):
             return False
         if plan.quotas and plan.quotas is not self.view(tool).when_all_pass.quotas:
+            return False
+        if any(breaker.bucket for breaker in plan.breakers):
             return False
         # What a call took from a refundable limit is stored under its own id.
         return not any(isinstance(quota, Quota) and quota.refundable for quota in (*plan.quotas, *beside))
@@ -199,7 +201,9 @@ class CompiledAgent:
 
     def _make_view(self, tool: str, verdicts: Verdicts) -> ToolView:
         shadowed = self._is_shadowed(tool)
-        breakers = self.breakers_for(tool)
+        counting = self.breakers_for(tool)
+        breakers = tuple(each for each in counting if isinstance(each, DenialCount))
+        open_breakers = counting if len(breakers) < len(counting) else ()
         for tier in self._tiers:
             deciding = policy_views(tier, tool, verdicts)
             if deciding:
@@ -214,10 +218,11 @@ class CompiledAgent:
                 marks = self.marks_for(tool)
                 shadow = None if self.shadow is None or varying or marks else self.shadow.plan(asked, plan)
                 return ToolView(
-                    asked, timed, plan, quick, varying=varying, marks=marks, shadowed=shadowed, shadow=shadow
-                )
+                    asked, timed, plan, quick, varying=varying, breakers=open_breakers, marks=marks, shadowed=shadowed,
+                    shadow=shadow,
+                )  # fmt: skip
         nothing = replace(NOTHING_MATCHES, breakers=breakers) if breakers else NOTHING_MATCHES
-        return ToolView((), False, nothing, shadowed=shadowed)
+        return ToolView((), False, nothing, breakers=open_breakers, shadowed=shadowed)
 
 
 _NO_POLICY = "No policy matches this call: default deny"

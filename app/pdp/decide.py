@@ -9,7 +9,7 @@ from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
 from app.pdp.policy_views import PolicyView, ToolView
-from app.pdp.quotas import open_quotas, plan_of, settled_quotas
+from app.pdp.quotas import open_quotas, plan_of, settled_breakers, settled_quotas
 from app.pdp.relations import NOTHING
 from app.pdp.rules.remembered import looked_up_beside
 from app.pdp.rules.sequence import with_marks
@@ -58,6 +58,8 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
             remembered = [each for policy in view.asked for each in policy.remembered]
             settled = (*settled, *looked_up_beside(remembered, settled, outcome, request)) if remembered else settled
         plan = plan_of(outcome, settled, view.when_all_pass.breakers)
+    if view.breakers:
+        plan = replace(plan, breakers=settled_breakers(view.breakers, request, key_id))
     if view.timed:
         plan = replace(plan, holds_from_us=minute * MINUTE_US, holds_until_us=(minute + 1) * MINUTE_US)
     if view.shadowed and agent.combined is not None:

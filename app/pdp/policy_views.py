@@ -9,7 +9,7 @@ from app.model.decisions import Mark, Outcome, Plan, Result, ShadowPlan
 from app.model.policies import Policy
 from app.pdp.clauses import covers
 from app.pdp.costs import ANY_SIZE
-from app.pdp.quotas import OpenQuota
+from app.pdp.quotas import OpenBreaker, OpenQuota
 from app.pdp.rules.remembered import TargetCheck
 from app.pdp.rules.rule_type import CompiledRule, Condition, Verdicts
 
@@ -39,6 +39,7 @@ class ToolView(Struct, frozen=True):
     judged: the rules whose `when` or `unless` says whether they apply; () = all always apply. If there are any, each
     call uses the view of the rules that apply to it, and only quick_size of this one is used.
     varying: the quotas of when_all_pass whose bucket, amount or session depends on the call; () = there are none.
+    breakers: its breakers, if the bucket of any depends on the call; () = none does.
     marks: what an allowed call leaves in its session.
     shadowed: whether a shadow policy can matter for the tool. shadow: in a view of all policies together, how its
     when_all_pass differs from that of the enforced ones.
@@ -50,6 +51,7 @@ class ToolView(Struct, frozen=True):
     quick_size: int = ANY_SIZE
     judged: tuple[CompiledRule, ...] = ()
     varying: tuple[OpenQuota, ...] = ()
+    breakers: tuple[OpenBreaker, ...] = ()
     marks: tuple[Mark, ...] = ()
     shadowed: bool = False
     shadow: ShadowPlan | None = None

@@ -20,6 +20,19 @@ OpenQuota = Quota | DenialCount | CallQuota
 """A question that only the store can answer: whether a limit has room, what a session was allowed, what was denied."""
 
 
+class CallBreaker(Protocol):
+    """A denial breaker that counts separately for each value of something in the call."""
+
+    @property
+    def suspends(self) -> bool: ...
+
+    def of(self, request: AuthorizeRequest, key_id: str) -> DenialCount | None:
+        """What counts one call; None if the call does not state the value."""
+
+
+OpenBreaker = DenialCount | CallBreaker
+
+
 class HasQuotas(Protocol):
     """A policy as seen by one tool."""
 
@@ -50,6 +63,14 @@ def plan_of(outcome: Outcome, quotas: tuple[Check, ...], breakers: tuple[DenialC
     if quotas and not asks:
         asks = any(quota.when_full.result is Result.ESCALATED for quota in quotas)
     return Plan(outcome, quotas, may_escalate=asks, breakers=breakers)
+
+
+def settled_breakers(
+    breakers: Sequence[OpenBreaker], request: AuthorizeRequest, key_id: str
+) -> tuple[DenialCount, ...]:
+    """The breakers that count one call; not those that cannot tell where, whose rule has failed."""
+    found = (each if isinstance(each, DenialCount) else each.of(request, key_id) for each in breakers)
+    return tuple(each for each in found if each is not None)
 
 
 def settled_quotas(quotas: Sequence[OpenQuota], request: AuthorizeRequest, key_id: str) -> tuple[Check, ...]:

@@ -70,6 +70,16 @@ class LoggedCall(Struct, rename="camel"):
         """True if the call was denied because its agent was not active."""
         return self.code in (DecisionCode.AGENT_SUSPENDED, DecisionCode.AGENT_REVOKED)
 
+    @property
+    def was_counted(self) -> bool:
+        """True if denial breakers have counted it."""
+        return not self.was_inactive and is_counted(Result(self.result or ""), self.code)
+
+
+def is_counted(result: Result, code: DecisionCode) -> bool:
+    """True if denial breakers count an active agent's call with this outcome: a denial, but not by one of them."""
+    return result is Result.DENIED and code is not DecisionCode.TOO_MANY_DENIALS
+
 
 decode_call = msgspec.json.Decoder(LoggedCall).decode
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode

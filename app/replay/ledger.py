@@ -79,6 +79,8 @@ class Ledger:
         """Count, in the breakers, an active agent's call that was denied, or may have been."""
         if call.breakers:
             self.denials.deny(call.breakers, agent_id, certain=certain, suspends=suspends)
+        for breaker in call.unclear_breakers():
+            self.denials.deny_unnamed(breaker)
 
     def take_from_all(self, limits: Iterable[Limit], marks: Iterable[str]) -> None:
         """From here on, it is unknown what earlier calls took and which marks they left."""

@@ -14,7 +14,7 @@ from app.model.policies import Policy, off_in_shadow
 from app.model.replays import ReplayReport, ReplayTask
 from app.model.times import rfc3339
 from app.pdp.constraints import IsSecret
-from app.replay.calls import LoggedCall, decode_call
+from app.replay.calls import LoggedCall, decode_call, is_counted
 from app.replay.flips import Findings, Recorded
 from app.replay.history import History
 from app.replay.ledger import Ledger
@@ -170,7 +170,7 @@ class Replay:
         The log says which calls were allowed.
         """
         if entry.call.result != Result.ALLOWED:
-            if entry.call.result == Result.DENIED and not entry.call.was_inactive:
+            if entry.call.was_counted:
                 self._warm_up_breakers(entry)
             return
         self._take_as_recorded(entry, None)
@@ -183,8 +183,7 @@ class Replay:
             self._counted_before.take(drafted, entry.call.agent_id)
 
     def _warm_up_breakers(self, entry: _Entry) -> None:
-        """Count a denied call from before the span in the breakers of its time, and in the draft's, as if those had
-        existed.
+        """Count a denied call from before the span in the breakers of its time, and in the draft's as if these existed.
 
         None of them suspends: the log says which agents were suspended before the span.
         """
@@ -245,8 +244,9 @@ class Replay:
     def _deny(self, entry: _Entry, judged: ReplayedCall, outcomes: Sequence[Outcome], *, certain: bool) -> None:
         """Count the call in breakers if it is denied, or may be; also if there is no room for an approval."""
         had_no_room = entry.call.code is DecisionCode.APPROVALS_FULL and outcomes[-1].result is Result.ESCALATED
-        if had_no_room or any(each.result is Result.DENIED for each in outcomes):
-            self._ledger.deny(judged, entry.call.agent_id, certain=certain and not had_no_room)
+        counted = [is_counted(each.result, each.code) for each in outcomes]
+        if had_no_room or any(counted):
+            self._ledger.deny(judged, entry.call.agent_id, certain=certain and all(counted))
             self.findings.report.trips = self._ledger.denials.trips
 
     def _may_be_lifted(self, call: LoggedCall, position: LogPosition) -> bool:

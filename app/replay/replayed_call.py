@@ -7,7 +7,8 @@ from msgspec import UNSET
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
 from app.pdp import decide_at_length
-from app.pdp.quotas import open_quotas, settled_quotas
+from app.pdp.quotas import open_quotas, settled_breakers, settled_quotas
+from app.pdp.rules.denial_breaker import VaryingBreaker
 from app.pdp.rules.limits import VaryingQuota
 from app.pdp.rules.rule_type import CompiledRule
 from app.pdp.rules.sequence import with_marks
@@ -73,8 +74,17 @@ class ReplayedCall:
 
     @property
     def breakers(self) -> tuple[DenialCount, ...]:
-        """The breakers that count the call if it is denied."""
-        return self._ruleset.compiled.breakers_for(self.request.tool_name) if self._unclear else self.plan.breakers
+        """The breakers that count the call if it is denied, except those whose bucket is unknown."""
+        if not self._unclear:
+            return self.plan.breakers
+        counting = self._ruleset.compiled.breakers_for(self.request.tool_name)
+        hidden = {id(rule.demands.breaker) for _, rule in self._unclear}
+        return settled_breakers([each for each in counting if id(each) not in hidden], self.request, self._key_id)
+
+    def unclear_breakers(self) -> Collection[tuple[str, str]]:
+        """Breakers that count the call in an unknown bucket if it is denied."""
+        breakers = [rule.demands.breaker for _, rule in self._unclear]
+        return [_limit_of(each.breaker) for each in breakers if isinstance(each, VaryingBreaker)]
 
     def all_quotas(self) -> tuple[Check, ...]:
         """Every quota that an allowed call takes from, except those whose amount or bucket is unknown."""
@@ -127,5 +137,5 @@ class ReplayedCall:
         return Outcome(Result.ESCALATED, None, None, "", DecisionCode.APPROVAL_REQUIRED)
 
 
-def _limit_of(quota: Quota) -> tuple[str, str]:
+def _limit_of(quota: Quota | DenialCount) -> tuple[str, str]:
     return quota.policy_id, quota.fingerprint

@@ -19,7 +19,7 @@ ISSUERS = "remit:issuers"
 READINESS_PROBE = "remit:ready"
 """Never exists: /readyz writes it with XX, which changes nothing, to learn whether the store accepts writes."""
 
-_COUNTED = re.compile(r"remit:\{([^}]+)\}:(?:quota|live|session|agent:[^:]+:(?:session|marked|denials)):")
+_COUNTED = re.compile(r"remit:\{([^}]+)\}:(?:quota|live|session|agent:[^:]+:(?:session|marked|denials|denied)):")
 
 
 def counting_workspace(name: str) -> str | None:
@@ -247,6 +247,14 @@ class Keyspace:
     def denials(self, agent_id: str, since: int, policy_id: str, fingerprint: str) -> str:
         """List: times of the agent's denied calls counted by one breaker since a given revision of the agent."""
         return f"{self._prefix}agent:{agent_id}:denials:{since}:{policy_id}:{fingerprint}"
+
+    def denials_of_value(self, agent_id: str, since: int, policy_id: str, fingerprint: str, bucket: str) -> str:
+        """List: the same for one value, if the breaker counts separately for each."""
+        return f"{self._prefix}agent:{agent_id}:denials:{since}:{policy_id}:{fingerprint}:{bucket}"
+
+    def live_denials(self, agent_id: str, since: int, policy_id: str, fingerprint: str) -> str:
+        """Sorted set: the values for which a breaker counts denials of the agent."""
+        return f"{self._prefix}agent:{agent_id}:denied:{since}:{policy_id}:{fingerprint}"
 
     def remembered(self, agent_id: str, memory: str) -> str:
         """Hash: what one rule remembers of the agent's approved calls, by the MAC of the value."""

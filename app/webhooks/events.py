@@ -10,6 +10,7 @@ from app.model.access_requests import Callback, Task, TaskStatus
 from app.model.approvals import Approval
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.decisions import Result
+from app.model.rules import DenialCounted
 from app.model.times import rfc3339
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent
 
@@ -51,6 +52,7 @@ class _Entry(Struct, rename="camel"):
     code: str = ""
     approval_id: str = ""
     rule: _Rule | None = None
+    tripped_by: str = ""
 
 
 _entry = msgspec.json.Decoder(_Entry)
@@ -141,7 +143,9 @@ def event_id(workspace_id: str, source: str, position: str) -> str:
 def _is_wanted(entry: _Entry, denied: DeniedFilter | None) -> bool:
     if denied is None:
         return True
-    kind = "default" if entry.rule is None else entry.rule.type
-    if denied.rule_types is not UNSET and kind not in denied.rule_types:
+    kinds = {"default" if entry.rule is None else entry.rule.type}
+    if entry.tripped_by:
+        kinds.add(DenialCounted.tag())
+    if denied.rule_types is not UNSET and kinds.isdisjoint(denied.rule_types):
         return False
     return int(hashlib.sha256(entry.id.encode()).hexdigest()[:8], 16) < denied.sample * (1 << 32)

@@ -22,7 +22,7 @@ local function expiry_of(spent_us) return string.format('%.0f', spent_us / 1000 
 --@ state
 custom = {}, shared_version = last[4] or '',
 --@ wait
-if arg_before.limits or arg_before.marks or arg_before.shadow then
+if arg_before.limits or arg_before.marks or arg_before.breakers or arg_before.shadow then
   -- Time until the sorted set `live`, of at most `most` live members, has room for `name`; 0 = now, or it is in.
   live_wait = function(live, name, most)
     local until_us = call('ZSCORE', live, name)

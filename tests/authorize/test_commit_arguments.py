@@ -116,7 +116,8 @@ async def test_each_part_gets_its_arguments():
     tokens = CASES["groups"]["tokens"]
     plan = Plan(ALLOWED, (LIMIT, replace(BUDGET, bucket="b1"), CHECK), 60, 120)
     suspends = replace(BREAKER, fingerprint="c", max_denials=9, suspends=True)
-    plan = replace(plan, quotas=(*plan.quotas, BREAKER), breakers=(suspends, BREAKER))
+    of_value = replace(BREAKER, fingerprint="d", bucket="b2")
+    plan = replace(plan, quotas=(*plan.quotas, BREAKER), breakers=(suspends, BREAKER, of_value))
     call = await called(plan, tokens=tokens)
 
     parts, keyspace = parts_of(*call), Keyspace("w")
@@ -125,8 +126,13 @@ async def test_each_part_gets_its_arguments():
     assert parts["sequences"] == ([], ["3 after aa bb;"])
     assert parts["interval"] == ([], [60, 120])
     assert parts["groups"] == ([], [f"group:{'g' * 64} v3 group:{'h' * 64} - "])
-    assert parts["breakers"][0] == [keyspace.changes, *(keyspace.denials("a", 3, POLICY, each) for each in "cb")]
-    said = [f"{most} {MINUTE} {acts} {POLICY}\n{ESCALATED.reason}\n" for most, acts in ((9, "suspend"), (5, 4))]
+    counted = [keyspace.denials("a", 3, POLICY, each) for each in "cb"]
+    of_value = (keyspace.denials_of_value("a", 3, POLICY, "d", "b2"), keyspace.live_denials("a", 3, POLICY, "d"))
+    assert parts["breakers"][0] == [keyspace.changes, *counted, *of_value]
+    said = [
+        f"{most} {MINUTE} {acts} {POLICY} {bucket}\n{ESCALATED.reason}\n"
+        for most, acts, bucket in ((9, "suspend 0", ""), (5, "escalate 4", ""), (5, "escalate 0", "b2"))
+    ]
     assert parts["breakers"][1][2:] == ["".join(said)]
     assert [*parts] == ["interval", "groups", "breakers", "sequences", "refunds", "limits"]
 

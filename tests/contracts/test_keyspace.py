@@ -122,7 +122,8 @@ def deployment(tmp_path_factory, program):
             sides = {"forbiddenAfter": ["booking.*"], "requiresBefore": ["booking.*"], "withinSeconds": 60}
             rules += [{"type": "sequence", "tools": ["rm"], "sequence": sides}] if owner else []
             breaker = {"maxDenials": 9, "windowSeconds": 60, "action": "suspend"}
-            rules += [] if owner else [{"type": "denial_breaker", "tools": ["*"], "denialBreaker": breaker}]
+            breaker |= {"action": "deny", "per": ["tool"]} if owner else {}
+            rules += [{"type": "denial_breaker", "tools": ["*"], "denialBreaker": breaker}]
             never = {"kind": "guardrail", "name": "never", "rules": rules}
             assert client.post("/v1/policies", json=never | owner).status_code == 201
         limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 60}}

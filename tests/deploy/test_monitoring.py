@@ -57,7 +57,10 @@ SERIES = {
         grows('remit_stale_retries_total{moved="version"}', 1200),
         grows('remit_stale_retries_total{moved="clock"}', 1200),
     ),
-    "RemitAgentSuspended": (grows("remit_breaker_trips_total", 1), {"remit_breaker_trips_total": "3x200"}),
+    "RemitAgentSuspended": (
+        grows('remit_breaker_trips_total{action="suspend"}', 1),
+        grows('remit_breaker_trips_total{action="deny"}', 1),
+    ),
     "RemitRuleCrowded": (grows("remit_crowded_denials_total", 1), {"remit_crowded_denials_total": "3x200"}),
     "RemitNotScraped": ({"up": "1x200"}, {'remit_decisions_total{result="allowed"}': "5x200"}),
 }

@@ -72,6 +72,20 @@ def test_every_rule_in_force_that_counts_is_listed_with_its_fill(tenant):
     assert tenant.reader.get(f"/v1/agents/{agent}/quotas").json()["error"]["code"] == "AGENT_NOT_FOUND"
 
 
+def test_the_values_of_a_breaker_are_those_of_denied_calls(tenant):
+    """Which chats are stopped, and how many denials the others have left; an allowed call counts nowhere."""
+    agent = tenant.new_agent()["id"]
+    terms = {"maxDenials": 2, "windowSeconds": 3600, "action": "deny", "per": ["context.session"]}
+    storms = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+    tenant.new_policy(agent, storms, kind="guardrail")
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["read"]})
+    for session, tool in (("a", "rm"), ("b", "rm"), ("a", "rm"), ("c", "read"), ("a", "read")):
+        tenant.authorize(agent, tool, context={"session": session})
+    [shown] = quotas(tenant.reader, agent)
+    assert (shown["effect"], shown["per"], shown["values"]["total"]) == ("deny", ["context.session"], 2)
+    assert fullest(tenant.reader, agent) == [(2, [("context.session", "a")]), (1, [("context.session", "b")])]
+
+
 def test_the_fullest_values_of_per_are_named_from_the_log(tenant):
     """Of each JSON type, of tool, key and context, sealed or not; another agent's calls fill a shared bucket, too."""
     agent, other = (tenant.new_agent(groups=["crew"])["id"] for _ in range(2))

@@ -126,6 +126,21 @@ def test_a_breaker_shows_what_it_has_counted_and_what_is_left(tenant, agent):
     assert (rule["part"], rule["reason"]) == ("abstained", "does not cover the tool")
 
 
+def test_a_breaker_per_value_shows_the_count_of_the_calls_value(tenant, agent):
+    """A value that was never denied has all of it left."""
+    terms = {"maxDenials": 1, "windowSeconds": 60, "action": "deny", "per": ["parameters.to"]}
+    tenant.new_policy(agent, {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}, kind="guardrail")
+    tenant.new_policy(agent, FREE)
+    tenant.new_policy(agent, {"type": "tool_denylist", "tools": ["rm"]})
+    assert tenant.authorize(agent, "rm", parameters={"to": "ann"})["code"] == "tool_denied"
+    for to, left in (("ann", 0), ("bob", 1)):
+        call = {"parameters": {"to": to}}
+        told = explain(tenant, agent, "pay", **call)
+        assert alike(told) == alike(tenant.authorize(agent, "pay", **call))
+        [rule] = next(part for part in told["policies"] if part["kind"] == "guardrail")["rules"]
+        assert (rule["part"], rule["quota"]["left"]) == ("passed" if left else "failed", left)
+
+
 def test_a_breaker_that_suspends_is_shown_as_abstaining(tenant, agent):
     """Alone or with other rules, whatever the answer; also afterwards, for the denial that filled it."""
     terms = {"maxDenials": 2, "windowSeconds": 60, "action": "suspend"}

@@ -155,9 +155,10 @@ rules = st.one_of(
     rule("time_based", timeWindow=st.just({"allowedDays": [0, 1, 2, 3, 4, 5, 6], "timezone": "Asia/Kathmandu"})),
     rule(
         "denial_breaker",
-        denialBreaker=st.sampled_from(["suspend", "escalate"]).map(
-            lambda action: {"maxDenials": 2, "windowSeconds": HOUR, "action": action}
-        ),
+        denialBreaker=st.sampled_from([{"action": "suspend"}, {"action": "escalate"}, {"action": "deny"}]).map(
+            lambda acts: {"maxDenials": 2, "windowSeconds": HOUR} | acts
+        )
+        | per.map(lambda of: {"maxDenials": 2, "windowSeconds": HOUR, "action": "deny", "per": of}),
     ),
 )
 policies = st.lists(

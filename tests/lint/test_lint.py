@@ -230,6 +230,10 @@ EARNED = {
         [policy(breaker(1), kind="guardrail")],
         (Code.BREAKER_ON_FIRST_DENIAL, "$.rules[0].denialBreaker.maxDenials"),
     ),
+    "a breaker whose first denial stops a session": (
+        [policy(breaker(1, action="deny"), kind="guardrail")],
+        (Code.BREAKER_ON_FIRST_DENIAL, "$.rules[0].denialBreaker.maxDenials"),
+    ),
     "people are asked later than the agent is suspended": (
         [policy(breaker(20, action="escalate"), breaker(10), kind="guardrail")],
         (Code.BREAKER_NEVER_FULL, "$.rules[0].denialBreaker"),

@@ -3,22 +3,25 @@
 from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, START, quota
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from profiles import examples
 
+from app.authorize.commit.quotas import CROWDED, counted_in
 from app.model.agents import AgentStatus, Trip
 from app.model.changes import ChangeQuery
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Decision, DenialCount, Outcome, Plan, Result, RuleRef
 from app.model.idempotency import Idempotency
-from app.model.quotas import MAX_DENIALS
+from app.model.quotas import MAX_DENIALS, MAX_LIVE
 from app.store.changes import Changes
 from tests.support.actors import BY
 
 OTHER = "018bcfe5-6800-7000-8000-00000000beef"
 
 
-def breaker(most=2, *, suspends=True, policy=POLICY, name="cafe", window_us=MINUTE, since=0):
-    result = Result.DENIED if suspends else Result.ESCALATED
+def breaker(most=2, *, suspends=True, denies=False, policy=POLICY, name="cafe", window_us=MINUTE, since=0, bucket=""):
+    suspends = suspends and not denies
+    result = Result.DENIED if suspends or denies else Result.ESCALATED
     full = Outcome(
         result,
         policy,
@@ -26,7 +29,7 @@ def breaker(most=2, *, suspends=True, policy=POLICY, name="cafe", window_us=MINU
         f"Denial breaker: {most} denials in 60 s",
         DecisionCode.APPROVAL_REQUIRED,
     )
-    return DenialCount(policy, name, most, window_us, full, suspends, since)
+    return DenialCount(policy, name, most, window_us, full, suspends, since, bucket)
 
 
 def plan(*breakers, outcome=DENIED, quotas=()):
@@ -37,7 +40,7 @@ def plan(*breakers, outcome=DENIED, quotas=()):
 
 async def counted(scene, held):
     """The times that a breaker's list holds, newest first."""
-    name = scene.keyspace.denials(scene.agent.id, held.since, held.policy_id, held.fingerprint)
+    name = counted_in(scene.keyspace, scene.agent.id, held)
     return [int(time) for time in await scene.client.call("LRANGE", name, 0, -1)]
 
 
@@ -116,6 +119,55 @@ async def test_a_full_breaker_that_escalates_asks_like_a_full_limit(scene):
     assert (await scene.commit(plan=plan(held, outcome=ALLOWED), at=START + 2 * MINUTE)).outcome == ALLOWED
     assert len(await counted(scene, held)) == 3
     assert (await agent(scene)).status is AgentStatus.ACTIVE
+
+
+async def test_a_full_breaker_that_denies_counts_no_denial_of_its_own(scene):
+    """Nor does any other breaker; so it is full for one window, whatever the agent tries, and suspends nobody."""
+    held, ends = breaker(2, denies=True), breaker(3, name="d1e")
+    for at in (0, 1):
+        await scene.commit(plan=plan(held, ends), at=START + at * SECOND)
+    for at in (2, 3, 59):
+        answer = await scene.commit(plan=plan(held, ends, outcome=ALLOWED), at=START + at * SECOND)
+        assert (answer.outcome, answer.retry_after_us) == (held.when_full, (60 - at) * SECOND)
+    assert (await scene.commit(plan=plan(held, ends, outcome=ALLOWED), at=START + MINUTE)).outcome == ALLOWED
+    assert len(await counted(scene, ends)) == 2
+    assert (await agent(scene)).status is AgentStatus.ACTIVE
+
+
+async def test_a_breaker_per_value_stops_calls_of_that_value_alone(scene):
+    """The others' counts are their own, and so is the room that is left."""
+    one, other = breaker(2, denies=True, bucket="aa"), breaker(2, denies=True, bucket="bb")
+    for each in (one, one, other):
+        await scene.commit(plan=plan(each))
+    assert (await scene.commit(plan=plan(one, outcome=ALLOWED))).outcome == one.when_full
+    assert (await scene.commit(plan=plan(other, outcome=ALLOWED))).outcome == ALLOWED
+    live = scene.keyspace.live_denials(scene.agent.id, 0, POLICY, "cafe")
+    assert sorted(await scene.client.call("ZRANGE", live, 0, -1)) == ["aa", "bb"]
+    for name in (live, counted_in(scene.keyspace, scene.agent.id, one)):
+        assert int(await scene.client.call("PTTL", name)) > 0
+
+
+async def test_the_denial_that_fills_a_breaker_is_marked_in_its_entry(scene):
+    """Again only once it has been full and empty; a denial of a full breaker fills nothing."""
+    held, steps = breaker(2, denies=True, bucket="aa"), (0, 1, 2, 60, 61, 125, 126)
+    for at in steps:
+        await scene.commit(plan=plan(held), at=START + at * SECOND)
+    marked = [entry.get("trippedBy") for entry in await scene.entries()]
+    assert marked == [None, POLICY, None, None, None, None, POLICY]
+
+
+async def test_a_breaker_counts_no_more_values_than_a_limit(scene):
+    """A call with another value is stopped as by a limit, its denials count nowhere, and known values go on."""
+    known, new = breaker(2, denies=True, bucket="cafe"), breaker(2, denies=True, bucket="beef")
+    await scene.commit(plan=plan(known))
+    live = scene.keyspace.live_denials(scene.agent.id, 0, POLICY, "cafe")
+    await scene.client.call("ZADD", live, *(word for n in range(MAX_LIVE - 1) for word in (START + MINUTE, f"{n:x}")))
+    answer = await scene.commit(plan=plan(new, outcome=ALLOWED), at=START + SECOND)
+    assert answer.outcome == replace(new.when_full, reason=CROWDED["values"])
+    await scene.commit(plan=plan(new), at=START + SECOND)
+    assert (await counted(scene, new), int(await scene.client.call("ZCARD", live))) == ([], MAX_LIVE)
+    assert (await scene.commit(plan=plan(known, outcome=ALLOWED), at=START + SECOND)).outcome == ALLOWED
+    assert (await scene.commit(plan=plan(new, outcome=ALLOWED), at=START + MINUTE)).outcome == ALLOWED
 
 
 async def test_a_reactivated_agent_has_no_denials(scene):

@@ -29,7 +29,7 @@ Past = tuple[int, str | None, frozenset[tuple[str, str]]]
 """An allowed call: when (us), in which session, and what it is remembered for."""
 
 Denied = Mapping[tuple[Any, ...], Collection[int]]
-"""When calls were denied (us), by breaker: policy id, what makes breakers alike, and the place among those."""
+"""When calls were denied (us), by breaker: policy id, what makes breakers alike, the place among those, the values."""
 
 Approved = tuple[int, str, str, str, str]
 """A value that a rule remembers: when a person approved it (us), policy id, tool, parameter, value."""
@@ -99,7 +99,8 @@ def wait_of(policy: Json, index: int, call: Json, now_us: int, held: Json) -> An
     if rule["type"] == "parameter_constraint":
         return 0 if is_remembered(policy, rule, call, now_us, approved) else NEVER
     if "denialBreaker" in rule:
-        return wait_of_breaker(rule["denialBreaker"], denied.get(breaker(policy, index), ()), now_us)
+        counted = denied.get((*breaker(policy, index), reading(rule, call)), ())
+        return wait_of_breaker(rule["denialBreaker"], counted, now_us)
     if "sequence" in rule:
         spelled = "" if is_enforced(policy) else SHADOW
         return wait_of_sequence(rule["sequence"], reading(rule, call), now_us, history, spelled)
@@ -159,13 +160,19 @@ def takes(policies: Collection[Json], call: Json) -> list[tuple[Bucket, Any]]:
     ]
 
 
-def breakers(policies: Collection[Json], call: Json) -> list[tuple[tuple[Any, ...], Json]]:
-    """What counts the call if it is denied: each breaker of a guardrail that covers its tool."""
+def breakers(policies: Collection[Json], call: Json, answer: Answer) -> list[tuple[tuple[Any, ...], Json]]:
+    """What counts the call that is denied: each breaker of a guardrail that covers its tool, and can tell its values.
+
+    Nothing counts what a full breaker denies.
+    """
+    decides = [policy["rules"][answer.rule or 0] for policy in policies if policy["id"] == answer.policy]
+    if any("denialBreaker" in rule and is_limit(rule, call) for rule in decides):
+        return []
     return [
-        (breaker(policy, index), rule["denialBreaker"])
+        ((*breaker(policy, index), reading(rule, call)), rule["denialBreaker"])
         for policy in guardrails(policies)
         for index, rule in enumerate(policy["rules"])
-        if "denialBreaker" in rule and covers(rule["tools"], call["tool_name"])
+        if "denialBreaker" in rule and covers(rule["tools"], call["tool_name"]) and reading(rule, call) is not None
     ]
 
 
@@ -183,7 +190,11 @@ def wait_of_breaker(terms: Json, times: Collection[int], now_us: int) -> Any:
 
 def breaker(policy: Json, index: int) -> tuple[Any, ...]:
     alike = [
-        (rule["denialBreaker"]["windowSeconds"], tuple(sorted(set(rule["tools"]))))
+        (
+            rule["denialBreaker"]["windowSeconds"],
+            tuple(sorted(set(rule["tools"]))),
+            tuple(rule["denialBreaker"].get("per", ())),
+        )
         for rule in policy["rules"][: index + 1]
         if "denialBreaker" in rule
     ]
@@ -287,7 +298,7 @@ def reported_rule(policy: Json, verdicts: list[str], verdict: str, call: Json) -
 def is_limit(rule: Json, call: Json) -> bool:
     """Whether only its quota, or the session's past, decides if it passes."""
     if "denialBreaker" in rule:
-        return bool(rule["denialBreaker"]["action"] == "escalate")
+        return rule["denialBreaker"]["action"] != "suspend" and reading(rule, call) is not None
     if rule["type"] == "parameter_constraint":
         remembers = any("approvedBefore" in wanted for _, _, wanted in named(rule))
         applies = remembers and verdict_of_circumstances(rule, call) == PASS
@@ -336,7 +347,7 @@ def reading(rule: Json, call: Json) -> Json:
     """
     if "sequence" in rule:
         return session_of(call)
-    limit, values = limit_of(rule), []
+    limit, values = rule.get("denialBreaker", limit_of(rule)), []
     for name in limit.get("per", ()):
         of, _, rest = name.partition(".")
         found = (
@@ -347,6 +358,8 @@ def reading(rule: Json, call: Json) -> Json:
         if found is None or len(found) != 1 or found[0] is None or isinstance(found[0], list | dict):
             return None
         values.append((json_type(found[0]), found[0]))
+    if "denialBreaker" in rule:
+        return tuple(values)
     if "budget" not in rule:
         return tuple(values), 1
     found = there(call, "parameters", limit["parameter"])
@@ -372,7 +385,8 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     if not covered and rule["type"] != "tool_allowlist":
         return ABSTAIN
     if "denialBreaker" in rule:
-        return ABSTAIN if rule["denialBreaker"]["action"] == "suspend" else ESCALATE if full else PASS
+        fails = {"suspend": ABSTAIN, "deny": DENY, "escalate": ESCALATE}[rule["denialBreaker"]["action"]]
+        return fails if fails == ABSTAIN or full or reading(rule, call) is None else PASS
     failing = {"tool_allowlist": DENY, "tool_denylist": DENY, "approval_required": ESCALATE}
     fails = failing.get(rule["type"]) or rule.get("effect", DENY)
     applies = verdict_of_circumstances(rule, call)

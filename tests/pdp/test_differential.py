@@ -199,18 +199,19 @@ def rules(draw):
     return rule | {"type": kind}
 
 
-breakers = st.fixed_dictionaries(
-    {
-        "type": st.just("denial_breaker"),
-        "tools": tools,
-        "denialBreaker": st.fixed_dictionaries(
-            {
-                "maxDenials": st.integers(1, 3),
-                "windowSeconds": st.sampled_from(WINDOWS),
-                "action": st.sampled_from(["suspend", "escalate", "escalate"]),
-            }
-        ),
-    }
+breakers = st.builds(
+    lambda covered, most, window, acts: {
+        "type": "denial_breaker",
+        "tools": covered,
+        "denialBreaker": {"maxDenials": most, "windowSeconds": window} | acts,
+    },
+    tools,
+    st.integers(1, 3),
+    st.sampled_from(WINDOWS),
+    st.sampled_from(
+        [{"action": action} for action in ("suspend", "escalate", "deny")]
+        + [{"action": action, "per": [per]} for action in ("escalate", "deny") for per in PER]
+    ),
 )
 
 

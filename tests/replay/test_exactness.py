@@ -36,8 +36,8 @@ def after(side, tool, seconds, more):
     return {"type": "sequence", "tools": ["*"], "sequence": {side: [tool], "withinSeconds": seconds}} | more
 
 
-def breaker(most, seconds, action, tools):
-    terms = {"maxDenials": most, "windowSeconds": seconds, "action": action}
+def breaker(most, seconds, acts, tools):
+    terms = {"maxDenials": most, "windowSeconds": seconds} | acts
     return {"type": "denial_breaker", "tools": tools, "denialBreaker": terms}
 
 
@@ -56,7 +56,14 @@ rules = st.one_of(
     st.builds(after, st.sampled_from(["forbiddenAfter", "requiresBefore"]), st.sampled_from(TOOLS), windows, effects),
     st.builds(budget, st.sampled_from([5, 10, 12.5]), windows),
     st.builds(
-        breaker, st.integers(1, 3), windows, st.sampled_from(["suspend", "escalate"]), st.sampled_from([["*"], ["rm"]])
+        breaker,
+        st.integers(1, 3),
+        windows,
+        st.sampled_from(
+            [{"action": each} for each in ("suspend", "escalate", "deny")]
+            + [{"action": "deny", "per": ["context.session"]}]
+        ),
+        st.sampled_from([["*"], ["rm"]]),
     ),
     st.sampled_from(
         [

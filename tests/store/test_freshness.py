@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 
 import httpx
@@ -157,6 +158,37 @@ async def test_of_concurrent_denials_over_two_replicas_a_breaker_counts_exactly_
         assert "tripped" not in answer.json()
     assert len(changes) == 3
     assert (await deployment.admins[0].get(f"/v1/agents/{other_id}")).json()["status"] == "active"
+    assert (await deployment.admins[0].get("/v1/audit-logs/verify")).json()["intact"] is True
+
+
+async def test_of_concurrent_calls_over_two_replicas_a_breaker_per_session_stops_exactly_its_own(deployment):
+    """I19: in the order of the log, a session's call is stopped from the seventh denial of that session on."""
+    terms = {"maxDenials": 7, "windowSeconds": 3600, "action": "deny", "per": ["context.session"]}
+    breaker = {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}
+    agent_id, _ = await deployment.agent([FREE])
+    policy = {"agent_id": agent_id, "name": "no storms", "kind": "guardrail", "rules": [breaker]}
+    await deployment.make("/v1/policies", policy)
+    policy = {"agent_id": agent_id, "name": "no rm", "rules": [{"type": "tool_denylist", "tools": ["rm"]}]}
+    await deployment.make("/v1/policies", policy)
+
+    async def ask(n):
+        call = {"agent_id": agent_id, "tool_name": ("rm", "file.read")[n // 4 % 2], "context": {"session": f"s{n % 4}"}}
+        return (await deployment.admins[n % 2].post("/v1/authorize", json=call)).json()["code"]
+
+    codes = await asyncio.gather(*(ask(n) for n in range(160)))
+    query = {"agent_id": agent_id, "limit": 160}
+    log = (await deployment.admins[0].get("/v1/audit-logs", params=query)).json()[::-1]
+    assert sorted(each["code"] for each in log) == sorted(codes)
+    denials, filled = Counter(), 0
+    for entry in log:
+        session = entry["context"]["session"]
+        stopped = "too_many_denials" if denials[session] >= 7 else "allowed"
+        assert entry["code"] == ("tool_denied" if entry["toolName"] == "rm" else stopped)
+        denials[session] += entry["toolName"] == "rm"
+        assert ("trippedBy" in entry) is (entry["toolName"] == "rm" and denials[session] == 7)
+        filled += "trippedBy" in entry
+    assert (filled, "too_many_denials" in codes) == (4, True)
+    assert (await deployment.admins[0].get(f"/v1/agents/{agent_id}")).json()["status"] == "active"
     assert (await deployment.admins[0].get("/v1/audit-logs/verify")).json()["intact"] is True
 
 

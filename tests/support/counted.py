@@ -88,6 +88,28 @@ async def _trips(scene: Scene, at: int | None) -> bool:
     return (await scene.agents.get(scene.workspace_id, scene.agent.id)).status is AgentStatus.SUSPENDED
 
 
+def _of_value(value: str, outcome: Outcome = DENIED) -> Plan:
+    breaker = DenialCount(POLICY, "cafe", 1, MINUTE, FULL, suspends=False, since=0, bucket=value)
+    return Plan(outcome, (breaker,) if outcome == ALLOWED else (), breakers=(breaker,))
+
+
+async def _deny_value(scene: Scene, at: int | None) -> None:
+    await scene.commit(plan=_of_value("cafe"), at=at)
+
+
+async def _is_stopped(scene: Scene, at: int | None) -> bool:
+    return (await scene.commit(plan=_of_value("cafe", ALLOWED), at=at)).outcome == FULL
+
+
+async def _deny_values(scene: Scene, at: int | None) -> None:
+    answer = await scene.commit(plan=_of_value("cafe"), at=at)
+    await _fill(scene, scene.keyspace.live_denials(scene.agent.id, 0, POLICY, "cafe"), MAX_LIVE, answer.time_us)
+
+
+async def _no_other_denied_value(scene: Scene, at: int | None) -> bool:
+    return (await scene.commit(plan=_of_value("beef", ALLOWED), at=at)).outcome != ALLOWED
+
+
 async def _fill(scene: Scene, live: str, most: int, time_us: int) -> None:
     """As many live members as there may be, counting until a minute after the time of a decision."""
     members = (word for n in range(most) for word in (time_us + MINUTE, f"{n:x}"))
@@ -104,4 +126,6 @@ KINDS = {
     "requiresBefore": Kind(_leave, _was_before),
     "sessions of an agent": Kind(_count_sessions, _no_other_session),
     "denials": Kind(_deny, _trips),
+    "denials per value": Kind(_deny_value, _is_stopped),
+    "values of a breaker": Kind(_deny_values, _no_other_denied_value),
 }

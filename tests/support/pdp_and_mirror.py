@@ -10,6 +10,7 @@ from mirror import naive
 
 from app.model.agents import Agent, AgentStatus
 from app.model.counting import quota_fingerprints
+from app.model.decision_codes import DecisionCode
 from app.model.decisions import (
     AuthorizeRequest,
     Check,
@@ -94,7 +95,7 @@ class Ledger:
         self.admitted: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         self.marked: dict[tuple[str, str, bool], int] = {}
         self.together: ShadowOutcome | None = None
-        self.denied: dict[tuple[str, str], list[int]] = {}
+        self.denied: dict[tuple[str, str, str], list[int]] = {}
         self.tripped = False
         self.remembered: dict[tuple[str, str], int] = {}
 
@@ -115,7 +116,7 @@ class Ledger:
                 self.marked |= {(plan.session, mark.name, True): now_us} if mark.shared_us else {}
                 self.marked |= {(plan.session, mark.name, False): now_us} if mark.own_us else {}
             self._take(plan.quotas, now_us)
-        if outcome.result is Result.DENIED:
+        if outcome.result is Result.DENIED and outcome.code is not DecisionCode.TOO_MANY_DENIALS:
             self._count(plan.breakers, now_us)
         longest = None if outcome.result is plan.outcome.result else max(waits, default=None)
         return outcome, None if longest is None or math.isinf(longest) else int(longest)
@@ -160,12 +161,12 @@ class Ledger:
 
     def _count(self, breakers: Collection[DenialCount], now_us: int) -> None:
         for breaker in breakers:
-            self.denied.setdefault((breaker.policy_id, breaker.fingerprint), []).append(now_us)
+            self.denied.setdefault((breaker.policy_id, breaker.fingerprint, breaker.bucket), []).append(now_us)
             self.tripped |= breaker.suspends and self._filled(breaker, now_us) > 0
 
     def _filled(self, breaker: DenialCount, now_us: int) -> int:
         """Time until the breaker is no longer full; 0 if it is not."""
-        times = self.denied.get((breaker.policy_id, breaker.fingerprint), [])
+        times = self.denied.get((breaker.policy_id, breaker.fingerprint, breaker.bucket), [])
         if len(times) < breaker.max_denials:
             return 0
         return max(0, times[-breaker.max_denials] + breaker.window_us - now_us)
@@ -262,7 +263,7 @@ class PdpAndMirror:
                 if bucket[0].startswith(naive.SHADOW):
                     self.mirror_admitted.setdefault(bucket, []).append((now_us, amount))
         if answer.result == "denied" and self.mirror_status == "active":
-            for breaker, terms in naive.breakers(enforced, call):
+            for breaker, terms in naive.breakers(enforced, call, answer):
                 times = self.mirror_denied.setdefault(breaker, [])
                 times.append(now_us)
                 if naive.is_tripped(terms, times, now_us):

@@ -108,6 +108,27 @@ def test_a_breaker_that_suspends_an_agent_is_told_with_its_cause(tenant, receive
     assert told["decision.denied"]["entry"]["suspendedBy"] == policy["id"]
 
 
+def test_a_breaker_that_denies_is_told_with_the_denial_that_filled_it(tenant, receiver, sending):
+    """And with the calls that it denies, but not with the denials before."""
+    webhook = subscribe(
+        tenant, receiver.url, events=["decision.denied"], denied={"ruleTypes": ["denial_breaker"], "sample": 1}
+    )
+    agent_id = tenant.new_agent()["id"]
+    terms = {"maxDenials": 2, "windowSeconds": 60, "action": "deny", "per": ["context.session"]}
+    policy = tenant.new_policy(
+        agent_id, {"type": "denial_breaker", "tools": ["*"], "denialBreaker": terms}, kind="guardrail"
+    )
+    tenant.new_policy(agent_id, {"type": "tool_allowlist", "tools": ["read"]})
+    asked = [tenant.authorize(agent_id, tool, context={"session": "s"}) for tool in ("rm", "rm", "read")]
+    assert asked[-1]["code"] == "too_many_denials"
+    sending.round()
+    told = [event["data"]["entry"] for _, event in receiver.events(webhook["secret"])]
+    assert [(each["id"], each.get("trippedBy")) for each in told] == [
+        (asked[1]["id"], policy["id"]),
+        (asked[2]["id"], None),
+    ]
+
+
 async def let_expire(client, workspace_id, approval_id):
     keyspace = Keyspace(workspace_id)
     await client.call("HSET", keyspace.approval(approval_id), "expires_ms", 1)

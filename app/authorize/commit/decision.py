@@ -28,7 +28,7 @@ class CommitDecision:
     ever written, and the answer is what the decision would have been.
     first_answers_max: how many Idempotency-Keys of one API key have their answers kept.
     diverged: called with each result that shadow policies would have changed, and the result they would have given.
-    tripped: called for each denial that suspends its agent.
+    tripped: called for each denial that fills a breaker, with what that one does.
     crowded: called for each call refused because a rule already tracks as many values or sessions as it may.
     """
 
@@ -41,7 +41,7 @@ class CommitDecision:
         patience_us: int | None = 250_000,
         first_answers_max: int = 1_000_000,
         diverged: Callable[[str, str], None] = lambda _result, _would: None,
-        tripped: Callable[[], None] = lambda: None,
+        tripped: Callable[[str], None] = lambda _action: None,
         crowded: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self._runner = runner
@@ -105,7 +105,7 @@ class CommitDecision:
         if reply.crowded:
             self._crowded(reply.crowded)
         if reply.tripped:
-            self._tripped()
+            self._tripped(reply.tripped)
         if approval is not None and reply.approval:
             decision = with_approval(decision, approval, reply)
         if plan.shadow is not None:

@@ -1,6 +1,6 @@
 """The commit's parts for limits, sessions and denial breakers: their keys and arguments, and what their reply means."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -72,7 +72,7 @@ def _add_marks(arguments: CommitArguments, plan: Plan) -> None:
         leaves = (f"{'~' if mark.soft else ''}{mark.name} {mark.shared_us} {mark.own_us}" for mark in plan.marks)
         arguments.add_part("marks", (*sessions, *live), (" ".join((plan.session, *leaves)),))
     if plan.breakers:
-        denials = (counted_in(keyspace, agent_id, breaker) for breaker in plan.breakers)
+        denials = (key for breaker in plan.breakers for key in _breaker_keys(keyspace, agent_id, breaker))
         lines = "".join(_breaker_lines(breaker, plan) for breaker in plan.breakers)
         arguments.add_part("breakers", (keyspace.changes, *denials), (_ACTIVE, _SUSPENDED, lines))
 
@@ -83,7 +83,7 @@ def _add_limits(arguments: CommitArguments, limits: Sequence[tuple[int, Quota]],
     live, takes, refundable = list[str](), "", ""
     for number, quota in limits:
         if quota.bucket:
-            live.append(keyspace.live_buckets(quota.policy_id, quota.fingerprint, arguments.agent_id))
+            live.append(live_in(keyspace, arguments.agent_id, quota))
         if quota.bucket or quota.amount is not None:
             takes += f"{number} {'' if quota.amount is None else quota.amount} {quota.bucket};"
         if quota.refundable:
@@ -106,10 +106,18 @@ def final_outcome(plan: Plan, reply: CommitReply) -> Outcome:
 def counted_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> str:
     """The key under which a limit counts the agent's calls, or a breaker its denials."""
     if isinstance(quota, DenialCount):
-        return keyspace.denials(agent_id, quota.since, quota.policy_id, quota.fingerprint)
+        rule = (agent_id, quota.since, quota.policy_id, quota.fingerprint)
+        return keyspace.denials_of_value(*rule, quota.bucket) if quota.bucket else keyspace.denials(*rule)
     if quota.bucket:
         return keyspace.bucket(quota.policy_id, quota.fingerprint, quota.bucket)
     return keyspace.quota(quota.policy_id, quota.fingerprint)
+
+
+def live_in(keyspace: Keyspace, agent_id: str, quota: Quota | DenialCount) -> str:
+    """The key of the buckets in use, if there is one for each value."""
+    if isinstance(quota, DenialCount):
+        return keyspace.live_denials(agent_id, quota.since, quota.policy_id, quota.fingerprint)
+    return keyspace.live_buckets(quota.policy_id, quota.fingerprint, agent_id)
 
 
 def _asks(check: HistoryCheck) -> str:
@@ -130,8 +138,13 @@ def _history_key(keyspace: Keyspace, agent_id: str, check: HistoryCheck) -> str:
     return keyspace.session(check.session) if check.forbids else keyspace.agent_session(agent_id, check.session)
 
 
+def _breaker_keys(keyspace: Keyspace, agent_id: str, breaker: DenialCount) -> Iterator[str]:
+    yield counted_in(keyspace, agent_id, breaker)
+    if breaker.bucket:
+        yield live_in(keyspace, agent_id, breaker)
+
+
 def _breaker_lines(breaker: DenialCount, plan: Plan) -> str:
-    acts: str | int = "suspend"
-    if not breaker.suspends:
-        acts = plan.quotas.index(breaker) + 1 if breaker in plan.quotas else 0
-    return f"{breaker.max_denials} {breaker.window_us} {acts} {breaker.policy_id}\n{breaker.when_full.reason}\n"
+    number = plan.quotas.index(breaker) + 1 if breaker in plan.quotas else 0
+    counts = f"{breaker.max_denials} {breaker.window_us} {breaker.action} {number}"
+    return f"{counts} {breaker.policy_id} {breaker.bucket}\n{breaker.when_full.reason}\n"

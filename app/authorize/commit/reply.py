@@ -32,7 +32,7 @@ class CommitReply(Struct, frozen=True, gc=False):
     crowded: str = ""
     approval: str = ""
     ends_ms: str = ""
-    tripped: int = 0
+    tripped: str = ""
     shadow: int = 0
     would: str = ""
 

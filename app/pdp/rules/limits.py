@@ -1,14 +1,11 @@
 """Rate limits and budgets: how much is taken from which bucket, or why a call cannot be counted."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import EACH, ValuePath
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Quota
@@ -17,7 +14,7 @@ from app.model.rules import Budgeted, RateLimited
 from app.pdp.call_schemas import schema_at
 from app.pdp.constraints import IsSecret
 from app.pdp.costs import cost_of_reading
-from app.pdp.relations import NOTHING
+from app.pdp.rules.buckets import BucketReader, UnreadableError, bucket_reader, in_words, stated_values
 from app.pdp.rules.rule_type import (
     EITHER,
     FAIL,
@@ -32,9 +29,7 @@ from app.pdp.rules.rule_type import (
 from app.pdp.value_schemas import ANYTHING, UNKNOWN, SchemaPart
 
 Json = dict[str, Any]
-_Reader = Callable[[AuthorizeRequest, str], Any]
 _MAX_MICROS = MAX_AMOUNT * MICRO
-_encode = msgspec.json.encode
 
 
 class RateLimitType(RuleType[RateLimited]):
@@ -45,7 +40,7 @@ class RateLimitType(RuleType[RateLimited]):
 
     def words(self, rule: RateLimited, is_secret: IsSecret) -> Iterator[str]:
         limit = rule.rate_limit
-        yield f"at most {_calls(limit)} in {limit.window_seconds} s{_per(limit)}"
+        yield f"at most {_calls(limit)} in {limit.window_seconds} s{in_words(limit.per)}"
 
     def schema(self, rule: RateLimited, is_secret: IsSecret) -> SchemaPart:
         per = rule.rate_limit.per or ()
@@ -65,7 +60,8 @@ class BudgetType(RuleType[Budgeted]):
 
     def words(self, rule: Budgeted, is_secret: IsSecret) -> Iterator[str]:
         budget = rule.budget
-        yield f'at most {budget.max} of parameter "{budget.parameter}" in {budget.window_seconds} s{_per(budget)}'
+        most = f'at most {budget.max} of parameter "{budget.parameter}"'
+        yield f"{most} in {budget.window_seconds} s{in_words(budget.per)}"
 
     def schema(self, rule: Budgeted, is_secret: IsSecret) -> SchemaPart:
         if EACH in rule.budget.parameter:
@@ -98,23 +94,15 @@ def _calls(limit: RateLimit) -> str:
     return "1 call" if limit.max_calls == 1 else f"{limit.max_calls} calls"
 
 
-def _per(limit: RateLimit | Budget) -> str:
-    return "" if limit.per is UNSET else f", for each {' and '.join(limit.per)}"
-
-
-class _Unreadable(ValueError):
-    """The call does not state the value, or not in a countable form; the message is the reason."""
-
-
 class VaryingQuota(Struct, frozen=True):
     """A rate limit or budget whose bucket or amount depends on the call.
 
-    quota: the part common to all calls. amount: reads the millionths. per: read the values that select the bucket.
+    quota: the part common to all calls. amount: reads the millionths. per: reads the values that select the bucket.
     """
 
     quota: Quota
     amount: Callable[[Json], int] | None
-    per: tuple[_Reader, ...]
+    per: BucketReader
 
     @property
     def when_full(self) -> Outcome:
@@ -124,9 +112,9 @@ class VaryingQuota(Struct, frozen=True):
         """What the call takes; None if that cannot be determined, which fails the rule."""
         held = self.quota
         try:
-            bucket = _digest([read(request, key_id) for read in self.per]) if self.per else ""
+            bucket = self.per.bucket(request, key_id)
             amount = None if self.amount is None else self.amount(request.parameters)
-        except _Unreadable:
+        except UnreadableError:
             return None
         return Quota(
             held.policy_id, held.fingerprint, held.max_calls, held.window_us, held.when_full, amount, bucket,
@@ -139,58 +127,30 @@ class VaryingQuota(Struct, frozen=True):
         What a call takes from a budget is not known here and is given as 0.
         """
         request = AuthorizeRequest(agent_id, tool, "", {}, b"")
-        bucket = _digest([read(request, "") for read in self.per]) if self.per else ""
+        bucket = self.per.bucket(request, "")
         return replace(self.quota, bucket=bucket, amount=None if self.amount is None else 0)
 
     def counted_by(self, request: AuthorizeRequest, key_id: str, bucket: str) -> list[Any] | None:
         """The values that select the call's bucket; None unless it is this one."""
-        try:
-            values = [read(request, key_id) for read in self.per]
-        except _Unreadable:
-            return None
-        return values if _digest(values) == bucket else None
+        return self.per.values_of(request, key_id, bucket)
 
     def failed(self, parameters: Json, context: Json) -> str | None:
         """Why the call fails the rule before anything is counted; None if it does not."""
-        request = AuthorizeRequest("", "", "", parameters, b"", context=context)
         try:
-            for read in self.per:
-                read(request, "")
+            self.per.require(parameters, context)
             if self.amount is not None:
                 self.amount(parameters)
-        except _Unreadable as reason:
+        except UnreadableError as reason:
             return str(reason)
         return None
 
 
 def varying_quota(quota: Quota, limit: RateLimit | Budget) -> Quota | VaryingQuota:
     """The quota of a rule with a bucket for each value, or with an amount."""
-    per = () if limit.per is UNSET else tuple(map(_reader, limit.per))
+    per = bucket_reader(limit.per)
     if isinstance(limit, Budget):
         return VaryingQuota(quota, _amount_of(limit.parameter), per)
-    return VaryingQuota(quota, None, per) if per else quota
-
-
-def _reader(name: str) -> _Reader:
-    match name:
-        case "tool":
-            return lambda request, _: request.tool_name
-        case "key":
-            return lambda _, key_id: key_id
-        case "agent":
-            return lambda request, _: request.agent_id
-    holder, _, rest = name.partition(".")
-    path = ValuePath(rest)
-
-    def read(request: AuthorizeRequest, _: str) -> Any:
-        found = _values(path, request.parameters if holder == "parameters" else request.context or NOTHING, name)
-        if len(found) != 1 or found[0] is None or type(found[0]) in (dict, list):
-            raise _Unreadable(f'"{name}" must be one text, number or boolean: the limit is for each value of it')
-        value = found[0]
-        # JSON has one type of number.
-        return int(value) if type(value) is float and value.is_integer() else value
-
-    return read
+    return VaryingQuota(quota, None, per) if per.readers else quota
 
 
 def _amount_of(name: str) -> Callable[[Json], int]:
@@ -198,34 +158,20 @@ def _amount_of(name: str) -> Callable[[Json], int]:
     many = EACH in name
 
     def amount(parameters: Json) -> int:
-        found = _values(path, parameters, name)
+        found = stated_values(path, parameters, name)
         if not many and len(found) != 1:
-            raise _Unreadable(f'Parameter "{name}" can mean {len(found)} values, and a budget is for one')
+            raise UnreadableError(f'Parameter "{name}" can mean {len(found)} values, and a budget is for one')
         total = sum(map(one, found))
         if total > _MAX_MICROS:
-            raise _Unreadable(f'Parameter "{name}" is more than {MAX_AMOUNT}')
+            raise UnreadableError(f'Parameter "{name}" is more than {MAX_AMOUNT}')
         return total
 
     def one(value: Any) -> int:
         if type(value) not in (int, float) or not 0 <= value <= MAX_AMOUNT:
-            raise _Unreadable(f'Parameter "{name}" must be a number from 0 to {MAX_AMOUNT}')
+            raise UnreadableError(f'Parameter "{name}" must be a number from 0 to {MAX_AMOUNT}')
         micros = micros_of(value)
         if micros is None:
-            raise _Unreadable(f'Parameter "{name}" has more than six decimal places')
+            raise UnreadableError(f'Parameter "{name}" has more than six decimal places')
         return micros
 
     return amount
-
-
-def _values(path: ValuePath, holder: Json, name: str) -> Sequence[Any]:
-    try:
-        found, missing = path.find(holder)
-    except Ambiguous as reason:
-        raise _Unreadable(f'"{name}" cannot be told: it {reason}') from None
-    if missing:
-        raise _Unreadable(f'"{name}" is missing')
-    return found
-
-
-def _digest(values: Sequence[Any]) -> str:
-    return hashlib.sha256(_encode(values)).hexdigest()[:32]

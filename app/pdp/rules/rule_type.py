@@ -6,13 +6,13 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import DenialCount, Outcome, Quota, Result, RuleRef
+from app.model.decisions import Outcome, Quota, Result, RuleRef
 from app.model.policies import Policy
 from app.model.rule import Rule
 from app.pdp.clauses import covers
 from app.pdp.constraints import Check, IsSecret, Judge, Verdict
 from app.pdp.costs import Cost
-from app.pdp.quotas import OpenQuota
+from app.pdp.quotas import OpenBreaker, OpenQuota
 from app.pdp.value_schemas import ANYTHING, SchemaPart
 
 PASS, FAIL, ABSTAIN = 1, 2, 4
@@ -92,7 +92,7 @@ class Demands(Struct, frozen=True):
 
     condition: Condition | None = None
     quotas: tuple[OpenQuota, ...] = ()
-    breaker: DenialCount | None = None
+    breaker: OpenBreaker | None = None
 
 
 class BeforeCalls(Struct, frozen=True):

@@ -1125,7 +1125,7 @@ export interface components {
             timezone?: string;
         } | unknown | unknown;
         /**
-         * @description Counts the denied calls of its tools, separately for each agent. Too many suspend the agent, or people are asked.
+         * @description Counts the denied calls of its tools, for each agent or value. Too many suspend the agent, or calls are stopped.
          *
          *     Only a guardrail has it.
          */
@@ -1141,26 +1141,30 @@ export interface components {
             tools: string[];
             /** @description What the rule asks of people if it escalates. */
             approval?: components["schemas"]["ApprovalTerms"];
-        } & (unknown | {
+        } & ((unknown | {
             denialBreaker?: {
                 /** @constant */
                 action?: "escalate";
             };
+        }) & {
+            denialBreaker: unknown | unknown;
         });
         /** @description Full once `max_denials` calls of one agent were denied in the last `window_seconds`, for whatever reason. */
         DenialBreaker: {
-            /** @description Denied calls of one agent, 1 to 1,000. */
+            /** @description Denied calls of one agent, or of one value of `per`, 1 to 1,000. */
             maxDenials: number;
             /** @description The span, 1 to 86,400 seconds (a day); it ends now and does not start on the minute. */
             windowSeconds: number;
-            /** @description Whether the denial that fills it suspends the agent, or people are asked while it is full. */
+            /** @description Whether the denial that fills it suspends the agent; or, while it is full, calls that would be allowed are denied, or people are asked about them. Only the last two go with `per`, because they concern no other value. */
             action: components["schemas"]["BreakerAction"];
+            /** @description Counts separately for each value of these: tool, key, agent, or paths. */
+            per?: string[];
         };
         /**
-         * @description What a full breaker does: `suspend` the agent, or `escalate` calls that would be allowed to a person.
+         * @description What a full breaker does: `suspend` the agent, or `deny` calls that would be allowed, or `escalate` them.
          * @enum {string}
          */
-        BreakerAction: "escalate" | "suspend";
+        BreakerAction: "deny" | "escalate" | "suspend";
         /**
          * @description A `grant` allows, denies or escalates, by tiers. A `guardrail` is evaluated for every call and never allows.
          * @enum {string}
@@ -1652,7 +1656,7 @@ export interface components {
         WebhookFormat: "slack" | "standard";
         /** @description Which denials are sent. */
         DeniedFilter: {
-            /** @description Only those decided by rules of these types; all if left out. */
+            /** @description Only those decided by rules of these types, and with `denial_breaker` also those that filled one; all if left out. */
             ruleTypes?: string[];
             /**
              * @description The share of them to send, above 0 and up to 1, chosen by the entry's id; all if left out.
@@ -1991,7 +1995,7 @@ export interface components {
          * @description Why it was decided this way, for programs. Codes may be added; their meanings do not change.
          * @enum {string}
          */
-        DecisionCode: "agent_revoked" | "agent_suspended" | "allowed" | "approval_required" | "approvals_full" | "batch_refused" | "budget_spent" | "default_deny" | "not_allowlisted" | "outside_hours" | "parameter_invalid" | "quota_full" | "rule_failed" | "schema_invalid" | "sequence_forbidden" | "tool_denied";
+        DecisionCode: "agent_revoked" | "agent_suspended" | "allowed" | "approval_required" | "approvals_full" | "batch_refused" | "budget_spent" | "default_deny" | "not_allowlisted" | "outside_hours" | "parameter_invalid" | "quota_full" | "rule_failed" | "schema_invalid" | "sequence_forbidden" | "too_many_denials" | "tool_denied";
         /**
          * @description What could lead to another answer: nothing, waiting, other parameters, or a person.
          * @enum {string}
@@ -2794,6 +2798,11 @@ export interface components {
              * @description The policy whose denial breaker suspended the agent on this denial.
              */
             suspendedBy?: string;
+            /**
+             * Format: uuid
+             * @description The policy whose denial breaker this denial filled, without suspending the agent.
+             */
+            trippedBy?: string;
             /** @description Who decided the approval; only of entries that say so. */
             decidedBy?: components["schemas"]["Person"];
         };

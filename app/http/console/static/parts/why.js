@@ -66,6 +66,7 @@ function Body({ entry, why, about }) {
       ${["session", "user"].map((name) => typeof context[name] === "string" && html`<dt>${name === "user" ? "User" : "Session"}</dt><dd><code><${Text} value=${context[name]} /></code></dd>`)}
       ${entry.approvalId && html`<dt>Approval</dt><dd><a href=${to(`approvals/${entry.approvalId}`)}>show it</a></dd>`}
       ${entry.suspendedBy && html`<dt>Breaker</dt><dd><${PolicyName} id=${entry.suspendedBy} /> suspended the agent on this denial</dd>`}
+      ${entry.trippedBy && html`<dt>Breaker</dt><dd><${PolicyName} id=${entry.trippedBy} /> is full since this denial</dd>`}
       ${entry.decisionId && html`<dt>Decision</dt><dd><a href=${to("decisions", { entry: entry.decisionId })}>show it</a></dd>`}
       ${about.map((each) => html`<dt>Then</dt><dd><${Tag}>${happened(each)}<//> <${Text} value=${each.reason} /> <span class="muted"><${Time} at=${each.timestamp} /></span></dd>`)}
       <dt>When</dt><dd>${absolute(entry.timestamp)}</dd>
