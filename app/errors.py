@@ -262,6 +262,12 @@ class SessionNotFound(NotFound):
     code = "SESSION_NOT_FOUND"
 
 
+class RequestNotFound(NotFound):
+    """No request is pinned for this session."""
+
+    code = "REQUEST_NOT_FOUND"
+
+
 class IssuerNotFound(NotFound):
     """No issuer of workload tokens with this name exists in the caller's workspace."""
 
@@ -356,6 +362,13 @@ class IssuerTaken(AppError):
 
     status = 409
     code = "ISSUER_TAKEN"
+
+
+class RequestPinned(AppError):
+    """Another request was pinned for this session, and the first one counts."""
+
+    status = 409
+    code = "REQUEST_PINNED"
 
 
 class LimitReached(AppError):

@@ -55,6 +55,7 @@ from app.model.identity_provider import IdentityProvider
 from app.model.ids import Ids
 from app.model.policies import Policy
 from app.pdp import CompiledAgent, compile_agent
+from app.pdp.rules.pinned_request import pin_macs
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
 from app.redis_client.blocking import BlockingReader
@@ -73,6 +74,7 @@ from app.store.divergences import Divergences
 from app.store.issuers import Issuers
 from app.store.limits import WorkspaceLimits
 from app.store.outcomes import Outcomes
+from app.store.pinned_requests import PinnedRequests
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
@@ -117,6 +119,7 @@ class Records(Struct, frozen=True, kw_only=True):
     changes: Changes
     approvals: Approvals
     remembered: RememberedValues
+    pinned_requests: PinnedRequests
     access_requests: AccessRequests
     webhooks: Webhooks
 
@@ -294,6 +297,7 @@ def _services(
         approvals=approvals,
         access_requests=AccessRequests(client, ids, approvals, settings.audit_backlog_max),
         remembered=RememberedValues(client, agents),
+        pinned_requests=PinnedRequests(client, ids, lambda request: pin_macs(request, macs)),
         webhooks=Webhooks(client, ids, Secrets(signer), settings.webhooks_max),
     )
     return Services(

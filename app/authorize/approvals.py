@@ -59,10 +59,15 @@ class ApprovalRequest(Struct, frozen=True):
             if isinstance(check, RememberedCheck)
             for target in check.targets
         ]
+        is_unpinned = any(
+            number in full and isinstance(check, RememberedCheck) and check.pinned_for
+            for number, check in enumerate(self.question.plan.quotas, 1)
+        )
         known = {name for is_known, name in looked_up if is_known} - {
             name for is_known, name in looked_up if not is_known
         }
-        return msgspec.json.encode(value_origins(self.parameters, self.question.request.context, known))
+        context = None if is_unpinned else self.question.request.context
+        return msgspec.json.encode(value_origins(self.parameters, context, known))
 
 
 class CurrentApproval(Struct, frozen=True):

@@ -9,6 +9,7 @@ from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, NAME, REASON, WORKSPACE
 from app.cli.output import print_table
+from app.cli.pinned_requests import pin_request, show_request
 from app.cli.session import in_workspace, print_json
 from app.model.api_keys import Scope
 from app.model.ids import canonical_uuid
@@ -58,7 +59,7 @@ def sign_in_link(workspace: str, url: str, name: str, scopes: tuple[str, ...], a
 
 @click.group(cls=CommandGroup)
 def sessions() -> None:
-    """List and end the sessions of people who have signed in."""
+    """List and end the sessions of people who have signed in, and pin the requests of sessions of calls."""
 
 
 @sessions.command("list")
@@ -92,3 +93,7 @@ def end_session(api: Api, session: str, as_json: bool, reason: str) -> None:
         print_json({"ended": session_id})
     else:
         click.echo(f"ended {session_id}")
+
+
+for _command in (pin_request, show_request):
+    sessions.add_command(_command)

@@ -19,9 +19,9 @@ from app.replica import Records
 
 _QueryT = TypeVar("_QueryT", bound=QueryFields)
 _ENCODED_SLASHES = (b"%2f", b"%5c")
-_CALLED_BY_NAME = (b"/v1/agents/", b"/v1/groups/", b"/v1/catalog/tool/")
-"""The segment after these may be an agent's alias, a group or a tool, which may contain a slash, written `%2F`, so that
-it stays one segment.
+_CALLED_BY_NAME = (b"/v1/agents/", b"/v1/groups/", b"/v1/catalog/tool/", b"/v1/sessions/")
+"""The segment after these may be an agent's alias, a group, a tool or a session, which may contain a slash, written
+`%2F`, so that it stays one segment.
 """
 _SLASH = "%2F"
 _READ_AGENTS = (Scope.READ, Scope.VIEW, Scope.POLICIES)
@@ -35,7 +35,7 @@ def served_path(path: str, raw_path: bytes) -> str | None:
     """The path for the router, or None if no path may be written so: an empty or dot segment, a hidden or last slash.
 
     The router would merge slashes and a proxy resolve dots, so a check made before either would see another path. A
-    slash in the name of an agent, a group or a tool stays `%2F`, and nothing else decodes to that.
+    slash in the name of an agent, a group, a tool or a session stays `%2F`, and nothing else decodes to that.
     path: decoded once. raw_path: as it was sent.
     """
     if not path.startswith("/") or "//" in path or "\\" in path or (path.endswith("/") and path not in _MAY_END_SO):

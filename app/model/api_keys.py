@@ -28,7 +28,7 @@ class Scope(StrEnum):
 
     `view` may read the same, and changes nothing: who only looks needs no more. The others each grant a part:
     `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies` reads and writes agents and
-    policies, `approve` reads and decides approvals.
+    policies, `approve` reads and decides approvals, `request` pins what users asked for.
     """
 
     ADMIN = "admin"
@@ -38,6 +38,7 @@ class Scope(StrEnum):
     AUDIT = "audit"
     APPROVE = "approve"
     POLICIES = "policies"
+    REQUEST = "request"
 
 
 class SessionFrom(StrEnum):

@@ -40,6 +40,7 @@ class ResourceType(StrEnum):
     SESSION = "session"
     ISSUER = "issuer"
     WORKLOAD = "workload"
+    REQUEST = "request"
 
 
 class Change(Struct, frozen=True, kw_only=True, rename="camel"):

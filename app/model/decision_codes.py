@@ -18,6 +18,7 @@ class DecisionCode(StrEnum):
     TOO_MANY_DENIALS = "too_many_denials"
     OUTSIDE_HOURS = "outside_hours"
     SEQUENCE_FORBIDDEN = "sequence_forbidden"
+    REQUEST_NOT_PINNED = "request_not_pinned"
     RULE_FAILED = "rule_failed"
     APPROVALS_FULL = "approvals_full"
     BATCH_REFUSED = "batch_refused"

@@ -128,6 +128,8 @@ class RememberedCheck(Struct, frozen=True):
 
     memory: names what the rule remembers for the agent. window_us: the longest time for which it does.
     asks: False = people have approved the rule's failure. renews: True = a call that uses an approval is remembered.
+    pinned_for: instead of values, the user's request is looked up: whether it is the one that was pinned for the
+    session with this digest; "" = no.
     """
 
     policy_id: str
@@ -138,6 +140,7 @@ class RememberedCheck(Struct, frozen=True):
     targets: tuple[Target, ...] = ()
     asks: bool = True
     renews: bool = False
+    pinned_for: str = ""
 
 
 class DenialCount(Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
-from app.model.constraints import EITHER_KIND, Constraints, named_constraints, require_constraints
+from app.model.constraints import EITHER_KIND, REQUEST, Constraints, named_constraints, require_constraints
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
 from app.model.rule import Effect, PlacedConstraint, Read, Rule
@@ -169,6 +169,18 @@ class Sequenced(Rule, frozen=True, tag="sequence"):
         return self.sequence.seconds
 
 
+class PinnedRequest(Rule, frozen=True, tag="pinned_request"):
+    """Passes if `context.request` is the request that was pinned for the session, else fails.
+
+    effect: What a failure asks for; `deny` if left out.
+    """
+
+    code: ClassVar[DecisionCode] = DecisionCode.REQUEST_NOT_PINNED
+    reads_besides: ClassVar[tuple[Read, ...]] = (Read("context", "session"), Read("context", REQUEST))
+
+    effect: Effect | UnsetType = UNSET
+
+
 class TimeBased(Rule, frozen=True, tag="time_based"):
     """Passes inside the window, else fails.
 
@@ -244,6 +256,7 @@ PolicyRule = (
     | RateLimited
     | Budgeted
     | Sequenced
+    | PinnedRequest
     | TimeBased
     | DenialCounted
 )

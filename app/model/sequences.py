@@ -1,5 +1,6 @@
 """Patterns of tools, and sequence conditions: calls that must, or must not, have come earlier in the session."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -34,6 +35,13 @@ MARK_SECONDS = 2_678_400
 """31 days: the time for which an allowed call counts by default."""
 
 MAX_SESSION_LENGTH = 128
+
+
+def session_digest(name: str) -> str:
+    """The name that a session has in the store."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
 _Patterns = Annotated[list[ToolPattern], Meta(min_length=1, max_length=100)]
 
 

@@ -236,6 +236,10 @@ class Keyspace:
         """Hash: when any agent was last allowed, in the session, each call that `forbiddenAfter` rules name."""
         return f"{self._prefix}session:{digest}"
 
+    def pinned(self, digest: str) -> str:
+        """Hash: the user's request that was pinned for one session, by its MAC."""
+        return f"{self._prefix}pinned:{digest}"
+
     def agent_session(self, agent_id: str, digest: str) -> str:
         """Hash: when an agent was last allowed, in the session, each call that other rules require first."""
         return f"{self._prefix}agent:{agent_id}:session:{digest}"

@@ -1,9 +1,10 @@
 --[[
 remembered: a rule about values that people approved before is treated as a quota that is full while one is not
-remembered; a call that uses an approval makes its values remembered.
+remembered; a call that uses an approval makes its values remembered. So is a rule about the session's pinned request.
 
 This quota's key is not a list but the hash of what the rule remembers for the agent: MAC of a value -> when a person
-approved it (ms), the id of the approval, and the name of the parameter, each after a space.
+approved it (ms), the id of the approval, and the name of the parameter, each after a space; or the hash of the session's
+pinned request: its MAC -> when it was pinned (ms), and what else is known about it.
 
 ARGV[p+1]     looks_up        for each such quota, `<quota> <ms>=<mac>,… …;`: of each value, how long an approval counts and
                               its MACs, of which one must be remembered; a value without one never is

@@ -215,6 +215,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             "remit:{<workspace_id>}:sign-ins",
             "remit:{<workspace_id>}:submission:<digest>",
             "remit:{<workspace_id>}:agent:<agent_id>:remembered:<memory>",
+            "remit:{<workspace_id>}:pinned:<digest>",
             "remit:issuers",
             "remit:{<workspace_id>}:issuers",
             "remit:{<workspace_id>}:issuers:tokens",

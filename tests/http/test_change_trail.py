@@ -100,6 +100,7 @@ CHANGES = {
     ("POST", "/v1/api-keys"): {"name": "new", "scopes": ["read"]},
     ("DELETE", "/v1/api-keys/{key_id}"): None,
     ("DELETE", "/v1/sessions/{session_id}"): None,
+    ("POST", "/v1/sessions/{session_id}/request"): {"request": "what the user asked for"},
     ("PUT", "/v1/issuers/{issuer_name}"): ISSUER,
     ("DELETE", "/v1/issuers/{issuer_name}"): None,
     ("POST", "/v1/webhooks"): {"url": "https://hooks.example.com/", "events": ["policy.changed"]},

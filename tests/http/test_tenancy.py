@@ -49,6 +49,8 @@ ROWS = {
     ("GET", "/v1/agents/{agent_id}/quotas"): {"path agent_id": AGENT},
     ("GET", "/v1/agents/{agent_id}/remembered"): {"path agent_id": AGENT},
     ("DELETE", "/v1/agents/{agent_id}/remembered"): {"path agent_id": AGENT},
+    ("POST", "/v1/sessions/{session_id}/request"): {},
+    ("GET", "/v1/sessions/{session_id}/request"): {},
     ("POST", "/v1/policies"): {"body agent_id": AGENT},
     ("POST", "/v1/policies/lint"): {"body agent_id": AGENT},
     ("GET", "/v1/policies"): {"query agent_id": AGENT},

@@ -152,6 +152,7 @@ rules = st.one_of(
     ),
     rule("sequence", sequence=st.tuples(tools, within).map(lambda drawn: {"forbiddenAfter": drawn[0], **drawn[1]})),
     rule("sequence", sequence=tools.map(lambda drawn: {"requiresBefore": drawn})),
+    rule("pinned_request"),
     rule("time_based", timeWindow=st.just({"allowedDays": [0, 1, 2, 3, 4, 5, 6], "timezone": "Asia/Kathmandu"})),
     rule(
         "denial_breaker",

@@ -51,7 +51,7 @@ def add_quotas(arguments: CommitArguments, plan: Plan, decision_id: str) -> None
             newest_spared = 0
         else:
             remembered.append((number, quota))
-            arguments.keys.append(keyspace.remembered(agent_id, quota.memory))
+            arguments.keys.append(_memory_key(keyspace, agent_id, quota))
             newest_spared = 0
         arguments.fixed += (newest_spared, quota.window_us, *arguments.outcome(quota.when_full))
     if limits:
@@ -131,6 +131,11 @@ def _remembered(numbered: tuple[int, RememberedCheck]) -> tuple[str, str]:
     asked = (f" {target.within_ms}={','.join(target.macs)}" for target in check.targets if check.asks)
     kept = (f"{number} {each.macs[0]} {each.parameter}\n" for each in check.targets if check.renews and each.macs)
     return f"{number}{''.join(asked)};", "".join(kept)
+
+
+def _memory_key(keyspace: Keyspace, agent_id: str, check: RememberedCheck) -> str:
+    """The key of what the rule remembers for the agent, or of the request that is pinned for the session."""
+    return keyspace.pinned(check.pinned_for) if check.pinned_for else keyspace.remembered(agent_id, check.memory)
 
 
 def _history_key(keyspace: Keyspace, agent_id: str, check: HistoryCheck) -> str:

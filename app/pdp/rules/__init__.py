@@ -19,6 +19,7 @@ from app.model.rules import (
     DenialCounted,
     ParameterConstraint,
     ParameterSchema,
+    PinnedRequest,
     RateLimited,
     Sequenced,
     TimeBased,
@@ -33,6 +34,7 @@ from app.pdp.rules.denial_breaker import DenialBreakerType
 from app.pdp.rules.limits import BudgetType, RateLimitType
 from app.pdp.rules.parameter_constraint import ParameterConstraintType
 from app.pdp.rules.parameter_schema import ParameterSchemaType
+from app.pdp.rules.pinned_request import PinnedRequestType
 from app.pdp.rules.rule_type import CompiledRule, Macs, PlacedRule, RuleType, no_macs
 from app.pdp.rules.sequence import SequenceType
 from app.pdp.rules.time_based import TimeBasedType
@@ -48,6 +50,7 @@ _TYPES: tuple[RuleType[Any], ...] = (
     RateLimitType(RateLimited),
     BudgetType(Budgeted),
     SequenceType(Sequenced),
+    PinnedRequestType(PinnedRequest),
     TimeBasedType(TimeBased),
     DenialBreakerType(DenialCounted),
 )

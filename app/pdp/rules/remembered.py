@@ -12,6 +12,7 @@ from app.model.approved_before import MAX_TARGETS
 from app.model.decisions import AuthorizeRequest, Check, Outcome, RememberedCheck, Target
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped
+from app.pdp.quotas import CallQuota
 from app.pdp.relations import Json
 from app.pdp.rules.rule_type import Macs, PlacedRule
 
@@ -55,7 +56,7 @@ class TargetCheck(Struct, frozen=True):
 
 
 def looked_up_beside(
-    remembered: Iterable[TargetCheck], quotas: Sequence[Check], outcome: Outcome, request: AuthorizeRequest
+    remembered: Iterable[CallQuota], quotas: Sequence[Check], outcome: Outcome, request: AuthorizeRequest
 ) -> Iterator[RememberedCheck]:
     """Yield the look-ups that cannot change this escalation, except those among the quotas.
 
@@ -63,7 +64,7 @@ def looked_up_beside(
     """
     for each in remembered:
         check = each.of(request, "")
-        if check is not None and check not in quotas:
+        if isinstance(check, RememberedCheck) and check not in quotas:
             yield replace(check, when_full=outcome)
 
 

@@ -1,6 +1,5 @@
 """Sequence rules: what they require of a session's past, and what a call leaves in its session for them."""
 
-import hashlib
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from app.model.decisions import AuthorizeRequest, HistoryCheck, Mark, Outcome, P
 from app.model.marks import mark_name, shadow_mark
 from app.model.policies import PolicyMode
 from app.model.rules import Sequenced
-from app.model.sequences import MAX_SESSION_LENGTH, CallSequence
+from app.model.sequences import MAX_SESSION_LENGTH, CallSequence, session_digest
 from app.pdp.clauses import clipped
 from app.pdp.constraints import IsSecret
 from app.pdp.relations import NOTHING
@@ -32,7 +31,7 @@ class SessionCheck(Struct, frozen=True):
 
     def of(self, request: AuthorizeRequest, _key_id: str) -> HistoryCheck | None:
         """The look-up for the call; None if it names no session, which fails the rule."""
-        session = _session_of(request.context)
+        session = session_of(request.context)
         return replace(self.check, session=session) if session else None
 
 
@@ -69,21 +68,21 @@ def _within(sequence: CallSequence) -> str:
 
 def no_session(_parameters: dict[str, Any], context: dict[str, Any]) -> str | None:
     """Why a call fails every sequence rule; None if it names its session."""
-    return None if _session_of(context) else _NO_SESSION
+    return None if session_of(context) else _NO_SESSION
 
 
 def with_marks(plan: Plan, marks: tuple[Mark, ...], request: AuthorizeRequest) -> Plan:
     """The plan, leaving these marks in the call's session; a call without a session leaves none."""
-    session = _session_of(request.context)
+    session = session_of(request.context)
     return replace(plan, session=session, marks=marks) if session else plan
 
 
-def _session_of(context: dict[str, Any] | None) -> str:
+def session_of(context: dict[str, Any] | None) -> str:
     """The session's name in the store; "" if the call names none."""
     name = (context or NOTHING).get("session")
     if type(name) is not str or not 0 < len(name) <= MAX_SESSION_LENGTH:
         return ""
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
+    return session_digest(name)
 
 
 def _named(patterns: Collection[str]) -> str:

@@ -25,6 +25,14 @@ export interface paths {
         /** Report the outcome of an allowed call */
         post: operations["post_decisions_decision_outcome"];
     };
+    "/v1/sessions/{session_id}/request": {
+        parameters: {
+        };
+        /** Show the pinned request of a session: when it was pinned, by whom, and its MAC; the text is not stored */
+        get: operations["get_sessions_session_request"];
+        /** Pin the user's request of a session */
+        post: operations["post_sessions_session_request"];
+    };
     "/v1/explain": {
         parameters: {
         };
@@ -610,6 +618,16 @@ export interface components {
          * @enum {string}
          */
         CallStatus: "executed" | "failed" | "not_executed";
+        /** @description The user's request of a session. */
+        PinRequest: {
+            /** @description What the user asked for, as calls of the session will give it as `context.request`: at most 32 KiB. */
+            request: string;
+            /**
+             * @description How long it counts, 1 to 2,592,000 seconds; a day if left out. `validSeconds` is accepted, too.
+             * @default 86400
+             */
+            valid_seconds?: number;
+        };
         /** @description A hypothetical call to explain: nothing is taken, logged or created. */
         ExplainBody: {
             /** @description The agent's id or its alias. `agentId` is accepted, too. */
@@ -639,7 +657,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /**
              * @description A grant decides by tiers. A guardrail is evaluated on every call and never allows.
              * @default grant
@@ -1089,6 +1107,27 @@ export interface components {
             /** @description How long an allowed call counts, 1 to 2,678,400 seconds; 31 days if left out. */
             withinSeconds?: number;
         } | unknown | unknown;
+        /** @description Passes if `context.request` is the request that was pinned for the session, else fails. */
+        PinnedRequest: {
+            /**
+             * @description Which kind it is.
+             * @enum {unknown}
+             */
+            type: "pinned_request";
+            /** @description What a failure asks for; `deny` if left out. */
+            effect?: components["schemas"]["Effect"];
+            /** @description Which tools: names, `prefix*`, or `*` for all; case-sensitive. */
+            tools: string[];
+            /** @description The rule applies only to calls that meet all of these conditions, and skips the others. */
+            when?: components["schemas"]["Circumstances"];
+            /** @description The rule skips calls that meet all of these conditions, and applies to the others. */
+            unless?: components["schemas"]["Circumstances"];
+            /** @description What the rule asks of people if it escalates. */
+            approval?: components["schemas"]["ApprovalTerms"];
+        } & (unknown & (unknown | {
+            /** @constant */
+            effect: "escalate";
+        }));
         /** @description Passes inside the window, else fails. */
         TimeBased: {
             /**
@@ -1180,7 +1219,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /**
              * @description A grant decides by tiers. A guardrail is evaluated on every call and never allows.
              * @default grant
@@ -1250,7 +1289,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name?: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules?: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules?: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /** @description A grant decides by tiers. A guardrail is evaluated on every call and never allows. */
             kind?: components["schemas"]["PolicyKind"];
             /** @description Higher values are evaluated first; policies of equal priority decide together. */
@@ -1581,10 +1620,10 @@ export interface components {
          *
          *     `view` may read the same, and changes nothing: who only looks needs no more. The others each grant a part:
          *     `authorize` asks for decisions, `audit` reads and verifies log and trail, `policies` reads and writes agents and
-         *     policies, `approve` reads and decides approvals.
+         *     policies, `approve` reads and decides approvals, `request` pins what users asked for.
          * @enum {string}
          */
-        Scope: "admin" | "approve" | "audit" | "authorize" | "policies" | "read" | "view";
+        Scope: "admin" | "approve" | "audit" | "authorize" | "policies" | "read" | "request" | "view";
         /**
          * @description What defines a call's session, if not its context: `key` = all calls of a key are one session.
          * @enum {string}
@@ -1995,7 +2034,7 @@ export interface components {
          * @description Why it was decided this way, for programs. Codes may be added; their meanings do not change.
          * @enum {string}
          */
-        DecisionCode: "agent_revoked" | "agent_suspended" | "allowed" | "approval_required" | "approvals_full" | "batch_refused" | "budget_spent" | "default_deny" | "not_allowlisted" | "outside_hours" | "parameter_invalid" | "quota_full" | "rule_failed" | "schema_invalid" | "sequence_forbidden" | "too_many_denials" | "tool_denied";
+        DecisionCode: "agent_revoked" | "agent_suspended" | "allowed" | "approval_required" | "approvals_full" | "batch_refused" | "budget_spent" | "default_deny" | "not_allowlisted" | "outside_hours" | "parameter_invalid" | "quota_full" | "request_not_pinned" | "rule_failed" | "schema_invalid" | "sequence_forbidden" | "too_many_denials" | "tool_denied";
         /**
          * @description What could lead to another answer: nothing, waiting, other parameters, or a person.
          * @enum {string}
@@ -2034,7 +2073,7 @@ export interface components {
              * @description For programs; codes may be added within /v1, but none changes.
              * @enum {string}
              */
-            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
+            code: "BATCH_TOO_LARGE" | "INVALID_DENIAL_BINDING" | "NOT_REQUESTABLE" | "VALIDATION_ERROR" | "API_KEY_EXPIRED" | "UNAUTHORIZED" | "CALL_REFUSED" | "CROSS_SITE" | "INSUFFICIENT_SCOPE" | "NOT_AN_APPROVER" | "NO_ACCESS" | "OWN_APPROVAL" | "SIGN_IN_TOO_OLD" | "AGENT_NOT_FOUND" | "API_KEY_NOT_FOUND" | "APPROVAL_NOT_FOUND" | "AUDIT_ENTRY_NOT_FOUND" | "CHECKPOINT_NOT_FOUND" | "DECISION_NOT_FOUND" | "ISSUER_NOT_FOUND" | "NOT_FOUND" | "POLICY_NOT_FOUND" | "POLICY_VERSION_NOT_FOUND" | "REQUEST_NOT_FOUND" | "RESOURCE_NOT_FOUND" | "SESSION_NOT_FOUND" | "TOOL_NOT_FOUND" | "UNKNOWN_TASK" | "WEBHOOK_EVENT_NOT_FOUND" | "WEBHOOK_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "AGENT_REVOKED" | "ALIAS_TAKEN" | "APPROVAL_CHANGED" | "APPROVAL_DECIDED" | "APPROVAL_MISMATCH" | "DUPLICATE_REQUEST" | "IDEMPOTENCY_CONFLICT" | "IDEMPOTENCY_STALE" | "INVALID_TASK_STATE" | "ISSUER_TAKEN" | "LAST_ADMIN_KEY" | "LIMIT_REACHED" | "NOT_A_SESSION" | "OUTCOME_CONFLICT" | "POLICY_KEY_TAKEN" | "REQUEST_PINNED" | "SEVERAL_WORKSPACES" | "EXPIRED_DENIAL" | "TASK_EXPIRED" | "VERSION_NOT_KEPT" | "VERSION_CONFLICT" | "PAYLOAD_TOO_LARGE" | "LOCKED_OUT" | "RATE_LIMITED" | "TOO_MANY_MISMATCHES" | "TOO_MANY_REPLAYS" | "TOO_MANY_STREAMS" | "HEAD_TOO_LARGE" | "AUDIT_LOG_DAMAGED" | "INTERNAL_ERROR" | "OVERLOADED" | "PROVIDER_UNAVAILABLE" | "STORE_UNAVAILABLE";
             /** @description For people. */
             message: string;
             /** @description The places at fault, if there are any. */
@@ -2085,6 +2124,35 @@ export interface components {
              * @description When it was reported, by the store's clock.
              */
             timestamp: string;
+        };
+        /** @description The request that was pinned for a session. Its text is not stored. */
+        SessionRequest: {
+            /**
+             * Format: uuid
+             * @description Of this pinned request, for the trail.
+             */
+            id: string;
+            /** @description What calls of the session give as `context.session`. */
+            session: string;
+            /** @description Characters of the request. */
+            length: number;
+            /** @description A MAC of the request, the same as in audit entries of calls that give this request. */
+            hmac: string;
+            /**
+             * Format: date-time
+             * @description When it was pinned, by the store's clock.
+             */
+            pinnedAt: string;
+            /**
+             * Format: uuid
+             * @description The API key or session with which it was pinned.
+             */
+            pinnedBy: string;
+            /**
+             * Format: date-time
+             * @description When it counts no more.
+             */
+            expiresAt: string;
         };
         /** @description What authorize would answer, and why. */
         Explanation: {
@@ -2267,7 +2335,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /** @description Higher values are evaluated first; policies of equal priority decide together. */
             priority: number;
             /** @description A policy that is not enabled is skipped. */
@@ -2328,7 +2396,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /** @description Higher values are evaluated first; policies of equal priority decide together. */
             priority: number;
             /** @description A policy that is not enabled is skipped. */
@@ -3380,7 +3448,7 @@ export interface components {
          * @description What kind of thing was changed.
          * @enum {string}
          */
-        ResourceType: "agent" | "api_key" | "catalog" | "issuer" | "policy" | "session" | "webhook" | "workload";
+        ResourceType: "agent" | "api_key" | "catalog" | "issuer" | "policy" | "request" | "session" | "webhook" | "workload";
         /** @description A new key: `key` is the raw key, shown only here. */
         CreatedApiKey: {
             /**
@@ -4137,6 +4205,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CallOutcome"];
+                };
+            };
+        };
+    };
+    get_sessions_session_request: {
+        parameters: {
+            path: {
+                session_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionRequest"];
+                };
+            };
+        };
+    };
+    post_sessions_session_request: {
+        parameters: {
+            header?: {
+                /** @description The reason of the change, for readers of the trail of changes. Encode characters beyond ASCII in UTF-8. */
+                "Change-Reason"?: string;
+            };
+            path: {
+                session_id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PinRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionRequest"];
                 };
             };
         };
@@ -5491,7 +5604,7 @@ export interface operations {
                 /** @description Only changes made by the person with this id, in any of their sessions. */
                 person?: string;
                 /** @description Only changes to this type of thing. `resourceType` is accepted, too. */
-                resource_type?: "agent" | "policy" | "api_key" | "webhook" | "catalog" | "session" | "issuer" | "workload";
+                resource_type?: "agent" | "policy" | "api_key" | "webhook" | "catalog" | "session" | "issuer" | "workload" | "request";
                 /** @description Only changes to the thing with this id. `resourceId` is accepted, too. */
                 resource_id?: string;
                 /** @description Only changes at or after this time; without an offset it is UTC. */

@@ -33,3 +33,16 @@ WHO_AM_I = {
     "until": _UNTIL,
     "totals": {"pendingApprovals": 2},
 }
+PIN_REQUEST = {
+    "for a day": {"request": "Please send the minutes to ann@example.com."},
+    "for an hour": {"request": "Please send the minutes to ann@example.com.", "validSeconds": 3600},
+}
+PINNED_REQUEST = {
+    "id": _SESSION_ID,
+    "session": "conversation 42",
+    "length": 43,
+    "hmac": "8f1d3c2b0a9e8d7c6b5a49382716050f8f1d3c2b0a9e8d7c6b5a49382716050f",
+    "pinnedAt": CREATED,
+    "pinnedBy": KEY,
+    "expiresAt": _UNTIL,
+}

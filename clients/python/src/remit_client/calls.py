@@ -281,6 +281,17 @@ def forget_remembered(agent: str) -> Call[None]:
     return Call("DELETE", f"/v1/agents/{segment(agent)}/remembered", nothing)
 
 
+def pin_request(session: str, request: str, valid_seconds: int | None = None) -> Call[Any]:
+    """Pin the user's request of a session, with a key of the scope `request`; the first one counts."""
+    body = {"request": request} | ({} if valid_seconds is None else {"validSeconds": valid_seconds})
+    return Call("POST", f"/v1/sessions/{segment(session)}/request", as_it_is, body=body, repeatable=True)
+
+
+def get_pinned_request(session: str) -> Call[Any]:
+    """What is known about the request that is pinned for a session; its text is not stored."""
+    return Call("GET", f"/v1/sessions/{segment(session)}/request", as_it_is, repeatable=True)
+
+
 def create_api_key(name: str, scopes: Sequence[str], expires_at: str | None = None, **fields: Any) -> Call[ApiKey]:
     """Create a key; only this answer contains its secret."""
     body = {"name": name, "scopes": list(scopes), **given(expiresAt=expires_at), **fields}

@@ -3,7 +3,7 @@ import { policies } from "../names.js";
 import { setParams } from "../url.js";
 import { html } from "../vendor/preact.js";
 
-const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "time_based", "denial_breaker"];
+const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "pinned_request", "time_based", "denial_breaker"];
 
 /** @param {{filters: Record<string, string>}} props */
 export function MoreFilters({ filters }) {

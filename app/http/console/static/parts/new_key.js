@@ -5,7 +5,7 @@ import { Form } from "./form.js";
 
 /** @type {[string, string][]} */
 const SCOPES = [
-  ["view", "Look at everything, and change and decide nothing"], ["authorize", "Ask whether an agent may call a tool"], ["approve", "Approve and deny calls"],
+  ["view", "Look at everything, and change and decide nothing"], ["authorize", "Ask whether an agent may call a tool"], ["approve", "Approve and deny calls"], ["request", "Pin what a user asked for"],
   ["policies", "Write agents, policies and the catalogue"], ["audit", "Read and verify the log and the trail"], ["read", "Read everything, and also ask for decisions"], ["admin", "Everything"],
 ];
 

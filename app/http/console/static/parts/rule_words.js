@@ -16,6 +16,7 @@ export function inWords(rule) {
     rate_limit: () => `${some}: at most ${rule.rateLimit.maxCalls} calls in ${duration(Number(rule.rateLimit.windowSeconds))}${per(rule.rateLimit)}`,
     budget: () => `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} in ${duration(Number(rule.budget.windowSeconds))}${per(rule.budget)}`,
     sequence: () => `${some}: ${[rule.sequence.forbiddenAfter && `not after ${rule.sequence.forbiddenAfter.join(", ")}`, rule.sequence.requiresBefore && `only after ${rule.sequence.requiresBefore.join(", ")}`].filter(Boolean).join("; ")}`,
+    pinned_request: () => `${some}: only with the request that was pinned for the session`,
     time_based: () => `${some}: ${hours(rule.timeWindow)}`,
     denial_breaker: () => `${some}: ${rule.denialBreaker.maxDenials} denials in ${duration(Number(rule.denialBreaker.windowSeconds))} ${{ suspend: "suspend the agent", deny: "deny its calls", escalate: "escalate its calls" }[/** @type {string} */ (rule.denialBreaker.action)]}${per(rule.denialBreaker)}`,
   }[/** @type {string} */ (rule.type)];

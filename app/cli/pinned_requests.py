@@ -1,0 +1,46 @@
+"""`remit sessions pin` and `remit sessions request`."""
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from app.cli.api import Api, on_api
+from app.cli.options import JSON, REASON
+from app.cli.output import print_record
+from app.cli.session import print_json
+from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
+
+
+@click.command("pin")
+@on_api
+@click.argument("session")
+@click.argument("request", type=click.File(encoding="utf-8"))
+@click.option("--valid-seconds", type=click.IntRange(1, PIN_SECONDS_MAX), default=PIN_SECONDS, show_default=True)
+@JSON
+@REASON
+def pin_request(api: Api, session: str, request: Any, valid_seconds: int, as_json: bool, reason: str) -> None:
+    """Pin the user's request, from a file or - for standard input, for a session of calls; the first one counts."""
+    body = {"request": request.read(), "validSeconds": valid_seconds}
+    _print(api.call("POST", _path(session), body, reason=reason), as_json=as_json)
+
+
+@click.command("request")
+@on_api
+@click.argument("session")
+@JSON
+def show_request(api: Api, session: str, as_json: bool) -> None:
+    """Print what is known about the request that is pinned for a session of calls; its text is not stored."""
+    _print(api.get(_path(session)), as_json=as_json)
+
+
+def _path(session: str) -> str:
+    return f"/v1/sessions/{quote(session, safe='')}/request"
+
+
+def _print(pinned: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(pinned)
+        return
+    fields = [("session", pinned["session"]), ("characters", str(pinned["length"])), ("hmac", pinned["hmac"])]
+    print_record([*fields, ("pinned", pinned["pinnedAt"]), ("by", pinned["pinnedBy"]), ("until", pinned["expiresAt"])])
