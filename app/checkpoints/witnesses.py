@@ -1,29 +1,18 @@
 """Witnesses: services that cosign a checkpoint if it continues the one that they signed last (C2SP tlog-witness)."""
 
-import asyncio
 import base64
 import re
-import ssl
-
-import httpcore
 
 from app.audit.tree import Tree
 from app.checkpoints.keys import signature_time
 from app.errors import AuditLogDamaged
 from app.model.notes import Note, Signature, SignatureType, VerifierKey, signatures_in
+from app.outgoing_http import Unanswered, request
 
 SECONDS = 10.0
 _ANSWER_BYTES = 16 * 1024
 _OK, _CONFLICT = 200, 409
 _is_size = re.compile(r"[0-9]{1,15}\n?").fullmatch
-_FAILURES = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.UnsupportedProtocol,
-    OSError,
-    TimeoutError,
-)
 
 
 class WitnessRefused(Exception):
@@ -66,20 +55,12 @@ class Witness:
             raise WitnessRefused(f"no proof can be made that {old} leaves are continued: {error.message}") from None
         lines = "".join(f"{base64.b64encode(each).decode()}\n" for each in proof)
         content = f"old {old}\n{lines}\n{note}".encode()
-        taken = bytearray()
+        sent = [("User-Agent", "Remit")]
         try:
-            async with (
-                asyncio.timeout(SECONDS),
-                httpcore.AsyncConnectionPool(ssl_context=ssl.create_default_context(), retries=0) as pool,
-                pool.stream("POST", self._url, headers={"User-Agent": "Remit"}, content=content) as answer,
-            ):
-                async for piece in answer.aiter_stream():
-                    taken += piece
-                    if len(taken) > _ANSWER_BYTES:
-                        raise WitnessRefused(f"it answered more than {_ANSWER_BYTES} bytes")
-                return answer.status, taken.decode("utf-8", "replace")
-        except _FAILURES as error:
-            raise WitnessRefused(f"it gave no answer ({type(error).__name__})") from None
+            answer = await request("POST", self._url, sent, content, seconds=SECONDS, most=_ANSWER_BYTES)
+        except Unanswered as failure:
+            raise WitnessRefused(f"it {failure}") from None
+        return answer.status, answer.body.decode("utf-8", "replace")
 
 
 def witnesses_in(text: str) -> list[Witness]:

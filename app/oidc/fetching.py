@@ -1,8 +1,6 @@
 """Requests to the provider: only to where they should go, bounded in time and size, without redirects."""
 
-import asyncio
 import ipaddress
-import ssl
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -11,17 +9,10 @@ import httpcore
 import msgspec
 
 from app.errors import ProviderUnavailable
+from app.outgoing_http import Unanswered, request
 
 ANSWER_BYTES = 256 * 1024
 SECONDS = 5.0
-_FAILURES = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.UnsupportedProtocol,
-    OSError,
-    TimeoutError,
-)
 
 
 def require_fetchable(name: str, url: Any) -> str:
@@ -55,29 +46,19 @@ async def fetch_json(
 
     Raises ProviderUnavailable, which shows neither what was sent nor what was answered.
     """
-    headers: dict[bytes | str, bytes | str] = {"Accept": "application/json", "User-Agent": "Remit"}
-    headers |= {"Authorization": f"Basic {basic}"} if basic else {}
-    headers |= {} if form is None else {"Content-Type": "application/x-www-form-urlencoded"}
-    content = None if form is None else urlencode(form).encode()
-    taken = bytearray()
+    headers = [("Accept", "application/json"), ("User-Agent", "Remit")]
+    if basic:
+        headers.append(("Authorization", f"Basic {basic}"))
+    if form is not None:
+        headers.append(("Content-Type", "application/x-www-form-urlencoded"))
+    method, content = ("GET", None) if form is None else ("POST", urlencode(form).encode())
     try:
-        async with (
-            asyncio.timeout(SECONDS),
-            httpcore.AsyncConnectionPool(
-                ssl_context=ssl.create_default_context(), retries=0, network_backend=backend
-            ) as pool,
-            pool.stream("GET" if form is None else "POST", url, headers=headers, content=content) as answer,
-        ):
-            async for piece in answer.aiter_stream():
-                taken += piece
-                if len(taken) > most:
-                    raise ProviderUnavailable(f"The identity provider answered more than {most} bytes")
-            status = answer.status
-    except _FAILURES as error:
-        raise ProviderUnavailable(f"The identity provider gave no answer ({type(error).__name__})") from None
+        status, _, body = await request(method, url, headers, content, seconds=SECONDS, most=most, backend=backend)
+    except Unanswered as failure:
+        raise ProviderUnavailable(f"The identity provider {failure}") from None
     if status != 200:  # noqa: PLR2004 - OK
         raise ProviderUnavailable(f"The identity provider answered {status}")
     try:
-        return msgspec.json.decode(bytes(taken), type=dict[str, Any])
+        return msgspec.json.decode(body, type=dict[str, Any])
     except msgspec.DecodeError:
         raise ProviderUnavailable("The identity provider answered something other than a JSON object") from None

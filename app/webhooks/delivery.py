@@ -1,13 +1,10 @@
 """One attempt to deliver one event, and the wait that its receiver asks for."""
 
-import asyncio
-import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
-from typing import Any
 from urllib.parse import unquote
 
 import httpcore
@@ -19,6 +16,7 @@ from app.model.api_keys import without_raw_keys
 from app.model.fields import Count
 from app.model.text import HOLDS_A_KEY
 from app.model.webhooks import Webhook, WebhookEvent, WebhookFormat
+from app.outgoing_http import Unanswered, request
 from app.settings import Settings
 from app.webhooks.attempts import LONGEST_MS
 from app.webhooks.destinations import CheckedBackend, Destination, Refused, destination_of
@@ -51,9 +49,8 @@ def wait_asked_for(status: int, headers: Iterable[tuple[bytes, bytes]], now: dat
 
 ATTEMPT_S = 15.0
 """The time limit of an attempt in seconds, from looking up the name to the head of the answer."""
-_CONNECT_S = 5.0
 _REDIRECTS = range(300, 400)
-_Head = tuple[int, list[tuple[bytes, bytes]]]
+_Head = tuple[int, Sequence[tuple[bytes, bytes]]]
 
 
 class Attempt(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -94,7 +91,6 @@ class Delivery:
         pages = "console" if settings.console else "v1"
         self._approvals_url = settings.public_url and f"{settings.public_url.rstrip('/')}/{pages}/approvals/"
         self.public_url = settings.public_url
-        self._tls = ssl.create_default_context()
 
     def check(self, url: str) -> None:
         """Raise Refused if the URL alone shows that events may not be sent there, or if it contains an API key of ours.
@@ -114,16 +110,18 @@ class Delivery:
             where = destination_of(webhook.url, allow_http=self._allow_http, networks=self._networks)
             content = self._content(webhook, body)
             headers = self._headers(workspace_id, webhook, where, event_id, content)
-            async with asyncio.timeout(self._attempt_s):
-                status, answered = await self._post(where, headers, content)
+            status, answered = await self._post(where, headers, content)
             wait_s = wait_asked_for(status, answered, datetime.now(UTC))
             error = _problem(status) if wait_s is None else f"{_problem(status)} and asked to wait {wait_s} s"
         except Refused as refused:
             error = f"the address {refused}"
-        except TimeoutError:
-            error = f"no answer within {self._attempt_s:g} seconds"
-        except (*_FAILURES, OSError, ValueError) as failure:
-            error = f"no answer: {str(failure) or type(failure).__name__}"
+        except Unanswered as unanswered:
+            cause = unanswered.cause
+            error = f"no answer: {str(cause) or type(cause).__name__}"
+            if isinstance(cause, TimeoutError):
+                error = f"no answer within {self._attempt_s:g} seconds"
+        except ValueError as failure:
+            error = f"no answer: {failure}"
         return Attempt(
             delivered=not error,
             status=status,
@@ -164,15 +162,9 @@ class Delivery:
     async def _post(self, where: Destination, headers: list[tuple[str, str]], content: bytes) -> _Head:
         """Send it and return status and headers. Redirects are not followed, and the answer's body is not read."""
         url = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
-        times: dict[str, Any] = {"connect": _CONNECT_S, "read": self._attempt_s, "write": self._attempt_s}
         backend = CheckedBackend(self._networks)
-        async with (
-            httpcore.AsyncConnectionPool(
-                ssl_context=self._tls, http2=False, retries=0, network_backend=backend
-            ) as pool,
-            pool.stream("POST", url, headers=headers, content=content, extensions={"timeout": times}) as answer,
-        ):
-            return int(answer.status), answer.headers
+        answer = await request("POST", url, headers, content, seconds=self._attempt_s, most=0, backend=backend)
+        return answer.status, answer.headers
 
 
 def _problem(status: int) -> str:
@@ -181,6 +173,3 @@ def _problem(status: int) -> str:
     if status in _REDIRECTS:
         return f"the receiver answered {status}, and redirects are not followed"
     return f"the receiver answered {status}"
-
-
-_FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)

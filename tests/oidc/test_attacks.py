@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import jwt
 import pytest
@@ -55,8 +55,16 @@ class Fake:
     def __init__(self):
         self.keys = [public(alg) for alg in ALGORITHMS]
         self.metadata, self.answers, self.asked, self.token = {}, {}, [], ""
+        self.serving = []
 
     async def serve(self, reader, writer):
+        self.serving.append(asyncio.current_task())
+        try:
+            await self.answer(reader, writer)
+        finally:
+            writer.transport.abort()
+
+    async def answer(self, reader, writer):
         head = await reader.readuntil(b"\r\n\r\n")
         path = head.split(b" ")[1].decode()
         self.asked.append(path)
@@ -75,6 +83,14 @@ class Fake:
         await asyncio.sleep(*wait or (0,))
         writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, len(body)) + body)
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def ended(self):
+        """What still waits to answer is stopped, and every connection is closed."""
+        for each in self.serving:
+            each.cancel()
+        await asyncio.gather(*self.serving, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -88,6 +104,7 @@ async def faking(**settings):
     fake.provider = Provider(chosen, fake.clock)
     async with server:
         yield fake
+        await fake.ended()
 
 
 @pytest.fixture
