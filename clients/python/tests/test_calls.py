@@ -8,10 +8,10 @@ import pytest
 from cases import PATIENT
 from service import ADMIN_KEY
 
-from remit_client import AsyncRemit, Refused, Remit, Unavailable, calls
+from remit_client import AsyncRemit, MalformedAnswer, Refused, Remit, Unavailable, calls
 from remit_client.models import Page
 from remit_client.streams import Events, Export, Replay
-from remit_client.wire import Call
+from remit_client.wire import Call, Settings, interpret
 
 NOT_ASKED_BY_CLIENTS = {
     ("POST", "/v1/hooks/claude-code"),  # the coding agent's own format
@@ -32,10 +32,6 @@ NOT_ASKED_BY_CLIENTS = {
     ("POST", "/access/v1/search/action"),
     ("GET", "/.well-known/authzen-configuration"),
     ("GET", "/.well-known/authzen-configuration/x"),
-    # Files in text form for programs that verify them; the client reads JSON.
-    ("GET", "/v1/audit-logs/checkpoint"),
-    ("GET", "/v1/audit-logs/x/proof"),
-    ("GET", "/v1/changes/checkpoint"),
 }
 BY_ANY_OTHER: set[tuple[str, str]] = {
     ("POST", "/v1/session"),
@@ -179,6 +175,23 @@ async def test_a_change_has_its_reason(admin, agent, service):
         await remit.send(calls.update_agent(agent, description="two").because("チケット 18"))
     reasons = [change["reason"] for change in admin.send(calls.list_changes(resource_id=agent, limit=2))]
     assert reasons == ["チケット 18", "ticket 17: müde"]
+
+
+def test_checkpoints_and_proofs_are_texts(admin, agent):
+    """Exactly as sent, so that they can be verified; a proxy's page in their place is not taken for one."""
+    decision = admin.authorize(agent, "file.read")
+    for call in (calls.audit_checkpoint(), calls.changes_checkpoint(), calls.audit_proof(decision.id)):
+        with pytest.raises(Refused) as refused:  # this service signs none
+            admin.send(call)
+        assert refused.value.code == "CHECKPOINT_NOT_FOUND"
+        settings = Settings("http://r", "k", timeout=1, connect_timeout=1, retries=0, http_options=None)
+        note = "a\n1\nx\n\n— a é\n"
+        assert interpret(call, settings, 200, {"content-type": "text/plain; charset=utf-8"}, note.encode()) == note
+        for kind, content in (("text/html", b"<p>"), ("application/json", b"1"), ("text/plain", b"\xff")):
+            with pytest.raises(MalformedAnswer):
+                interpret(call, settings, 200, {"content-type": kind}, content)
+    with pytest.raises(MalformedAnswer):
+        interpret(calls.audit_status(), settings, 200, {"content-type": "text/plain"}, b"{}")
 
 
 @pytest.mark.parametrize("version", ['3"', "3, 4", "3\r\nX: y", "é"])

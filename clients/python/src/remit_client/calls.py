@@ -87,7 +87,7 @@ from remit_client.webhook_calls import (
 from remit_client.webhook_calls import (
     update_webhook as update_webhook,
 )
-from remit_client.wire import SILENCE_S, Call, Stream, as_it_is, given, listed, nothing, segment
+from remit_client.wire import SILENCE_S, TEXT, Call, Stream, as_it_is, given, listed, nothing, segment
 
 POLL_S = 30
 
@@ -368,6 +368,21 @@ def verify_audit_logs(**filters: Any) -> Call[Any]:
 def audit_counts(by: str = "result", **filters: Any) -> Call[Any]:
     """Entries counted by result, agent, tool, policy or code. filters: as in the API; `step` also counts over time."""
     return Call("GET", "/v1/audit-logs/counts", as_it_is, query={"by": by, **_filters(filters)}, repeatable=True)
+
+
+def audit_checkpoint() -> Call[str]:
+    """The newest signed checkpoint of the log: a note in text form, to be kept as it is."""
+    return Call("GET", "/v1/audit-logs/checkpoint", as_it_is, repeatable=True, media=TEXT)
+
+
+def changes_checkpoint() -> Call[str]:
+    """The newest signed checkpoint of the trail of changes, as that of the log."""
+    return Call("GET", "/v1/changes/checkpoint", as_it_is, repeatable=True, media=TEXT)
+
+
+def audit_proof(entry_id: str) -> Call[str]:
+    """The proof that the newest signed checkpoint covers a decision: a file that can be verified offline."""
+    return Call("GET", f"/v1/audit-logs/{segment(entry_id)}/proof", as_it_is, repeatable=True, media=TEXT)
 
 
 def audit_status() -> Call[Any]:

@@ -39,6 +39,7 @@ ANSWER_S = 2.0
 SILENCE_S = 60.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 ID_PREFIX = "remit-client-"
+TEXT = "text/plain"
 _GATEWAY_FAILED = (502, 504)
 _STORE_AWAY = (503, "STORE_UNAVAILABLE")
 """The answers that the agent cannot cause, whatever it calls and however often."""
@@ -53,6 +54,7 @@ class Call(Generic[T]):
 
     wait_seconds: how much longer than usual the answer may take, for long polls.
     repeatable: sending it twice changes nothing, or it carries an Idempotency-Key.
+    media: the Content-Type of its answer; `read` gets the JSON, or else the text.
     """
 
     method: str
@@ -64,6 +66,7 @@ class Call(Generic[T]):
     repeatable: bool = False
     idempotency_key: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    media: str = "application/json"
 
     def if_version(self, version: int | str) -> Self:
         """The same change, refused (412, for approvals 409) if the record's version is no longer this one.
@@ -252,7 +255,7 @@ def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[s
     """The call's result, or an exception that says why there is none."""
     if httpx.codes.is_success(status):
         try:
-            answer = call.read(_json(headers, content) if content else None)
+            answer = call.read(_value(call.media, headers, content) if content else None)
             if isinstance(answer, Page):
                 answer.next_cursor = headers.get("x-next-cursor")
                 answer.version = headers["etag"].strip('"') if "etag" in headers else None
@@ -265,10 +268,12 @@ def interpret(call: Call[T], settings: Settings, status: int, headers: Mapping[s
     raise _failure(settings, call, status, headers, content)
 
 
-def _json(headers: Mapping[str, str], content: bytes) -> Any:
+def _value(media: str, headers: Mapping[str, str], content: bytes) -> Any:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
-        raise NotAnAnswer("its Content-Type is not JSON")
+    if media == TEXT and kind == TEXT:
+        return content.decode()
+    if media == TEXT or (kind != "application/json" and not kind.endswith("+json")):
+        raise NotAnAnswer(f"its Content-Type is not {media}")
     return json.loads(content)
 
 
