@@ -28,6 +28,7 @@ class _Filterable(Struct, rename="camel"):
     timestamp: str
     context: Raw = Raw(b"{}")
     shadow: ShadowOutcome | None = None
+    subject: str | None = None
 
 
 _decode = msgspec.json.Decoder(_Filterable).decode
@@ -49,6 +50,7 @@ class EntryFilter:
         # The rarest comes first, because lines are searched for the first.
         values = {
             "id": query.id,
+            "subject": query.subject,
             "policyId": query.policy_id,
             "keyId": query.key_id,
             "agentId": query.agent_id,

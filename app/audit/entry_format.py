@@ -54,6 +54,7 @@ OPTIONAL = {
     b"suspendedBy": TEXT,
     b"trippedBy": TEXT,
     b"decidedBy": JSON,
+    b"subject": TEXT,
 }
 """Optional fields of an entry, and the form of each in the line."""
 _AS_WRITTEN = list(FIELDS)

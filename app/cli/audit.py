@@ -50,8 +50,8 @@ def audit() -> None:
 def query_entries(api: Api, query: dict[str, Any], limit: int, offset: int, before: int | None, as_json: bool) -> None:
     """Print entries, newest first. If there are more than --limit, standard error says how to get them.
 
-    --id, --session, --user and --text are not indexed: the whole log is searched for them, a second for a million
-    entries, unless --agent, --tool or --from leave less of it.
+    --id, --session, --user, --subject and --text are not indexed: the whole log is searched for them, a second for a
+    million entries, unless --agent, --tool or --from leave less of it.
     """
     lines, older = newest(api, settled(api, query) | {"offset": offset, "cursor": before}, limit)
     if as_json:

@@ -49,6 +49,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     suspended_by: The policy whose denial breaker suspended the agent on this denial.
     tripped_by: The policy whose denial breaker this denial filled, without suspending the agent.
     decided_by: Who decided the approval; only of entries that say so.
+    subject: Of a call made with a workload's token: its `sub`; `key_id` is then the UUIDv5 of issuer and subject.
     """
 
     id: Id
@@ -73,6 +74,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     suspended_by: Uuid | UnsetType = UNSET
     tripped_by: Uuid | UnsetType = UNSET
     decided_by: Person | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
 
 
 def _shadow_in(text: str) -> str:
@@ -101,7 +103,7 @@ TextFilter = Annotated[str, Spelled(_text_in, {"type": "string", "minLength": 1,
 class AuditFilters(QueryFields, frozen=True):
     """Filters on entries; all that are given must match.
 
-    `id`, `session`, `user` and `q` are not indexed: entries are scanned for them.
+    `id`, `session`, `user`, `subject` and `q` are not indexed: entries are scanned for them.
 
     agent_id: Only those of this agent, by its id or its alias.
     action: Only entries with this action.
@@ -115,6 +117,7 @@ class AuditFilters(QueryFields, frozen=True):
     rule_type: Only entries that a rule of this type decided.
     session: Only entries of calls with this `context.session`.
     user: Only entries of calls with this `context.user`.
+    subject: Only entries of calls made with a workload's token whose `sub` is this.
     shadow: Only entries where the shadow policy with this id, or any, would have given another result.
     text: Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted
     values cannot be found.
@@ -130,6 +133,7 @@ class AuditFilters(QueryFields, frozen=True):
     rule_type: Name | None = None
     session: Name | None = None
     user: Name | None = None
+    subject: Name | None = None
     shadow: ShadowFilter | None = None
     text: TextFilter | None = field(name="q", default=None)
     from_ms: TimeMs | None = field(name="from", default=None)
@@ -140,7 +144,7 @@ class AuditFilters(QueryFields, frozen=True):
         """The given filters that are not indexed, so that entries are read to find matches, and the index cannot count
         them.
         """
-        names = {"id": self.id, "session": self.session, "user": self.user, "q": self.text}
+        names = {"id": self.id, "session": self.session, "user": self.user, "subject": self.subject, "q": self.text}
         return tuple(name for name, value in names.items() if value is not None)
 
 

@@ -37,6 +37,7 @@ COLUMNS = (
     "policyName",
     "decidedBy",
     "trippedBy",
+    "subject",
 )
 """The columns of a CSV file. New ones are added last, so every column keeps its number."""
 
@@ -116,6 +117,7 @@ def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
         *map(escaped_cell, names_of(entry, sequence)),
         "" if isinstance(entry.decided_by, UnsetType) else msgspec.json.encode(entry.decided_by).decode(),
         escaped_cell(_text(entry.tripped_by)),
+        escaped_cell(_text(entry.subject)),
     ]
 
 

@@ -121,6 +121,30 @@ def test_a_workload_asks_with_its_own_token(platform, tenant, replicas, alg):
     assert (me.json()["name"], me.json()["scopes"], me.json()["keyId"]) == (SUB, ["authorize"], workload)
 
 
+def test_entries_name_the_subject_of_a_token(platform, tenant, replicas, tmp_path):
+    """In pages, files and the command line, and only of calls that tokens made; not longer than a `sub` may be."""
+    long = "system:serviceaccount:payments:" + "é ü" * 74
+    assert len(long) == 253
+    platform.put({"match": {"sub": "system:serviceaccount:payments:*"}, "scopes": ["authorize"]})
+    for sub in (SUB, long, SUB):
+        assert platform.ask(platform.token(sub=sub), replicas[1]).status_code == 200
+    tenant.authorize(platform.agent)
+    subjects = [entry.get("subject") for entry in tenant.log()]
+    assert subjects == [None, SUB, long, SUB]
+    workload = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{platform.issuer} {long}"))
+    [found] = tenant.log(subject=long)
+    assert (found["keyId"], found["subject"]) == (workload, long)
+    assert [entry["id"] for entry in tenant.log(key_id=workload)] == [found["id"]]
+    assert tenant.log(subject=SUB[:-1]) == []
+    assert len(tenant.log(subject=SUB, result="allowed")) == 2
+    for kind in ("csv", "ndjson"):
+        file = tenant.admin.get("/v1/audit-logs/export", params={"format": kind, "subject": long}).text
+        assert file.count(long) == 1
+    env = clean_env() | {"REMIT_URL": str(tenant.admin.base_url), "REMIT_API_KEY": tenant.admin_key}
+    shown = json.loads(run_remit(["audit", "query", "--subject", SUB, "--json"], env).stdout)
+    assert [entry["subject"] for entry in shown] == [SUB, SUB]
+
+
 def without_padding(data):
     return base64.urlsafe_b64encode(json.dumps(data).encode()).rstrip(b"=").decode()
 

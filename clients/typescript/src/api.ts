@@ -2873,6 +2873,8 @@ export interface components {
             trippedBy?: string;
             /** @description Who decided the approval; only of entries that say so. */
             decidedBy?: components["schemas"]["Person"];
+            /** @description Of a call made with a workload's token: its `sub`; `key_id` is then the UUIDv5 of issuer and subject. */
+            subject?: string;
         };
         /** @description What would have been decided if the shadow policies had been enforced, too. */
         ShadowOutcome: {
@@ -5104,6 +5106,8 @@ export interface operations {
                 session?: string;
                 /** @description Only entries of calls with this `context.user`. */
                 user?: string;
+                /** @description Only entries of calls made with a workload's token whose `sub` is this. */
+                subject?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
@@ -5175,6 +5179,8 @@ export interface operations {
                 session?: string;
                 /** @description Only entries of calls with this `context.user`. */
                 user?: string;
+                /** @description Only entries of calls made with a workload's token whose `sub` is this. */
+                subject?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
@@ -5226,6 +5232,8 @@ export interface operations {
                 session?: string;
                 /** @description Only entries of calls with this `context.user`. */
                 user?: string;
+                /** @description Only entries of calls made with a workload's token whose `sub` is this. */
+                subject?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
@@ -5345,6 +5353,8 @@ export interface operations {
                 session?: string;
                 /** @description Only entries of calls with this `context.user`. */
                 user?: string;
+                /** @description Only entries of calls made with a workload's token whose `sub` is this. */
+                subject?: string;
                 /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
                 shadow?: string | unknown | "any";
                 /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */

@@ -324,7 +324,7 @@ def revoke_api_key(key_id: str, *, force: bool = False) -> Call[None]:
 def list_audit_logs(**filters: Any) -> Call[list[AuditEntry]]:
     """Decisions, newest first; filters as in the API (`since` is its `from`), `q` finds a text.
 
-    With `id`, `session`, `user` or `q`, a page may be short: go on with its `next_cursor`, if it has one.
+    With `id`, `session`, `user`, `subject` or `q`, a page may be short: go on with its `next_cursor`, if it has one.
     """
     return Call("GET", "/v1/audit-logs", listed(AuditEntry.read), query=_filters(filters), repeatable=True)
 

@@ -63,6 +63,7 @@ function Body({ entry, why, about }) {
       ${entry.policyId && html`<dt>Policy</dt><dd><${PolicyName} id=${entry.policyId} />${entry.policyVersion ? html` <${Tag}>v${entry.policyVersion}<//>` : ""}
         ${entry.rule && html` <span class="muted">rule ${entry.rule.index + 1}, <code>${entry.rule.type}</code></span>`}</dd>`}
       <dt>Key</dt><dd><${KeyName} id=${entry.keyId} /> <button type="button" class="link small" onClick=${filter({ key_id: entry.keyId })}>only this one</button></dd>
+      ${entry.subject && html`<dt>Workload</dt><dd><code><${Text} value=${entry.subject} /></code></dd>`}
       ${["session", "user"].map((name) => typeof context[name] === "string" && html`<dt>${name === "user" ? "User" : "Session"}</dt><dd><code><${Text} value=${context[name]} /></code></dd>`)}
       ${entry.approvalId && html`<dt>Approval</dt><dd><a href=${to(`approvals/${entry.approvalId}`)}>show it</a></dd>`}
       ${entry.suspendedBy && html`<dt>Breaker</dt><dd><${PolicyName} id=${entry.suspendedBy} /> suspended the agent on this denial</dd>`}

@@ -8,7 +8,7 @@ import { Empty, Later, Problem } from "../parts/loading.js";
 import { address, param, place, setParams } from "../url.js";
 import { Fragment, html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 
-const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "shadow", "from", "to"];
+const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "subject", "shadow", "from", "to"];
 const FILTERS = ["result", "agent_id", "tool_name", ...MORE];
 
 export function Screen() {
