@@ -1,6 +1,6 @@
 """`remit issuers …`: whose tokens workloads may send in place of an API key."""
 
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -36,6 +36,7 @@ def put_issuer(api: Api, name: str, file: BinaryIO, as_json: bool, reason: str) 
         print_json(put)
     else:
         click.echo(f"issuer {put['name']} has {counted(len(put['rules']), 'rule')}")
+    _warn(put)
 
 
 @issuers.command("list")
@@ -74,6 +75,7 @@ def show_issuer(api: Api, name: str, as_json: bool) -> None:
         wanted = ", ".join(f"{claim} = {value}" for claim, value in rule["match"].items())
         agents = f", about {', '.join(rule['agents'])}" if "agents" in rule else ""
         click.echo(with_hidden_shown(f"{wanted}: {', '.join(rule['scopes']) or 'refused'}{agents}"))
+    _warn(found)
 
 
 @issuers.command("delete")
@@ -88,3 +90,9 @@ def delete_issuer(api: Api, name: str, as_json: bool, reason: str) -> None:
         print_json({"deleted": name})
     else:
         click.echo(f"issuer {name} is deleted")
+
+
+def _warn(issuer: dict[str, Any]) -> None:
+    """Print what is probably not meant, to stderr."""
+    for each in issuer.get("warnings", ()):
+        click.echo(with_hidden_shown(f"Warning: {each['path']}: {each['code']}: {each['message']}"), err=True)

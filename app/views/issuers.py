@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from app.lint.issuers import IssuerWarning, lint_issuer
 from app.model.fields import DisplayName, Id, Timestamp, UpdatedAt
 from app.model.issuers import Algorithm, Issuer, IssuerRule, Keys
 from app.model.times import rfc3339
@@ -19,6 +20,7 @@ class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
     jwks: Its public keys; left out = they are at `jwks_uri`.
     rules: What its tokens may do; the first that matches counts.
     keys_read_at: When its keys were last read; null = not yet, or they are in `jwks`.
+    warnings: What is valid but probably not meant; left out if there is nothing to warn about.
     """
 
     id: Id
@@ -31,6 +33,7 @@ class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
     rules: list[IssuerRule]
     updated_at: UpdatedAt
     keys_read_at: Timestamp | None
+    warnings: list[IssuerWarning] | UnsetType = UNSET
 
     @classmethod
     def of(cls, issuer: Issuer, keys: Keys) -> "IssuerView":
@@ -45,4 +48,5 @@ class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
             rules=issuer.rules,
             updated_at=rfc3339(issuer.updated_ms),
             keys_read_at=rfc3339(keys.read_ms) if keys.read_ms else None,
+            warnings=lint_issuer(issuer) or UNSET,
         )

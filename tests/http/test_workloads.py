@@ -345,6 +345,10 @@ def test_issuers_are_managed_with_commands(platform, tenant, tmp_path):
     assert run_remit(["issuers", "list"], env).stdout.count("given") == 2
     shown = run_remit(["issuers", "show", "ci"], env).stdout
     assert "repository = example/app: view\nsub = a: refused\n" in shown
+    file.write_text(json.dumps(body | {"jwks": jwks("RS256"), "rules": [*rules, rules[0]]}))
+    for command in (["put", "ci", str(file)], ["show", "ci"]):
+        assert "Warning: $.rules[2]: never_reached: " in run_remit(["issuers", *command], env).stderr
+    assert [each["code"] for each in tenant.admin.get("/v1/issuers/ci").json()["warnings"]] == ["never_reached"]
     assert run_remit(["issuer", "delete", "ci"], env).stdout == "issuer ci is deleted\n"
     gone = run_remit(["issuers", "show", "ci"], env)
     assert (gone.returncode, "No issuer has this name" in gone.stderr) == (1, True)

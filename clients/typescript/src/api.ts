@@ -3890,7 +3890,23 @@ export interface components {
              * @description When its keys were last read; null = not yet, or they are in `jwks`.
              */
             keysReadAt: string | null;
+            /** @description What is valid but probably not meant; left out if there is nothing to warn about. */
+            warnings?: components["schemas"]["IssuerWarning"][];
         };
+        /** @description Something that an issuer lets in, or does not, and that its author may not have meant. */
+        IssuerWarning: {
+            /** @description For programs. */
+            code: components["schemas"]["IssuerCode"];
+            /** @description Where: a JSON path below the issuer, such as `$.rules[0].match.sub`. */
+            path: string;
+            /** @description For people: what happens, and what would be right. */
+            message: string;
+        };
+        /**
+         * @description Kinds of warnings about issuers. Kinds may be added; their meanings do not change.
+         * @enum {string}
+         */
+        IssuerCode: "audience_of_others" | "keys_elsewhere" | "matches_anybody" | "never_matches" | "never_reached" | "too_wide";
         /** @description An access request, and its result. */
         TaskView: {
             /** @description The access request. */
