@@ -2,7 +2,7 @@
 
 import hmac
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -15,7 +15,7 @@ from app.errors import ApprovalMismatch
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus, policies_that_asked
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
-from app.model.decisions import AuthorizeRequest, RememberedCheck
+from app.model.decisions import AuthorizeRequest, Check, RememberedCheck
 from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
 from app.pdp.escalations import Approved
@@ -41,7 +41,7 @@ class ApprovalRequest(Struct, frozen=True):
 
     question: the commit of the call, without a step. now_ms: the store's time, estimated; 0 = unknown.
     bound: the part of its context that the approval binds. digest: the MAC of everything bound.
-    parameters: as people see them.
+    parameters: as people see them. checks: the plan's quotas, each with what it asks by itself if it is full.
     """
 
     question: CommitQuestion
@@ -50,6 +50,15 @@ class ApprovalRequest(Struct, frozen=True):
     bound: tuple[str, ...]
     digest: str
     parameters: bytes
+    checks: tuple[Check, ...]
+
+    def other_reasons(self, full: Sequence[int]) -> str:
+        """Why other rules than the one that is named ask, too: what follows its reason. full: as for `origins`."""
+        if not full:
+            return ""
+        named = self.question.plan.quotas[full[0] - 1].when_full.reason
+        reasons = dict.fromkeys(self.checks[number - 1].when_full.reason for number in full)
+        return "".join(f"; {reason}" for reason in reasons if reason != named)
 
     def origins(self, full: Collection[int]) -> bytes:
         """JSON of where the call's values come from. full: numbers of the quotas that are full."""

@@ -30,10 +30,10 @@ from app.errors import StoreUnavailable
 from app.fairness.thread_pool import Pool
 from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import canonical_call
-from app.model.decisions import AuthorizeRequest, Decision, Plan, Result
+from app.model.decisions import AuthorizeRequest, Check, Decision, Result
 from app.model.escalations import Escalation, together
 from app.pdp import CompiledAgent
-from app.pdp.escalations import approved_plan, asking_rule, distinct, escalations
+from app.pdp.escalations import approved_plan, asking_beside, asking_rule, distinct, escalations
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
 from app.redis_client.replies import as_record, decoding_record
@@ -94,6 +94,11 @@ class EscalatedCalls:
                 _final(await commit(question)) if not request.approval_id else await _unasked(question, probe, commit)
             )
         full: tuple[int, ...] = ()
+        # What else is full and asks people is for the same approval; it leaves the outcome as it is.
+        beside = await run(asking_beside, agent, request, plan, key_id)
+        if beside:
+            restated = (replace(each, when_full=plan.outcome) for each in beside)
+            question = replace(question, plan=replace(plan, quotas=(*plan.quotas, *restated)))
         if plan.outcome.result is not Result.ESCALATED:
             answer = await commit(replace(question, approval=probe))
             if not isinstance(answer, Escalates):
@@ -105,7 +110,8 @@ class EscalatedCalls:
             parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
-        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters)
+        checks = (*plan.quotas, *beside)
+        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters, checks)
         return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest, asker: str) -> tuple[dict[str, Any], str | None]:
@@ -125,18 +131,18 @@ class EscalatedCalls:
         for _ in range(ATTEMPTS):
             if current is None:
                 current = await self._current(asked)
-            asking = distinct((*base, *_asking(agent, question.plan, full), *beyond))
+            asking = distinct((*base, *_asking(agent, asked.checks, full), *beyond))
             step = self._step(asked, current, asking, full, ended)
             plan = question.plan
             if step.step == "ask":
-                step = replace(step, values=await run(asked.origins, full))
+                step = replace(step, values=await run(asked.origins, full), other_reasons=asked.other_reasons(full))
             if step.step == "probe":
                 return await _unasked(question, step, commit)
             if step.step == "use":
                 plan = await run(approved_plan, agent, question.request, plan, current.approved, question.caller.key_id)
             answer = await commit(replace(question, plan=plan, approval=step))
             if isinstance(answer, Escalates) and step.step == "use":
-                beyond = _asking(agent, plan, answer.full)
+                beyond = _asking(agent, plan.quotas, answer.full)
                 # A covered quota that is full all the same cannot track another value: no approval helps.
                 if current.covers(beyond, agent.policy_ids):
                     return _final(await commit(question))
@@ -233,10 +239,10 @@ async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def _asking(agent: CompiledAgent, plan: Plan, full: tuple[int, ...]) -> tuple[Escalation, ...]:
+def _asking(agent: CompiledAgent, checks: tuple[Check, ...], full: tuple[int, ...]) -> tuple[Escalation, ...]:
     """The conditions under which people may approve, from the full quotas of a plan."""
-    checks = (plan.quotas[number - 1] for number in full)
-    asked = (agent.escalation(check.policy_id, asking_rule(check)) for check in checks)
+    found = (checks[number - 1] for number in full)
+    asked = (agent.escalation(check.policy_id, asking_rule(check)) for check in found)
     return tuple(each for each in asked if each is not None)
 
 

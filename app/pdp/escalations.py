@@ -60,6 +60,23 @@ def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) ->
     return distinct(each for each in asked if each is not None)
 
 
+def asking_beside(agent: CompiledAgent, request: AuthorizeRequest, plan: Plan, key_id: str) -> tuple[Check, ...]:
+    """The checks whose rules ask people if they are full, and cannot change the plan's escalation.
+
+    Those of values approved before are in the plan already.
+    """
+    if plan.outcome.result is not Result.ESCALATED:
+        return ()
+    quotas = settled_quotas(open_quotas(agent.view_of(request).asked, Result.ALLOWED, 0), request, key_id)
+    return tuple(
+        each
+        for each in quotas
+        if each.when_full.result is Result.ESCALATED
+        and not isinstance(each, RememberedCheck)
+        and each not in plan.quotas
+    )
+
+
 def asking_rule(check: Check) -> RuleRef | None:
     """The rule that asks a person if this check is full."""
     return check.rule if isinstance(check, RememberedCheck) else check.when_full.rule

@@ -20,6 +20,7 @@ ARGV[p+7]     asked           ask: JSON of what never changes in an approval (th
                               the initial values of its other fields, which hold until the record has such a field
 ARGV[p+8]     agent_max       ask: how many approvals an agent may have open
 ARGV[p+9]     workspace_max   ask: how many approvals the workspace may have open
+ARGV[p+10]    other_reasons   ask: follow the reason in the approval, if several rules ask; "" = none
 
 ADDS          full_quotas     escalates: the numbers of the full quotas, each followed by a space
 ADDS          approval        the step taken: asked, attached, used or refused
@@ -35,10 +36,11 @@ HOLDS         I14 an approval is of one call, used as often as it says
 --@ names
 local approval, approval_call, approvals, open, agent_open, events, asker
 local step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max
+local other_reasons
 if arg_before.approvals then
   approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
-  step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max =
-    unpack(ARGV, arg_before.approvals + 1)
+  step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max,
+    other_reasons = unpack(ARGV, arg_before.approvals + 1)
 end
 local full_quotas, current, ends_ms = '', nil, nil
 --@ full
@@ -104,7 +106,7 @@ end
 if state.approval == 'asked' then
   call('HSET', approval, 'status', 'pending', 'asked', asked, 'asked_sequence', sequence_text, 'expires_ms', ends_ms)
   if state.full ~= 0 then
-    call('HSET', approval, 'policy_id', policy_id, 'rule', state.rule, 'reason', state.reason)
+    call('HSET', approval, 'policy_id', policy_id, 'rule', state.rule, 'reason', state.reason .. other_reasons)
   end
   call('SET', approval_call, approval_id)
   call('ZADD', approvals, '0', approval_id)

@@ -28,6 +28,79 @@ def test_another_user_or_session_is_another_call(tenant, agent_id, person):
     assert ask(tenant, agent_id, context={**of_ann, "trace": "2"})["result"] == "allowed"
 
 
+LIMITED = {"tools": ["refund.*"], "effect": "escalate"}
+BESIDE = {
+    "limit": {**LIMITED, "type": "rate_limit", "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}},
+    "limit per value": {
+        **LIMITED,
+        "type": "rate_limit",
+        "rateLimit": {"maxCalls": 1, "windowSeconds": 3600, "per": ["context.user"]},
+    },
+    "budget": {
+        **LIMITED,
+        "type": "budget",
+        "budget": {"parameter": "amount", "max": 100, "windowSeconds": 3600},
+    },
+    "sequence": {**LIMITED, "type": "sequence", "sequence": {"forbiddenAfter": ["refund.*"]}},
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_one_approval_answers_every_rule_that_asks_about_the_call(tenant, person, beside, first):
+    """A rule that always asks, and one beside it that asks because it is full; people see both reasons."""
+    agent = tenant.new_agent()
+    large = {**ASK, "when": {"parameters": {"amount": {"above": 10}}}}
+    rules = [BESIDE[beside], large] if first else [large, BESIDE[beside]]
+    tenant.new_policy(agent["id"], ALLOW, *rules)
+    of_ann = {"context": {"user": "ann", "session": "s"}}
+    assert ask(tenant, agent["id"], 5, **of_ann)["result"] == "allowed"
+    asked = ask(tenant, agent["id"], 99, **of_ann)
+    assert (asked["result"], asked["rule"]["type"]) == ("escalated", "approval_required")
+    shown = person.get(f"/v1/approvals/{asked['approval']['id']}").json()
+    assert shown["reason"].startswith(f"{asked['reason']}; ")
+    assert ask(tenant, agent["id"], 99, **of_ann)["approval"]["id"] == shown["id"]
+    approve(person, shown["id"])
+    assert [ask(tenant, agent["id"], 99, **of_ann)["result"] for _ in range(2)] == ["allowed", "escalated"]
+
+
+def test_racing_calls_that_two_rules_ask_about_share_one_approval(tenant, person, replicas):
+    """Forty on two replicas ask people once; then the approval lets one of forty through."""
+    agent = tenant.new_agent()["id"]
+    large = {**ASK, "when": {"parameters": {"amount": {"above": 10}}}}
+    tenant.new_policy(agent, ALLOW, large, BESIDE["limit"])
+    assert ask(tenant, agent, 5)["result"] == "allowed"
+    clients = [each.client(tenant.read_key) for each in replicas]
+    call = {"agent_id": agent, "tool_name": "refund.create", "parameters": {"amount": 99}}
+
+    def race():
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            answers = list(pool.map(lambda n: clients[n % 2].post("/v1/authorize", json=call).json(), range(40)))
+        return [each["result"] for each in answers], {each["approval"]["id"] for each in answers}
+
+    results, [approval_id] = race()
+    assert set(results) == {"escalated"}
+    approve(person, approval_id)
+    results, _ = race()
+    assert (results.count("allowed"), results.count("escalated")) == (1, 39)
+    for client in clients:
+        client.close()
+
+
+def test_a_limit_that_fills_after_people_were_asked_asks_anew(tenant, person):
+    """What was not full was not shown, so nobody has approved it."""
+    agent = tenant.new_agent()
+    large = {**ASK, "when": {"parameters": {"amount": {"above": 10}}}}
+    tenant.new_policy(agent["id"], ALLOW, large, BESIDE["limit"])
+    asked = ask(tenant, agent["id"], 99)
+    approve(person, asked["approval"]["id"])
+    assert ask(tenant, agent["id"], 5)["result"] == "allowed"
+    again = ask(tenant, agent["id"], 99)
+    assert (again["result"], again["approval"]["id"] == asked["approval"]["id"]) == ("escalated", False)
+    approve(person, again["approval"]["id"])
+    assert ask(tenant, agent["id"], 99)["result"] == "allowed"
+
+
 def test_an_approver_may_grant_less_and_never_more(tenant, person):
     """The rule's terms are the maximum."""
     agent = tenant.new_agent()

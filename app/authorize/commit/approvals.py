@@ -39,6 +39,7 @@ def add_approval(arguments: CommitArguments, question: CommitQuestion, approval:
         _asked(question, approval) if approval.step == "ask" else "",
         approval.agent_max,
         approval.workspace_max,
+        approval.other_reasons,
     ]
     arguments.add_part("approvals", keys, step)
 
