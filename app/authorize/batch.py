@@ -1,7 +1,8 @@
 """Decides the calls of a batch, each as a call by itself: with its own entry, quotas, and approval."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 from uuid import uuid4
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from app.errors import (
     InsufficientScope,
     Invalid,
     TooManyMismatches,
+    Unauthorized,
 )
 from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
@@ -27,6 +29,23 @@ _OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, Too
 """Errors of a call that say nothing about the others of its batch."""
 
 _AT_ONCE = 128
+_Made = TypeVar("_Made")
+
+
+class Asker:
+    """Who asks for a batch. judged_anew: the caller, if its key counts after all; otherwise raises the error given."""
+
+    def __init__(self, caller: Caller, judged_anew: Callable[[Unauthorized], Awaitable[Caller]]) -> None:
+        self._caller = caller
+        self._judged_anew = judged_anew
+
+    async def ask(self, question: Callable[[Caller], Awaitable[_Made]]) -> _Made:
+        """The answer to the question, as the caller that its key stands for now. Raises Unauthorized."""
+        try:
+            return await question(self._caller)
+        except Unauthorized as error:
+            self._caller = await self._judged_anew(error)
+        return await question(self._caller)
 
 
 class BatchAuthorizer:
@@ -36,7 +55,7 @@ class BatchAuthorizer:
         self._authorizer = authorizer
 
     async def decide(
-        self, caller: Caller, asked: Sequence[Asked], semantics: BatchSemantics, arrived_us: int
+        self, asker: Asker, asked: Sequence[Asked], semantics: BatchSemantics, arrived_us: int
     ) -> list[Answered]:
         """The answers, in order; fewer than asked if the semantics end the batch early.
 
@@ -44,7 +63,7 @@ class BatchAuthorizer:
         Raises Unauthorized, StoreUnavailable, Overloaded.
         """
         if semantics is BatchSemantics.ALL_OR_NOTHING:
-            return await self._whole(caller, asked, arrived_us)
+            return await self._whole(asker, asked, arrived_us)
         if len(asked) > 1:
             asked = _in_plan(asked)
         at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
@@ -52,18 +71,18 @@ class BatchAuthorizer:
         answers: list[Answered] = []
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
-            answers += await asyncio.gather(*(_answer(authorizer, caller, each, arrived_us) for each in some))
+            answers += await asyncio.gather(*(_answer(authorizer, asker, each, arrived_us) for each in some))
             if _ends(semantics, answers[-1]):
                 break
             await take_turn()
         return answers
 
-    async def _whole(self, caller: Caller, asked: Sequence[Asked], arrived_us: int) -> list[Answered]:
+    async def _whole(self, asker: Asker, asked: Sequence[Asked], arrived_us: int) -> list[Answered]:
         error = next((each for each in asked if isinstance(each, AppError)), None)
         if error is not None:  # what could not be read cannot be denied, so there is nothing to decide
             raise error
         calls = [each for each in asked if not isinstance(each, AppError)]
-        return list(await decide_whole(self._authorizer, caller, calls, arrived_us))
+        return list(await asker.ask(lambda caller: decide_whole(self._authorizer, caller, calls, arrived_us)))
 
 
 def _in_plan(asked: Sequence[Asked]) -> list[Asked]:
@@ -75,11 +94,11 @@ def _in_plan(asked: Sequence[Asked]) -> list[Asked]:
     ]
 
 
-async def _answer(authorizer: Authorizer, caller: Caller, asked: Asked, arrived_us: int) -> Answered:
+async def _answer(authorizer: Authorizer, asker: Asker, asked: Asked, arrived_us: int) -> Answered:
     if isinstance(asked, AppError):
         return asked
     try:
-        return await authorizer.authorize(caller, asked, arrived_us)
+        return await asker.ask(lambda caller: authorizer.authorize(caller, asked, arrived_us))
     except _OF_ONE_CALL as error:
         return error
 

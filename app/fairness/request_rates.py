@@ -41,7 +41,7 @@ class RequestRates:
     def take(self, key_id: str, requests: int = 1) -> Allowance:
         """Take a request from the key's bucket, if one is left; a refused request costs nothing.
 
-        requests: 0 = the other lane has taken it already.
+        requests: 0 = the other lane has taken it already; below 0, so many are put back.
         """
         if self._buckets is None:
             raise RuntimeError("there is no limit")

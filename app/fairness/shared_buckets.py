@@ -46,7 +46,7 @@ class SharedBuckets:
     def take(self, name: str, tokens: int = 1, *, partly: bool = False) -> tuple[float, float]:
         """Take the tokens if there are enough; return how many are left, and how many are missing (0 if taken).
 
-        partly: take what there is of them, even if that is not enough.
+        tokens: below 0, so many are put back. partly: take what there is of them, even if that is not enough.
         """
         digest = blake2b(self._secret + name.encode(), digest_size=_DIGEST_BYTES).digest()
         group = int.from_bytes(digest[:8], "big") % self._groups * _GROUP_BYTES
@@ -56,7 +56,7 @@ class SharedBuckets:
             slot, left = self._find(digest, group, now)
             missing = max(0.0, tokens - left)
             if partly or not missing:
-                left = max(0.0, left - tokens)
+                left = min(self._size, max(0.0, left - tokens))
             if tokens:
                 _slot.pack_into(self._memory, slot, digest, left, now)
         finally:

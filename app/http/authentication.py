@@ -15,7 +15,7 @@ from app.http.cookies import require_same_origin, session_cookie
 from app.http.headers import AUTHORIZATION, change_reason, raw_key_of, single_headers
 from app.http.queries import decode_query
 from app.model.actors import ChangedBy
-from app.model.api_keys import ASKING, Caller, Scope
+from app.model.api_keys import ASKING, TOKEN_TYPE, Caller, Scope
 from app.model.ids import canonical_uuid
 from app.model.query_fields import QueryFields
 from app.replica import Decisions
@@ -81,6 +81,19 @@ def require_asking_for(caller: Caller, called: str) -> None:
     """
     if not caller.may_ask_for(called) and canonical_uuid(called) is not None:
         raise InsufficientScope(BOUND_ELSEWHERE)
+
+
+async def judged_anew(decisions: Decisions, raw_key: str, error: Unauthorized) -> Caller:
+    """The caller, if the key is a token that its issuer's changed rules still let in; otherwise raises the error.
+
+    error: with which a commit has refused the key. Raises InsufficientScope if the caller may no longer ask.
+    """
+    decisions.authenticator.forget(raw_key)
+    if not raw_key.startswith(TOKEN_TYPE):
+        raise error
+    caller = await decisions.authenticator.authenticate_once(raw_key)
+    require_asking(caller)
+    return caller
 
 
 def note_failure(decisions: Decisions, peer: str | None, headers: Iterable[Header], error: AppError) -> None:

@@ -1,13 +1,15 @@
 """What both ways to ask for a batch have in common: how its body is read, what it counts as, and who decides."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from litestar import Request
 
-from app.authorize.batch import Answered, Asked
+from app.authorize.batch import Answered, Asked, Asker
 from app.errors import Invalid, Overloaded
 from app.fairness.shares import LARGE_BYTES
+from app.http.authentication import judged_anew, raw_key_in_use
 from app.http.bodies import decode_json, read_body
 from app.http.throttle import charge
 from app.http.tool_calls import Reading
@@ -49,12 +51,18 @@ def require_distinct_names(raw: bytes, reading: Reading) -> Any:
 
 
 async def decide_batch(
-    services: Services, caller: Caller, asked: Sequence[Asked], semantics: BatchSemantics
+    request: Request[Any, Any, Any],
+    caller: Caller,
+    services: Services,
+    asked: Sequence[Asked],
+    semantics: BatchSemantics,
 ) -> list[Answered]:
-    """The answers. Each call counts as a request of its key. Raises TooManyRequests and what the decision raises."""
+    """The answers. Each counts as a request of its key. Raises TooManyRequests and what the decision raises."""
     arrived_us, decisions = monotonic_us(), services.decisions
-    charge(decisions, caller, len(asked) - 1)
-    answers = await decisions.batches.decide(caller, asked, semantics, arrived_us)
+    charged = charge(decisions, caller, len(asked) - 1)
+    asker = Asker(caller, partial(judged_anew, decisions, raw_key_in_use(request)))
+    answers = await decisions.batches.decide(asker, asked, semantics, arrived_us)
+    charge(decisions, caller, min(0, len(answers) - 1 - charged))  # the semantics may have ended it early
     for call, answer in zip(asked, answers, strict=False):
         if not isinstance(answer, Decision):
             decisions.metrics.refused(answer.code)

@@ -21,7 +21,7 @@ from app.errors import (
 )
 from app.fairness.shares import LARGE_BYTES
 from app.http.answers import JSON, Header, RawResponse
-from app.http.authentication import note_failure, peer_of, require_asking, require_asking_for
+from app.http.authentication import judged_anew, note_failure, peer_of, require_asking, require_asking_for
 from app.http.bodies import ANY_LENGTH, read_body
 from app.http.endpoint import Endpoint
 from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of
@@ -29,7 +29,7 @@ from app.http.problems import unexpected
 from app.http.throttle import check_rate, has_bounds
 from app.http.tool_calls import Reading
 from app.lanes.lane import MoveToSlowLane, monotonic_us
-from app.model.api_keys import TOKEN_TYPE, Caller
+from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision
 from app.redaction.recording import QUICK_BYTES, takes_long
 from app.replica import Decisions
@@ -131,8 +131,9 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             await decisions.authenticator.authenticate(raw_key, promptly=True)
             raise
         except Unauthorized as error:
-            decisions.authenticator.forget(raw_key)
-            decision = await _judged_anew(decisions, raw_key, request, arrived_us, error)
+            caller = await judged_anew(decisions, raw_key, error)
+            require_asking_for(caller, request.agent_id)
+            decision = await decisions.authorizer.authorize(caller, request, arrived_us)
         finally:
             if counted:
                 decisions.large_calls.leave(caller.workspace_id, counted)
@@ -169,18 +170,6 @@ async def _authenticated(decisions: Decisions, raw_key: str, call: Call) -> Call
     except MoveToSlowLane:
         await call.body(decisions.settings.call_bytes_max)  # a request moves as a whole, and only short ones do
         raise
-
-
-async def _judged_anew(
-    decisions: Decisions, raw_key: str, request: AuthorizeRequest, arrived_us: int, error: Unauthorized
-) -> Decision:
-    """The decision, if the key is a token that its issuer's changed rules still let in; otherwise raises the error."""
-    if not raw_key.startswith(TOKEN_TYPE):
-        raise error
-    caller = await decisions.authenticator.authenticate_once(raw_key)
-    require_asking(caller)
-    require_asking_for(caller, request.agent_id)
-    return await decisions.authorizer.authorize(caller, request, arrived_us)
 
 
 def _refusal(

@@ -35,13 +35,19 @@ def check_rate(
     return _headers(allowance)
 
 
-def charge(decisions: Decisions, caller: Caller, requests: int) -> None:
-    """Count this many further requests of the key, at most a second's worth. Raises TooManyRequests."""
+def charge(decisions: Decisions, caller: Caller, requests: int) -> int:
+    """Count this many further requests of the key, with its first at most a second's worth; return how many it were.
+
+    requests: below 0, so many are given back. Raises TooManyRequests.
+    """
     rates = decisions.request_rates
-    if rates.on and requests > 0:
-        allowance = rates.take(caller.root, min(requests, decisions.settings.requests_per_second))
-        if allowance.wait_s:
-            raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
+    if not rates.on or not requests:
+        return 0
+    counted = min(requests, decisions.settings.requests_per_second - 1)
+    allowance = rates.take(caller.root, counted)
+    if allowance.wait_s:
+        raise TooManyRequests(allowance.per_second, math.ceil(allowance.wait_s), _headers(allowance))
+    return counted
 
 
 def _headers(allowance: Allowance) -> list[Header]:

@@ -163,10 +163,11 @@ class Issuers:
             some = [each.split(" ") for each in stale[start : start + _CHUNK]]
             gone = [token_id for _, token_id, _, _ in some]
             gone += [workload_id for _, _, workload_id, _ in some] if with_workloads else []
-            await self._client.change("DEL", *map(keyspace.key, gone))
-            await self._client.change("ZREM", keyspace.tokens, *stale[start : start + _CHUNK])
+            # The pointers go first: where there is none, a token is verified anew, which is how it may count again.
             for _, _, _, digest in some:
                 await self._client.call("DEL", key_pointer(digest))
+            await self._client.change("DEL", *map(keyspace.key, gone))
+            await self._client.change("ZREM", keyspace.tokens, *stale[start : start + _CHUNK])
 
     async def keys_of(self, workspace_id: str, issuer: Issuer) -> Keys:
         """The public keys that were last read from the issuer's `jwks_uri`."""

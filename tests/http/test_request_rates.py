@@ -70,6 +70,31 @@ def test_a_refused_request_is_not_decided(bounded, tenant, agent):
     assert len(tenant.log(agent_id=agent)) == statuses.count(200)
 
 
+def batch(client, agent, semantics="execute_all"):
+    calls = [{"agent_id": agent, "tool_name": "file.read"}] * 10
+    return client.post("/v1/authorize/batch", json={"calls": calls, "semantics": semantics})
+
+
+def test_a_batch_costs_at_most_a_seconds_worth(bounded, tenant, agent):
+    """So one of more calls than a key has requests a second is possible, if it asked nothing else just before."""
+    with bounded.client(tenant.read_key) as client:
+        assert client.get("/v1/agents").status_code == 200  # the first, which is not counted
+        assert len(batch(client, agent).json()["results"]) == 10
+        assert len(tenant.log(agent_id=agent)) == 10
+
+
+@pytest.mark.parametrize("semantics", ["deny_on_first_deny", "permit_on_first_permit"])
+def test_a_batch_that_ends_early_costs_what_was_decided(bounded, tenant, agent, semantics):
+    """Its other calls are given back."""
+    if semantics == "permit_on_first_permit":
+        tenant.new_policy(agent)
+    with bounded.client(tenant.read_key) as client:
+        assert client.get("/v1/agents").status_code == 200
+        assert len(batch(client, agent, semantics).json()["results"]) == 1
+        after = client.get("/v1/agents")
+        assert (after.status_code, int(after.headers["X-RateLimit-Remaining"]) >= 1) == (200, True)
+
+
 def test_calls_and_other_requests_count_together(bounded, tenant, agent):
     """They do although different processes answer them. Neither process counts the first request it sees of a key."""
     with bounded.client(tenant.read_key) as client:

@@ -395,6 +395,29 @@ def test_a_changed_rule_binds_at_once_and_interrupts_nobody_else(platform, repli
         assert [platform.ask(each, replica).status_code for each in (stays, goes)] == [200, 401]
 
 
+def test_a_changed_rule_interrupts_no_batch(platform, tenant, replicas):
+    """It changes while the calls are decided one by one: a token that it still lets in gets every answer."""
+    calls = [{"agent_id": platform.agent, "tool_name": "file.read"}] * 500
+    batch = {"calls": calls, "semantics": "deny_on_first_deny"}
+    headers = {"Authorization": f"Bearer {platform.token()}"}
+    client = httpx.Client(timeout=60, base_url=replicas[0].base_url, headers=headers)
+    with client, ThreadPoolExecutor(1) as pool:
+        for scopes in (["authorize", "read"], ["authorize"]):
+            platform.put()
+            before = _newest(tenant)
+            running = pool.submit(client.post, "/v1/authorize/batch", json=batch)
+            while _newest(tenant) == before and not running.done():
+                pass
+            platform.put({"match": {"sub": SUB}, "scopes": scopes})
+            answer = running.result()
+            assert answer.status_code == 200, answer.text
+            assert ["decision" in each for each in answer.json()["results"]] == [True] * len(calls)
+
+
+def _newest(tenant):
+    return tenant.in_store(lambda client: client.call("HGET", Keyspace(tenant.id).commits, "sequence"))
+
+
 def test_a_token_ends_by_the_stores_clock(platform, tenant, replicas):
     """The commit checks its record, whatever a replica has cached; another token of the workload goes on."""
     first, second = platform.token(), platform.token()

@@ -83,7 +83,7 @@ async def authorize_batch(
     count across the calls of a batch exactly as if they had been asked one after the other.
     """
     calls, semantics = await read_batch(request, caller, services, _read)
-    answers = await decide_batch(services, caller, calls, semantics)
+    answers = await decide_batch(request, caller, services, calls, semantics)
     body = b'{"results":[%b]}' % b",".join(map(_encoded, answers))
     return Response(body, media_type=JSON)
 

@@ -105,7 +105,7 @@ async def evaluations(
     the others are decided all the same.
     """
     batch = await read_batch(request, caller, services, _read)
-    answers = await decide_batch(services, caller, batch.calls, batch.semantics)
+    answers = await decide_batch(request, caller, services, batch.calls, batch.semantics)
     if batch.is_single:
         if isinstance(answers[0], AppError) and not isinstance(answers[0], NOT_ERRORS):
             raise answers[0]
