@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from bench.against_commit import AFTER, BEFORE, tree_of
 from bench.harness.audit_data import append_and_seal, run_on
 from bench.harness.bench import Bench
-from bench.harness.hostile_load import HostileJob, request_of, under
+from bench.harness.hostile_load import HostileJob, kept_open, request_of, under
 from bench.harness.machine import ROOT
 from bench.harness.population import Place, hot_call, hot_place, make_place
 from bench.harness.processes import Replica
@@ -73,8 +73,8 @@ def _sample(bench: Bench, replica: Replica, place: Place, beside: bytes | None, 
     if beside is not None:
         others = under(HostileJob(port=replica.port, requests=[beside], connections=OTHERS), bench.cores.others)
     hot = hot_call(place)
-    call = _kept_open(request_of("POST", hot.path, hot.raw_key, hot.body))
-    other = _kept_open(request_of("GET", "/v1/agents", place.admin_key))
+    call = kept_open("POST", hot.path, hot.raw_key, hot.body)
+    other = kept_open("GET", "/v1/agents", place.admin_key)
     with others, socket.create_connection(("127.0.0.1", replica.port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         ask = _asker(connection)
@@ -88,10 +88,6 @@ def _sample(bench: Bench, replica: Replica, place: Place, beside: bytes | None, 
             ask(call)
             times.append((time.perf_counter() - began) * 1000)
     return {CALL: statistics.median(times), WORST: statistics.quantiles(times, n=100)[-1]}
-
-
-def _kept_open(request: bytes) -> bytes:
-    return request.replace(b"Connection: close\r\n", b"")
 
 
 def _asker(connection: socket.socket) -> Callable[[bytes], None]:

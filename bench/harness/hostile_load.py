@@ -48,7 +48,12 @@ def under(job: HostileJob, core: int) -> Iterator[None]:
 
 def request_of(method: str, path: str, raw_key: str, body: bytes = b"") -> bytes:
     """A request after whose answer the connection is closed."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: bench", f"Authorization: Bearer {raw_key}", "Connection: close"]
+    return kept_open(method, path, raw_key, body).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
+
+
+def kept_open(method: str, path: str, raw_key: str, body: bytes = b"") -> bytes:
+    """A request after whose answer the connection is ready for another."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: bench", f"Authorization: Bearer {raw_key}"]
     if body:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body

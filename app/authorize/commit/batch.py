@@ -40,7 +40,9 @@ async def commit_whole(
     """
     runner = commit.runner
     if not isinstance(runner, PipelinedClient):
-        raise StoreUnavailable("All or nothing is not possible over this store: its commits are not sent together")
+        raise StoreUnavailable(
+            "All or nothing is not possible over Redis Cluster, where each call is committed by itself"
+        )
     whole = BatchedCommit(commit, runner.batched(len(questions)))
     answers = await asyncio.gather(*map(whole, questions), return_exceptions=True)
     for place, answer in enumerate(answers):
