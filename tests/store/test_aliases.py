@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import AgentNotFound
-from app.model.agents import is_alias, require_alias
+from app.model.agents import AgentStatus, is_alias, require_alias
 from app.model.text import FieldError
 from app.store.keyspace import Keyspace
 from tests.support import parts
@@ -102,3 +102,21 @@ async def test_an_alias_that_moves_during_a_look_up_leads_to_its_current_agent(a
 
     agents.id_of = overtaken
     assert (await agents.load(workspace_id, "x")).agent.id == second.id
+
+
+async def test_agents_are_listed_by_name_and_state_in_their_order(agents, workspace_id):
+    """With limit and offset among those that match."""
+    made = [await agents.create(workspace_id, f"n{number % 2}", None, by=BY) for number in range(8)]
+    await agents.update(workspace_id, made[1].id, status=AgentStatus.SUSPENDED, by=BY)
+    made[1] = await agents.get(workspace_id, made[1].id)
+
+    async def listed(*page, **filters):
+        return [agent async for agent in agents.each(workspace_id, *page, **filters)]
+
+    odd = [made[number] for number in (1, 3, 5, 7)]
+    assert await listed(name="n1") == odd
+    assert await listed(2, 1, name="n1") == odd[1:3]
+    assert await listed(name="n1", status=AgentStatus.ACTIVE) == odd[1:]
+    assert await listed(status=AgentStatus.SUSPENDED) == [made[1]]
+    assert await listed(name="n2") == await listed(name="n1", status=AgentStatus.REVOKED) == []
+    assert await listed(3, 2) == made[2:5]

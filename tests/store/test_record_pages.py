@@ -2,7 +2,7 @@
 
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
-from app.store.paging import read_records
+from app.store.paging import read_records, with_values
 
 
 class Counting:
@@ -45,6 +45,23 @@ async def test_large_records_are_read_a_few_at_a_time(client, workspace_id):
     assert sum(map(len, chunks)) == 100
     assert counting.steps[0] == 16
     assert max(counting.steps[5:]) <= 2
+
+
+async def test_records_are_found_by_their_values_without_reading_others_whole(client, workspace_id):
+    """In their order, a bounded number per step; without values all are found, and nothing is read."""
+    name_of, ids = Keyspace(workspace_id).agent, [str(n) for n in range(600)]
+    for n in range(0, 600, 2):
+        await client.call("HSET", name_of(str(n)), "name", f"n{n % 5}", "status", "active", "more", "x" * 1000)
+    counting = Counting(client)
+
+    async def found(**wanted):
+        return [each for some in [one async for one in with_values(counting, name_of, ids, wanted)] for each in some]
+
+    assert await found(name="n3", status="active") == [str(n) for n in range(600) if n % 2 == 0 and n % 5 == 3]
+    assert counting.steps == [256, 256, 88]
+    assert await found(name="n3", status="revoked") == []
+    assert await found() == ids
+    assert len(counting.steps) == 6
 
 
 async def test_no_names_need_no_command(client):
