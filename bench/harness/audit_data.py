@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from app.audit.entry_format import line_of
 from app.audit.sealer import Sealer
+from app.audit.tree_growth import TreeGrower
 from app.model.ids import Ids
 from app.redis_client.client import Client
 from app.redis_client.clients import open_client
@@ -23,30 +24,33 @@ TOOLS = [f"group{number % 6}.action_{number}" for number in range(30)]
 RESULTS, WEIGHTS = ("allowed", "denied", "escalated"), (85, 12, 3)
 START_MS = 1_800_000_000_000
 STEP_MS = 20
-_POLICIES = [str(uuid.UUID(int=_some.getrandbits(128), version=4)) for _ in range(1_000)]
+POLICIES = [str(uuid.UUID(int=_some.getrandbits(128), version=4)) for _ in range(1_000)]
 _KEY = "01931f2d-1c22-7f03-b7aa-0d4e8b6c1f03"
 _TOGETHER = 500
 Fields = dict[str, str]
 
 
-def entries(count: int) -> Iterator[Fields]:
-    """Stream fields of `count` entries: 1,000 agents and 30 tools in random order, about 405 bytes of JSON each."""
+def entries(count: int, agents: Sequence[str] = AGENTS) -> Iterator[Fields]:
+    """Stream fields of `count` entries: 1,000 agents, unless others are given, and 30 tools in random order.
+
+    Each has about 405 bytes of JSON.
+    """
     chosen, ids = random.Random(7), Ids()
     rare = {count // 10, count // 2, count - count // 10}
     for number in range(count):
-        agent = chosen.randrange(1_000)
+        agent = chosen.randrange(len(agents))
         result = chosen.choices(RESULTS, WEIGHTS)[0]
         time_ms = START_MS + number * STEP_MS
         yield {
             "id": ids.new(time_ms),
             "timeMs": str(time_ms),
-            "agentId": RARE if number in rare else AGENTS[agent],
+            "agentId": RARE if number in rare else agents[agent],
             "keyId": _KEY,
             "action": "authorize",
             "toolName": chosen.choice(TOOLS),
             "parameters": f'{{"id":"{chosen.randrange(10**14):014d}"}}',
             "result": result,
-            "policyId": _POLICIES[agent],
+            "policyId": POLICIES[agent % len(POLICIES)],
             "rule": f"{chosen.randrange(4)} rate_limit",
             "reason": "",
             "latencyUs": str(chosen.randrange(100, 900)),
@@ -74,10 +78,12 @@ async def append(client: Client, workspace_id: str, some: Iterator[Fields]) -> i
     return sequence
 
 
-async def append_and_seal(client: Client, workspace_id: str, count: int) -> None:
-    """Write and seal `count` entries; the stream stays short all the time."""
+async def append_and_seal(
+    client: Client, workspace_id: str, count: int, agents: Sequence[str] = AGENTS, trees: TreeGrower | None = None
+) -> None:
+    """Write and seal `count` entries; the stream stays short all the time. trees: also grows the Merkle tree."""
     sealer, keyspace = Sealer(client, 512, 4096), Keyspace(workspace_id)
-    source, sequence = entries(count), 0
+    source, sequence = entries(count, agents), 0
     while True:
         commands: list[tuple[Any, ...]] = []
         for fields in source:
@@ -89,7 +95,9 @@ async def append_and_seal(client: Client, workspace_id: str, count: int) -> None
         if not commands:
             break
         await client.read_pipelined([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
-        await sealer.seal_next(workspace_id)
+        sealed = await sealer.seal_next(workspace_id)
+        if trees is not None and sealed is not None:
+            await trees.take(workspace_id, sealed)
 
 
 class PlainLog:
