@@ -13,10 +13,13 @@ import { Text } from "./text.js";
 /** @param {{policy: Policy | null, draft: any, owner: {agentId: string | null, group: string | null}, warnings: {message: string}[], close: () => void, done: () => void}} props */
 export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const guardrail = draft.kind === "guardrail";
-  const [mode, setMode] = useState(guardrail ? "enforce" : policy ? draft.mode ?? "enforce" : "shadow");
+  const others = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === owner.agentId && each.group === owner.group);
+  // An agent without a policy in force is denied everything, so a shadow would not let its first policy do anything.
+  const isFirst = !others.some((each) => each.kind === "grant" && each.mode === "enforce" && each.enabled);
+  const [mode, setMode] = useState(guardrail || (!policy && isFirst) ? "enforce" : policy ? draft.mode ?? "enforce" : "shadow");
   const [theirs, setTheirs] = useState(/** @type {Policy | null} */ (null));
   const [replaying, setReplaying] = useState(false);
-  const own = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === owner.agentId);
+  const own = others.filter((each) => each.agentId);
   const before = policy ? written(policy) : {};
   const after = written({ ...draft, mode });
   const save = async (/** @type {string} */ reason) => {
