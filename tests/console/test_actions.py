@@ -196,3 +196,20 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
     told = {each["plan"]["index"]: each["status"] for each in found}
     assert told == {0: "approved", 1: "denied", 2: "approved"}
     assert [path for method, path in visitor.requests if method == "POST"] == ["/v1/approvals/decide"]
+
+
+def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, scene):
+    """With the reason; taking it over changes nothing else."""
+    source = "https://git.example.com/policies"
+    policy = scene.tenant.new_policy(scene.ids["mail-bot"], managedBy=source, priority=1)["id"]
+    page = visit("policies").open(f"/console/policies/{policy}", "a policy")
+    page.get_by_text(source).first.wait_for()
+    page.get_by_label("Name", exact=True).wait_for()
+    assert page.get_by_label("Name", exact=True).is_disabled()
+    assert page.get_by_role("button", name="Save…").get_attribute("title") == f"It is managed by {source}"
+    page.get_by_role("button", name="Edit here from now on…").click()
+    confirm(page, "Take it over")
+    page.get_by_text(source).first.wait_for(state="hidden")
+    assert page.get_by_label("Name", exact=True).is_enabled()
+    assert scene.tenant.admin.get(f"/v1/policies/{policy}").json()["managedBy"] is None
+    assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204

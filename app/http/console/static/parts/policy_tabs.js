@@ -11,6 +11,9 @@ import { Problem, Skeleton } from "./loading.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
+/** Why the session cannot change the policy, undefined if it can. @param {Policy} policy */
+const fixed = (policy) => lacks("policies") ?? (policy.managedBy ? `It is managed by ${policy.managedBy}` : undefined);
+
 /** @param {{policy: Policy, done: () => void}} props */
 export function VersionsTab({ policy, done }) {
   const read = useRead(`versions ${policy.id} ${policy.version}`, async (signal) => /** @type {Version[]} */ ((await get(`/v1/policies/${policy.id}/versions`, {}, signal)).data));
@@ -18,7 +21,7 @@ export function VersionsTab({ policy, done }) {
   const [restoring, setRestoring] = useState(/** @type {Version | null} */ (null));
   if (!read.data) return read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} />`;
   const versions = [...read.data].sort((a, b) => b.version - a.version);
-  const why = lacks("policies");
+  const why = fixed(policy);
   return html`<ol class="timeline">${versions.map((each, index) => html`<li key=${each.version}><span class=${`dot-kind ${index ? "updated" : "created"}`} aria-hidden="true"></span><div class="stack">
       <p><b>Version ${each.version}</b> ${each.version === policy.version && html`<${Pill} is="active" word="in force" />`} ${each.actorName && html`by <${Text} value=${each.actorName} />`} <span class="muted"><${Time} at=${each.timestamp} none="" /></span></p>
       ${each.reason && html`<p class="quote"><${Text} value=${each.reason} /></p>`}
@@ -42,7 +45,7 @@ export function ShadowTab({ policy, done }) {
     ${read.data.total > 0 && html`<table class="matrix"><thead><tr><th scope="col">was</th>${results.map((each) => html`<th scope="col">would be <${Pill} is=${each} /></th>`)}</tr></thead>
       <tbody>${results.map((was) => html`<tr><th scope="row"><${Pill} is=${was} /></th>${results.map((is) => html`<td class=${`number${was === is ? " same" : count(was, is) ? " some" : ""}`}>${was === is ? "–" : count(was, is) || "0"}</td>`)}</tr>`)}</tbody></table>
       <p><a href=${to("decisions", { shadow: policy.id })}>Show these decisions</a></p>`}
-    <div class="buttons start"><button type="button" class="primary" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setAsking(true)}>Enforce…</button></div></div>
+    <div class="buttons start"><button type="button" class="primary" disabled=${fixed(policy) !== undefined} title=${fixed(policy)} onClick=${() => setAsking(true)}>Enforce…</button></div></div>
     ${asking && html`<${Confirm} title=${`Enforce ${policy.name}`} button="Enforce" reason="needed" close=${() => setAsking(false)} act=${async (/** @type {string} */ reason) => {
     await ask("PATCH", `/v1/policies/${policy.id}`, { body: { mode: "enforce" }, reason, ifMatch: policy.version });
     await policies.refresh();

@@ -1,11 +1,12 @@
 // One policy: written as a form or as JSON, its versions, and what it would change as a shadow.
 import "../styles.js";
-import { get } from "../api.js";
+import { ask, get } from "../api.js";
 import { NEW, useDraft, written } from "../draft.js";
 import { write } from "../exact.js";
 import { Icon } from "../icons.js";
 import { AgentName, agents, policies } from "../names.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
+import { Confirm } from "../parts/confirm.js";
 import { PolicyForm } from "../parts/policy_form.js";
 import { SavePolicy } from "../parts/policy_save.js";
 import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
@@ -31,7 +32,8 @@ const Back = () => html`<a class="quiet square" href=${to("policies")} aria-labe
 /** @param {{policy: Policy | null, reload: () => void}} props */
 function Page({ policy, reload }) {
   const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : "");
-  const named = param("agent") && [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
+  const known = [...(agents.all?.values() ?? [])];
+  const named = !param("agent") ? known.length === 1 && known[0] : [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
   useEffect(() => { if (!policy && named) setOwner(`agent ${named.id}`); }, [named ? named.id : ""]);
   const kept = policy ? null : sessionStorage.getItem("remit.new-policy");
   const first = policy ? write(written(policy)) : kept ?? write(NEW);
@@ -43,7 +45,10 @@ function Page({ policy, reload }) {
   const tab = policy ? param("tab") || "edit" : "edit";
   const asJson = param("as") === "json" || draft.policy === undefined;
   const changed = draft.text !== first || !policy;
-  const why = lacks("policies");
+  const untouched = !policy && draft.text === write(NEW);
+  const managed = policy?.managedBy;
+  const why = lacks("policies") ?? (managed ? `It is managed by ${managed}` : undefined);
+  const [taking, setTaking] = useState(false);
   const groups = [...new Set([...(agents.all?.values() ?? [])].flatMap((each) => each.groups))].sort();
   const start = schema.data?.$defs?.PolicyEntry ?? schema.data?.$defs?.Policy;
   return html`<div class="page"><div class="head"><${Back} /><h1>${policy ? html`<${Text} value=${policy.name} />` : "New policy"}</h1>
@@ -53,12 +58,16 @@ function Page({ policy, reload }) {
       <button type="button" class="primary" disabled=${why !== undefined || !changed || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
     ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <code class="muted">${policy.id}</code></p>
       <nav class="tabs" aria-label="Parts of the policy">${TABS.map(([name, words]) => html`<a href=${`${place.value.path}?tab=${name}`} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>`}
+    ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
+    ${taking && policy && html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${() => setTaking(false)}
+      act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }); await policies.refresh(); reload(); }}>
+      <p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${managed} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`}
     ${tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
       ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="">the whole workspace (guardrails only)</option>
         ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
-      ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" /></div>`
-      : schema.data ? html`<${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${draft.marks} schema=${schema.data} />` : html`<${Skeleton} />`}
-      <${Verdict} draft=${draft} />`}
+      ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
+      : schema.data ? html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema.data} /></fieldset>` : html`<${Skeleton} />`}
+      ${untouched ? html`<p class="muted small">Give it a name and say what it allows; what the service thinks of it appears here.</p>` : html`<${Verdict} draft=${draft} />`}`}
     ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
 }
 
