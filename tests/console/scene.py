@@ -4,6 +4,7 @@ import json
 import random
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe"
+MARKUP = "<img src=x onerror=alert(1)> " + "z" * 120
 BIG = 9007199254740993
 ORDER = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
 REFUND = {
@@ -121,7 +122,22 @@ def build(admin, runtime, calls=40):
     deploy = {"environment": "production", "version": "4.21.0", "build": BIG, "notes": "A new checkout. " * 40}
     ids["exact"] = call("deploy-bot", "deploy.start", deploy)["approval"]["id"]
     assert str(BIG) in json.dumps(deploy)
+    add_hostile(made, admin)
     return ids
+
+
+def add_hostile(made, admin):
+    """Markup and long words wherever somebody may give a text; where invisible characters are refused, without them."""
+    reason = {"Change-Reason": MARKUP}
+    made("/v1/agents", {"name": MARKUP, "alias": "hostile", "description": MARKUP, "groups": ["platform"]}, **reason)
+    rules = [{"type": "tool_allowlist", "tools": ["x" * 128]}]
+    made("/v1/policies", {"agent_id": "hostile", "name": MARKUP, "agent_message": MARKUP, "rules": rules}, **reason)
+    made("/v1/api-keys", {"name": MARKUP, "scopes": ["view"]}, **reason)
+    schema = {"type": "object", "description": HOSTILE, "properties": {HOSTILE: {"type": "string"}}}
+    tool = {"name": "x" * 128, "title": HOSTILE, "description": f"{HOSTILE} {'y' * 200}", "inputSchema": schema}
+    version = admin.get("/v1/catalog").headers["ETag"]
+    put = admin.put("/v1/catalog", json={"tools": [*TOOLS, tool]}, headers={"If-Match": version})
+    assert put.status_code == 200, put.text
 
 
 POLICIES = [

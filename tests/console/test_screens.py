@@ -8,12 +8,19 @@ from tests.console.browsing import settle
 
 pytestmark = pytest.mark.slow
 
+UNSAFE = r"""[...document.querySelectorAll("*")].flatMap((each) => [
+  ...(each.tagName === "IMG" ? ["an element made of text"] : []),
+  ...[...each.attributes].filter((one) => /[\u202e\u200b]/.test(one.value)).map((one) => `${each.tagName} ${one.name}`),
+  ...[...each.childNodes].filter((one) => one.nodeType === 3 && /[\u202e\u200b]/.test(one.data)).map((one) => one.data),
+])"""
+"""What the page has made of hostile texts: elements, or invisible characters that are not shown as codes."""
 SCREENS = [
     ("/console", "Overview", ["view"]),
     ("/console/decisions", "Decisions", ["audit"]),
     ("/console/approvals", "Approvals", ["approve"]),
     ("/console/agents", "Agents", ["view"]),
     ("/console/agents/refund-bot", "Refund bot", ["view"]),
+    ("/console/agents/hostile", "<img src=x", ["view"]),
     ("/console/agents/research-bot?tab=limits", "Research bot", ["policies"]),
     ("/console/agents/refund-bot?tab=policies", "Refund bot", ["policies"]),
     ("/console/agents/refund-bot?tab=decisions", "Refund bot", ["view"]),
@@ -34,12 +41,13 @@ SCREENS = [
 
 @pytest.mark.parametrize(("path", "heading", "scopes"), SCREENS, ids=[path for path, _, _ in SCREENS])
 def test_a_screen_opens_with_the_least_scope(visit, scene, path, heading, scopes):
-    """In both themes, on a desktop and on a phone, axe finds nothing; nothing is wider than the phone."""
+    """In both themes, on a desktop and on a phone, axe finds nothing; hostile texts are texts."""
     visitor = visit(*scopes)
     page = visitor.open(path.format(**scene.ids), heading)
     settle(page)
     assert page.get_by_role("alert").count() == 0, page.get_by_role("alert").all_inner_texts()
     assert visitor.violations() == []
+    assert page.evaluate(UNSAFE) == []
 
 
 def test_a_drawer_and_a_dialog_please_axe(visit, scene):
@@ -103,6 +111,7 @@ def test_an_empty_workspace_says_what_to_do(browsing, console_replica, store):
     try:
         page = visitor.open("/console", "Overview")
         page.get_by_text("Three steps to the first decision").wait_for()
+        page.get_by_text("export REMIT_API_KEY=").wait_for()
         assert page.get_by_role("button", name="Copy").count() == 3
         for path, words in (
             ("/console/decisions", "No decision yet"),

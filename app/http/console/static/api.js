@@ -147,11 +147,12 @@ export async function* linesOf(response) {
 
 /** Follow a stream of events until the signal says stop. It reconnects where it was cut off, after 1 to 30 s.
  * `live` is called once the stream is open, before any event.
- * @param {string} path @param {{query?: Record<string, any>, signal: AbortSignal, after?: string, live?: (open: boolean) => void,
+ * @param {string} path @param {{query?: Record<string, any>, signal: AbortSignal, after?: string, live?: (open: boolean) => void, failed?: (error: Refused) => void,
  *   event: (data: any, id: string, name: string) => void}} how */
 export async function events(path, how) {
   let last = how.after ?? "";
   for (let failures = 0; !how.signal.aborted; failures++) {
+    let least = 0;
     try {
       /** @type {Record<string, string>} */
       const headers = last ? { "Last-Event-ID": last } : {};
@@ -178,10 +179,14 @@ export async function events(path, how) {
         await new Promise((resume) => waiting.push(() => resume(null)));
       } else if (!(error instanceof Refused)) {
         trouble.value = { kind: "offline", reason: "This page cannot reach Remit" };
+      } else {
+        if (error.status === 503) trouble.value = { kind: "refusing", reason: error.message };
+        least = error.retryAfter * 1000;
+        how.failed?.(error);
       }
     }
     how.live?.(false);
-    await pause(Math.min(30_000, 1000 * 2 ** Math.min(failures, 5)) * (0.75 + Math.random() / 2), how.signal);
+    await pause(Math.max(least, Math.min(30_000, 1000 * 2 ** Math.min(failures, 5)) * (0.75 + Math.random() / 2)), how.signal);
   }
   return last;
 }

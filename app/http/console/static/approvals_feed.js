@@ -9,6 +9,8 @@ export const approvals = signal(new Map());
 export const pendingCount = computed(() => [...approvals.value.values()].filter((each) => each.status === "pending").length);
 /** False until the pending approvals have been read. */
 export const approvalsRead = signal(false);
+/** Why they could not be read the last time, null if they were. */
+export const approvalsError = signal(/** @type {unknown} */ (null));
 /** True in the tab that holds the stream. */
 export const isLeader = signal(false);
 /** How long a hidden tab keeps its streams. */
@@ -21,8 +23,16 @@ export function noteApproval(approval) {
   approvals.value = new Map(approvals.value).set(approval.id, approval);
 }
 
-async function readPending() {
-  const pending = await all("/v1/approvals", { status: "pending", limit: 1000 }, 10_000);
+/** Read what waits. */
+export async function readPending() {
+  let pending;
+  try {
+    pending = await all("/v1/approvals", { status: "pending", limit: 1000 }, 10_000);
+    approvalsError.value = null;
+  } catch (error) {
+    approvalsError.value = error;
+    return;
+  }
   const kept = new Map([...approvals.value].filter(([, each]) => each.status !== "pending"));
   for (const each of pending) kept.set(each.id, each);
   approvals.value = kept;
@@ -33,20 +43,18 @@ async function readPending() {
 export function watchApprovals() {
   const stop = new AbortController();
   const tabs = new BroadcastChannel("remit.approvals");
-  tabs.onmessage = ({ data }) => { if (data === "read") readPending().catch(() => {}); else noteApproval(parse(data)); };
-  readPending().catch(() => {});
+  tabs.onmessage = ({ data }) => { if (data === "read") readPending(); else noteApproval(parse(data)); };
+  readPending();
   whileShown(stop.signal, async (signal, after) => {
     try {
       return await navigator.locks.request("remit.approvals", { signal }, () => {
         isLeader.value = true;
         return events("/v1/approvals/stream", {
           signal, after,
-          live: (open) => { if (open) { readPending().catch(() => {}); tabs.postMessage("read"); } },
+          live: (open) => { if (open) { readPending(); tabs.postMessage("read"); } },
           event: (approval) => { noteApproval(approval); tabs.postMessage(write(approval, 0)); },
         });
       });
-    } catch {
-      return after; // another tab has the stream, or this session may not follow it
     } finally {
       isLeader.value = false;
     }
@@ -69,6 +77,8 @@ export async function whileShown(stop, follow) {
     document.addEventListener("visibilitychange", changed);
     try {
       after = await follow(AbortSignal.any([stop, hidden.signal]), after);
+    } catch { // it was hidden, or this session may not follow the stream
+      if (!hidden.signal.aborted) await pause(HIDDEN_MS, stop);
     } finally {
       document.removeEventListener("visibilitychange", changed);
       clearTimeout(timer);

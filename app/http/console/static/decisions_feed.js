@@ -35,9 +35,10 @@ export class Feed {
     whileShown(this.stop.signal, (signal, after) => events("/v1/audit-logs/stream", {
       query: this.filters, signal, after,
       // The stream is open before the page is read, so that no entry falls between the two.
-      live: (open) => { this.open = open; if (open && first) { first = false; this.readFirst(); } this.draw(); },
+      live: (open) => { this.open = open; if (open) this.error = null; if (open && first) { first = false; this.readFirst(); } this.draw(); },
+      failed: (error) => { this.error = error; this.reading = false; },
       event: (entry) => this.add(entry),
-    }).catch((error) => { this.error = error; this.reading = false; this.draw(); return after; }));
+    }).catch((error) => { this.error = error; this.reading = false; this.draw(); throw error; }));
   }
 
   /** @param {Entry} entry */
@@ -51,6 +52,7 @@ export class Feed {
   }
 
   async readFirst() {
+    this.reading = true;
     try {
       await this.page({});
     } catch (error) {
@@ -72,12 +74,16 @@ export class Feed {
 
   /** @param {{cursor?: string}} from */
   async page(from) {
-    const { data, next, floor } = await get("/v1/audit-logs", { ...this.filters, ...from, limit: PAGE }, this.stop.signal);
-    const found = /** @type {Entry[]} */ (data).filter((each) => !this.known.has(each.id));
-    for (const each of found) this.known.add(each.id);
-    this.entries = [...this.entries, ...found];
-    this.cursor = next;
-    this.floor = floor || this.floor;
+    // A page of a search may be empty although there are more.
+    for (let cursor = from.cursor; ;) {
+      const { data, next, floor } = await get("/v1/audit-logs", { ...this.filters, cursor, limit: PAGE }, this.stop.signal);
+      const found = /** @type {Entry[]} */ (data).filter((each) => !this.known.has(each.id));
+      for (const each of found) this.known.add(each.id);
+      this.entries = [...this.entries, ...found];
+      this.cursor = cursor = next;
+      this.floor = floor || this.floor;
+      if (found.length || !next) return;
+    }
   }
 
   /** @param {boolean} paused */

@@ -18,7 +18,7 @@ import { Pill, Tag, Text, Value } from "./text.js";
 export function AgentTools({ agent }) {
   const read = useRead(`tools ${agent.id} ${agent.version}`, async (signal) => /** @type {Access[]} */ ((await get(`/v1/agents/${agent.id}/tools`, { limit: 1000 }, signal)).data.tools));
   const [text, setText] = useState("");
-  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   if (!read.data) return html`<${Skeleton} />`;
   if (!read.data.length) return html`<${Empty} icon="catalog" title="No tool is known yet"><p>Import the answer of an MCP server's <code>tools/list</code> in the <a href=${to("catalog")}>catalogue</a>, or let the agent ask for a call.</p><//>`;
   const shown = read.data.filter((each) => each.name.toLowerCase().includes(text.toLowerCase()));
@@ -83,6 +83,6 @@ export function AgentDecisions({ agent }) {
 export function AgentChanges({ agent }) {
   const read = useRead(`changes ${agent.id}`, () => all("/v1/changes", { resource_id: agent.id, limit: 100 }, 100));
   if (!can("audit")) return html`<p class="muted">You need the scope admin or audit to see changes.</p>`;
-  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   return read.data ? html`<${ChangeList} changes=${read.data} />` : html`<${Skeleton} />`;
 }

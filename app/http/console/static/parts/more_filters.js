@@ -1,7 +1,7 @@
 // The filters of the log that are seldom needed.
-import { policies } from "../names.js";
+import { AgentName, KeyName, policies, PolicyName } from "../names.js";
 import { setParams } from "../url.js";
-import { html } from "../vendor/preact.js";
+import { Fragment, html } from "../vendor/preact.js";
 
 const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "pinned_request", "time_based", "denial_breaker"];
 
@@ -17,4 +17,21 @@ export function MoreFilters({ filters }) {
       <label>Key<input value=${filters.key_id ?? ""} onChange=${set("key_id")} placeholder="Any; its id" /></label>
       <label>From (UTC)<input value=${filters.from ?? ""} onChange=${set("from")} placeholder="2026-11-23T12:00" /></label>
       <label>To (UTC)<input value=${filters.to ?? ""} onChange=${set("to")} placeholder="now" /></label></div>`;
+}
+
+/** Those that are in force, each with a button that removes it. @param {{filters: Record<string, string>, names: string[]}} props */
+export function InForce({ filters, names }) {
+  return html`<div class="chips" role="group" aria-label="Filters in force">${names.map((name) => html`<button type="button" class="chip" aria-label=${`Remove the filter ${name}`} onClick=${() => setParams({ [name]: null })}>
+    ${label(name)} <b>${shown(name, filters[name])}</b> ×</button>`)}</div>`;
+}
+
+/** @param {string} name */
+const label = (name) => ({ policy_id: "policy", rule_type: "rule", key_id: "key", shadow: "shadow", agent_id: "agent" })[name] ?? name;
+
+/** @param {string} name @param {string} value */
+function shown(name, value) {
+  if (name === "policy_id" || (name === "shadow" && value !== "any")) return html`<${PolicyName} id=${value} link=${false} />`;
+  if (name === "key_id") return html`<${KeyName} id=${value} />`;
+  if (name === "agent_id") return html`<${AgentName} id=${value} />`;
+  return html`<${Fragment}>${value}<//>`;
 }

@@ -4,7 +4,7 @@ import { ask } from "../api.js";
 import { Icon } from "../icons.js";
 import { agents, policies } from "../names.js";
 import { Form } from "../parts/form.js";
-import { Empty } from "../parts/loading.js";
+import { Empty, Problem } from "../parts/loading.js";
 import { StopDialog, Stops } from "../parts/stops.js";
 import { Table } from "../parts/table.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";
@@ -31,11 +31,11 @@ export function Screen() {
   return html`<div class="page full"><div class="head"><h1>Agents</h1><span class="spring"></span>
       <button type="button" class="danger" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("stop")}><${Icon} name="stop" />Stop many…</button>
       <button type="button" class="primary" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("new")}><${Icon} name="plus" />New agent</button></div>
-    <${Stops} />
+    <${Stops} /><${Problem} error=${agents.error} retry=${agents.refresh} />
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, alias or group" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
       ${["active", "suspended", "revoked"].map((each) => html`<button type="button" class="chip" aria-pressed=${status === each} onClick=${() => setParams({ status: status === each ? null : each })}>${each}</button>`)}</div>
-    <${Table} label="Agents" tall columns=${columns} rows=${found} id=${(/** @type {Agent} */ row) => row.id} open=${(/** @type {Agent} */ row) => go(to(`agents/${row.alias ?? row.id}`))} loading=${!agents.all}
-      empty=${html`<${Empty} icon="agents" title=${agents.all?.size ? "Nothing matches" : "No agent yet"}><p>${agents.all?.size ? "" : "An agent is whoever asks whether it may call a tool: create one, give it a policy, and let it ask."}</p><//>`} />
+    <${Table} label="Agents" tall columns=${columns} rows=${found} id=${(/** @type {Agent} */ row) => row.id} open=${(/** @type {Agent} */ row) => go(to(`agents/${row.alias ?? row.id}`))} loading=${!agents.all && !agents.error}
+      empty=${agents.all && html`<${Empty} icon="agents" title=${agents.all?.size ? "Nothing matches" : "No agent yet"}><p>${agents.all?.size ? "" : "An agent is whoever asks whether it may call a tool: create one, give it a policy, and let it ask."}</p><//>`} />
     ${dialog === "stop" && html`<${StopDialog} close=${() => setDialog(null)} />`}
     ${dialog === "new" && html`<${NewAgent} close=${() => setDialog(null)} />`}</div>`;
 }

@@ -1,6 +1,6 @@
 // Approvals: a card for each call that waits for a person; an address of its own for each.
 import { all, get } from "../api.js";
-import { approvals, approvalsRead, noteApproval } from "../approvals_feed.js";
+import { approvals, approvalsError, approvalsRead, noteApproval, readPending } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { ApprovalCard } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
@@ -35,7 +35,7 @@ function Many() {
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
       <span class="spring"></span><${Notify} /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
-    ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? html`<${Skeleton} />`
+    ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
     : pending.length + decided.length === 0 ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
       : html`${groups.filter(([, list]) => list.length > 1).map(([key, list]) => html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} done=${stay} />`)}
         <div class="cards">${[...groups.filter(([, list]) => list.length === 1).map(([, [each]]) => each), ...decided].map((each) => each && html`<${ApprovalCard} key=${each.id} approval=${each} done=${() => stay(each.id)} />`)}</div>`}
@@ -58,7 +58,7 @@ function grouped(pending) {
 /** @param {{status: string}} props */
 function History({ status }) {
   const read = useRead(`approvals ${status}`, () => all("/v1/approvals", { status, limit: 100 }, 200));
-  if (read.error) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
+  if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   if (!read.data) return html`<${Skeleton} />`;
   if (!read.data.length) return html`<${Empty} title=${`None is ${status}`} icon="approvals" />`;
   return html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} />`)}</div>`;

@@ -5,7 +5,7 @@ import { parse } from "../exact.js";
 import { tools } from "../names.js";
 import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
-import { Empty, Skeleton } from "../parts/loading.js";
+import { Empty, Problem, Skeleton } from "../parts/loading.js";
 import { Tag, Text, Time } from "../parts/text.js";
 import { Json } from "../parts/why.js";
 import { lacks } from "../session.js";
@@ -22,7 +22,8 @@ export function Screen() {
   return html`<div class="page"><div class="head"><h1>Catalogue</h1><span class="spring"></span><button type="button" class="primary" disabled=${why !== undefined} title=${why} onClick=${() => setImporting(true)}>Import tools…</button>
       <p class="lead">What tools there are. Policies are compared with it as they are written, and agents can ask which of them they may call.</p></div>
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name or description" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>
-    ${!tools.all ? html`<${Skeleton} />` : !shown.length ? html`<${Empty} icon="catalog" title=${text ? "Nothing matches" : "No tool is known yet"}><p>${text ? "" : "Import the answer of an MCP server's tools/list."}</p><//>`
+    <${Problem} error=${tools.error} retry=${tools.refresh} />
+    ${!tools.all ? !tools.error && html`<${Skeleton} />` : !shown.length ? html`<${Empty} icon="catalog" title=${text ? "Nothing matches" : "No tool is known yet"}><p>${text ? "" : "Import the answer of an MCP server's tools/list."}</p><//>`
     : html`<div class="list">${shown.map((each) => html`<section class="item" key=${each.name}><header><code><${Text} value=${each.name} /></code>${each.title && html`<b><${Text} value=${each.title} /></b>`}${!each.catalogued && html`<${Tag} title="Known only from the log">only seen in the log<//>`}
         <span class="spring"></span><a class="small" href=${to("decisions", { tool_name: each.name })}>Decisions</a>${each.catalogued && html`<button type="button" class="link small" disabled=${why !== undefined} onClick=${() => setRemoving(each)}>Remove…</button>`}</header>
         ${each.description && html`<p class="muted"><${Text} value=${each.description} lines /></p>`}

@@ -2,14 +2,14 @@
 import { useFeed } from "../decisions_feed.js";
 import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
-import { AgentName, agents, KeyName, PolicyName, tools } from "../names.js";
+import { agents, tools } from "../names.js";
 import { Entries } from "../parts/entries.js";
 import { Empty, Later, Problem } from "../parts/loading.js";
 import { address, param, place, setParams } from "../url.js";
 import { Fragment, html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 
 const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "subject", "shadow", "from", "to"];
-const FILTERS = ["result", "agent_id", "tool_name", ...MORE];
+const FILTERS = ["result", "agent_id", "tool_name", "q", ...MORE];
 
 export function Screen() {
   const query = place.value.query;
@@ -82,22 +82,11 @@ function Filters({ filters, all, setAll }) {
         ${filters.agent_id && !agents.find(filters.agent_id) && html`<option value=${filters.agent_id}>${filters.agent_id}</option>`}</select>
       <input aria-label="Tool" list="tool-names" placeholder="Every tool" value=${filters.tool_name ?? ""} onChange=${set("tool_name")} />
       <datalist id="tool-names">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
+      <input aria-label="Text" type="search" maxlength="255" placeholder="Text in the entry" value=${filters.q ?? ""} onChange=${set("q")} />
       <button type="button" class="quiet" aria-expanded=${more} onClick=${() => setMore(!more)}>${more ? "Fewer filters" : "More filters"}</button>
       <label class="check"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> Approvals and outcomes</label>
     </div>
     ${more && html`<${Later} load=${() => import("../parts/more_filters.js")} name="MoreFilters" filters=${filters} />`}
-    ${given.length > 0 && html`<div class="chips" role="group" aria-label="Filters in force">${given.map((name) => html`<button type="button" class="chip" aria-label=${`Remove the filter ${name}`} onClick=${() => setParams({ [name]: null })}>
-      ${label(name)} <b>${shown(name, filters[name])}</b> ×</button>`)}</div>`}
+    ${given.length > 0 && html`<${Later} load=${() => import("../parts/more_filters.js")} name="InForce" filters=${filters} names=${given} />`}
   </div>`;
-}
-
-/** @param {string} name */
-const label = (name) => ({ policy_id: "policy", rule_type: "rule", key_id: "key", shadow: "shadow", agent_id: "agent" })[name] ?? name;
-
-/** @param {string} name @param {string} value */
-function shown(name, value) {
-  if (name === "policy_id" || (name === "shadow" && value !== "any")) return html`<${PolicyName} id=${value} link=${false} />`;
-  if (name === "key_id") return html`<${KeyName} id=${value} />`;
-  if (name === "agent_id") return html`<${AgentName} id=${value} />`;
-  return html`<${Fragment}>${value}<//>`;
 }

@@ -4,6 +4,7 @@ import { ask, Refused } from "../api.js";
 import { Icon } from "../icons.js";
 import { keys } from "../names.js";
 import { Confirm } from "../parts/confirm.js";
+import { Problem } from "../parts/loading.js";
 import { NewKey } from "../parts/new_key.js";
 import { Secret } from "../parts/secret.js";
 import { Table } from "../parts/table.js";
@@ -29,7 +30,8 @@ export function Screen() {
     { name: "Actions", width: "184px", class: "right c-why", cell: (row) => html`<button type="button" class="quiet" onClick=${() => setRotating(row)}>Rotate…</button><button type="button" class="quiet" onClick=${() => setEnding(row)}>Revoke…</button>` },
   ];
   return html`<div class="page full"><div class="head"><h1>Keys</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New key</button></div>
-    <${Table} label="API keys" tall columns=${columns} rows=${[...(keys.all?.values() ?? [])]} id=${(/** @type {ApiKey} */ row) => row.id} loading=${!keys.all} phone=${96} />
+    <${Problem} error=${keys.error} retry=${keys.refresh} />
+    <${Table} label="API keys" tall columns=${columns} rows=${[...(keys.all?.values() ?? [])]} id=${(/** @type {ApiKey} */ row) => row.id} loading=${!keys.all && !keys.error} phone=${96} />
     ${making && html`<${NewKey} close=${() => setMaking(false)} made=${(/** @type {{name: string, key: string}} */ made) => { setMaking(false); setSecret(made); keys.refresh(); }} />`}
     ${secret && html`<${Secret} title=${`The key ${secret.name}`} lines=${[["The key", secret.key], ["For a shell", `export REMIT_API_KEY=${secret.key}`]]} close=${() => setSecret(null)} />`}
     ${ending && html`<${Confirm} title=${`Revoke ${ending.name}`} button="Revoke" danger reason="needed" close=${() => setEnding(null)}

@@ -1,9 +1,9 @@
 // Overview: is it working, what changed, what waits.
 import "../styles.js";
 import { all, get } from "../api.js";
-import { approvals, pendingCount } from "../approvals_feed.js";
+import { approvals, approvalsError, approvalsRead, pendingCount, readPending } from "../approvals_feed.js";
 import { agents, policies, tools } from "../names.js";
-import { Later } from "../parts/loading.js";
+import { Later, Problem } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Text, Time } from "../parts/text.js";
 import { can } from "../session.js";
@@ -17,7 +17,7 @@ export function Screen() {
   const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
   return html`<div class="page"><div class="head"><h1>Overview</h1></div>
     <${Later} load=${() => import("../parts/stops.js")} name="Stops" /><${Health} />
-    ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${first.data !== 0} />`}
+    ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${first.data !== 0} again=${first.reload} />`}
     ${can("read", "audit") && !isNew && html`<${Later} load=${() => import("../parts/traffic.js")} name="Traffic" />`}
     <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>
     ${can("audit") && html`<${Latest} />`}</div>`;
@@ -30,18 +30,19 @@ function Health() {
   useEffect(() => { const timer = setInterval(() => { if (!document.hidden) { ready.reload(); log.reload(); } }, 15_000); return () => clearInterval(timer); }, []);
   const parked = (hooks.data ?? []).reduce((sum, each) => sum + Number(each.parked), 0);
   const lag = Number(log.data?.lagSeconds ?? 0);
-  const well = ready.data?.ok && lag < 60 && !parked;
+  const well = ready.data?.ok && log.error === undefined && lag < 60 && !parked;
   return html`<section class=${`health ${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
     <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? "Decisions are being made." : "Decisions are being refused."}</b>
     ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
     ${log.data && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
+    ${log.error !== undefined && html` <b class="error">The state of the log is not known: <${Text} value=${/** @type {Error} */ (log.error).message} /></b>`}
     ${parked > 0 && html` <a href=${to("webhooks")}>${parked} events could not be delivered.</a>`}</p></section>`;
 }
 
 function Waiting() {
   if (!can("read", "approve")) return null;
   const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.createdAt.localeCompare(b.createdAt));
-  return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${pendingCount.value === 0 ? html`<p class="muted">Nothing waits for a person.</p>`
+  return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${!approvalsRead.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : pendingCount.value === 0 ? html`<p class="muted">Nothing waits for a person.</p>`
     : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
       <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`}</section>`;
 }
@@ -51,14 +52,14 @@ function Shadows() {
   const key = shadows.map((each) => `${each.id} ${each.version}`).join(" ");
   const read = useRead(`shadows ${key}`, async (signal) => Promise.all(shadows.slice(0, 10).map(async (each) => ({ policy: each, total: Number((await get(`/v1/policies/${each.id}/divergence`, {}, signal)).data.total) }))));
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${!shadows.length ? html`<p class="muted">None is being tried.</p>`
+  return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${!policies.all ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />` : !shadows.length ? html`<p class="muted">None is being tried.</p>`
     : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")}` : "changes nothing"}</span></li>`)}</ul>`}</section>`;
 }
 
 function Inactive() {
   const found = [...(agents.all?.values() ?? [])].filter((each) => each.status !== "active");
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!found.length ? html`<p class="muted">All ${agents.all?.size ?? ""} are active.</p>`
+  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!agents.all ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />` : !found.length ? html`<p class="muted">${agents.all.size ? `All ${agents.all.size} are active.` : "There is none yet."}</p>`
     : html`<ul class="plain">${found.slice(0, 6).map((each) => html`<li class="line"><a href=${to(`agents/${each.alias ?? each.id}`)}><${Text} value=${each.name} /></a><span class="spring"></span><span class="muted">${each.tripped ? "stopped by a breaker" : each.status}</span></li>`)}</ul>`}</section>`;
 }
 

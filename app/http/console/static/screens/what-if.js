@@ -5,7 +5,7 @@ import { NEW, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { agents, policies } from "../names.js";
 import { Explained } from "../parts/explained.js";
-import { Later } from "../parts/loading.js";
+import { Later, Problem } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Replay } from "../parts/replay.js";
 import { Text } from "../parts/text.js";
@@ -17,7 +17,7 @@ export function Screen() {
   useEffect(() => { agents.all; policies.all; }, []);
   const entry = useRead(`what if ${param("entry")}`, async (signal) => (param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null));
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
-  if (entry.data === undefined && !entry.error || !agents.all || !policies.all) return html`<div class="page"><h1>What if</h1></div>`;
+  if (entry.data === undefined && !entry.error || !agents.all || !policies.all) return html`<div class="page"><h1>What if</h1><${Problem} error=${agents.error ?? policies.error} retry=${() => { agents.refresh(); policies.refresh(); }} /></div>`;
   return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema.data} />`;
 }
 
