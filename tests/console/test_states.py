@@ -108,3 +108,13 @@ def test_entries_are_found_by_a_text(visit, scene):
     page.wait_for_url(lambda url: "q=FUGWRD" in url)
     until(page, "document.querySelectorAll('.tbody [role=row]').length === 1")
     page.get_by_role("row").nth(1).get_by_text("refund.create").wait_for()
+
+
+def test_what_is_typed_into_a_filter_stays_while_entries_come(visit, scene):
+    """New entries draw the list again, and nothing else."""
+    page = visit("view").open("/console/decisions", "Decisions")
+    page.get_by_text("live", exact=True).wait_for()
+    page.get_by_label("Text").press_sequentially("half a w")
+    scene.runtime.post("/v1/authorize", json={"agent_id": "refund-bot", "tool_name": "while.typing"})
+    page.get_by_role("row").filter(has_text="while.typing").first.wait_for()
+    assert page.get_by_label("Text").input_value() == "half a w"

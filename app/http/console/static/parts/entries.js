@@ -1,6 +1,7 @@
-// The table of audit entries, wherever decisions are listed.
+// The table of audit entries, wherever decisions are listed, and a field that filters them.
 import { AgentName } from "../names.js";
-import { html, useMemo } from "../vendor/preact.js";
+import { setParams } from "../url.js";
+import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { Table } from "./table.js";
 import { Clock, Pill, Tag, Text } from "./text.js";
 
@@ -37,4 +38,11 @@ export function Entries({ entries, all, agent = true, ...rest }) {
     } },
   ];
   return html`<${Table} label="Decisions" columns=${columns} rows=${rows} id=${(/** @type {Entry} */ row) => row.id} phone=${86} ...${rest} />`;
+}
+
+/** What is typed stays while entries come, and is a filter once it is complete. @param {{name: string, value?: string, [prop: string]: any}} props */
+export function FilterField({ name, value = "", ...rest }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return html`<input ...${rest} value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} onChange=${() => setParams({ [name]: text || null })} />`;
 }

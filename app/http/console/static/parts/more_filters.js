@@ -1,7 +1,9 @@
-// The filters of the log that are seldom needed.
+// The filters of the log that are seldom needed, those in force, and what is said if nothing matches.
 import { AgentName, KeyName, policies, PolicyName } from "../names.js";
 import { setParams } from "../url.js";
 import { Fragment, html } from "../vendor/preact.js";
+import { FilterField } from "./entries.js";
+import { Empty } from "./loading.js";
 
 const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "pinned_request", "time_based", "denial_breaker"];
 
@@ -13,10 +15,10 @@ export function MoreFilters({ filters }) {
       <label>Rule<select value=${filters.rule_type ?? ""} onChange=${set("rule_type")}><option value="">Any</option>${RULES.map((name) => html`<option>${name}</option>`)}</select></label>
       <label>Shadow policies<select value=${filters.shadow ?? ""} onChange=${set("shadow")}><option value="">Any result</option><option value="any">Would decide otherwise</option>
         ${[...(policies.all?.values() ?? [])].filter((each) => each.mode === "shadow").map((each) => html`<option value=${each.id}>${each.name} would</option>`)}</select></label>
-      ${["Action", "Session", "User"].map((name) => html`<label>${name}<input value=${filters[name.toLowerCase()] ?? ""} onChange=${set(name.toLowerCase())} placeholder="Any" /></label>`)}
-      <label>Key<input value=${filters.key_id ?? ""} onChange=${set("key_id")} placeholder="Any; its id" /></label>
-      <label>From (UTC)<input value=${filters.from ?? ""} onChange=${set("from")} placeholder="2026-11-23T12:00" /></label>
-      <label>To (UTC)<input value=${filters.to ?? ""} onChange=${set("to")} placeholder="now" /></label></div>`;
+      ${["Action", "Session", "User", "Subject"].map((name) => html`<label>${name}<${FilterField} name=${name.toLowerCase()} value=${filters[name.toLowerCase()]} placeholder="Any" /></label>`)}
+      <label>Key<${FilterField} name="key_id" value=${filters.key_id} placeholder="Any; its id" /></label>
+      <label>From (UTC)<${FilterField} name="from" value=${filters.from} placeholder="2026-11-23T12:00" /></label>
+      <label>To (UTC)<${FilterField} name="to" value=${filters.to} placeholder="now" /></label></div>`;
 }
 
 /** Those that are in force, each with a button that removes it. @param {{filters: Record<string, string>, names: string[]}} props */
@@ -34,4 +36,13 @@ function shown(name, value) {
   if (name === "key_id") return html`<${KeyName} id=${value} />`;
   if (name === "agent_id") return html`<${AgentName} id=${value} />`;
   return html`<${Fragment}>${value}<//>`;
+}
+
+/** @param {{filters: Record<string, string>, names: string[], floor: string}} props */
+export function Nothing({ filters, names, floor }) {
+  const some = Object.keys(filters).length > 0;
+  return html`<${Empty} icon="decisions" title=${some ? "Nothing matches" : "No decision yet"}>
+    <p>${some ? "No entry of the log matches all of these filters." : "As soon as an agent asks whether it may call a tool, the answer appears here."}</p>
+    ${floor && html`<p>Retention dropped entries before ${floor}.</p>`}
+    ${some && html`<button type="button" onClick=${() => setParams(Object.fromEntries(names.map((name) => [name, null])))}>Remove all filters</button>`}<//>`;
 }

@@ -3,13 +3,15 @@ import { useFeed } from "../decisions_feed.js";
 import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
 import { agents, tools } from "../names.js";
-import { Entries } from "../parts/entries.js";
-import { Empty, Later, Problem } from "../parts/loading.js";
+import { Entries, FilterField } from "../parts/entries.js";
+import { Later, Problem } from "../parts/loading.js";
 import { address, param, place, setParams } from "../url.js";
-import { Fragment, html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import { Fragment, html, useMemo, useRef, useState } from "../vendor/preact.js";
 
 const MORE = ["action", "rule_type", "policy_id", "key_id", "session", "user", "subject", "shadow", "from", "to"];
 const FILTERS = ["result", "agent_id", "tool_name", "q", ...MORE];
+
+const more = () => import("../parts/more_filters.js");
 
 export function Screen() {
   const query = place.value.query;
@@ -33,7 +35,6 @@ export function Screen() {
   const index = shown.findIndex((each) => each.id === entry);
   const open = (/** @type {string | null} */ id, replace = false) => setParams({ entry: id }, { replace });
   const step = (/** @type {number} */ by) => (index >= 0 && shown[index + by] ? () => open(shown[index + by].id, true) : undefined);
-  useEffect(() => { agents.all; }, []);
   const known = index >= 0 ? shown[index] : undefined;
   const about = feed.entries.filter((each) => each.type && (each.decisionId === entry || (known?.approvalId && each.approvalId === known.approvalId)));
   return html`<div class="page full">
@@ -45,7 +46,7 @@ export function Screen() {
     ${feed.error !== null && html`<${Problem} error=${feed.error} />`}
     ${feed.paused && feed.missed > 0 && html`<button type="button" class="fresh" onClick=${() => pause(false, false)}>Paused · ${feed.missed.toLocaleString("en")} new, show them</button>`}
     <${Entries} tall entries=${feed.entries} all=${all} selected=${entry} open=${(/** @type {Entry} */ row) => open(row.id)}
-      end=${() => feed.older()} moved=${moved} loading=${feed.reading} empty=${feed.error === null && html`<${Nothing} filters=${filters} floor=${feed.floor} />`} />
+      end=${() => feed.older()} moved=${moved} loading=${feed.reading} empty=${feed.error === null && html`<${Later} load=${more} name="Nothing" filters=${filters} names=${FILTERS} floor=${feed.floor} />`} />
     ${entry && html`<${Later} load=${() => import("../parts/why.js")} name="Why" key=${entry} id=${entry} known=${known} about=${about} close=${() => open(null)} previous=${step(-1)} next=${step(1)} />`}
   </div>`;
 }
@@ -55,16 +56,7 @@ function Live({ feed, toggle }) {
   if (!feed.live) return html`<span class="muted">up to a fixed time</span>`;
   const state = feed.paused ? "paused" : feed.open ? "live" : "connecting";
   return html`<${Fragment}><span class=${`live ${state}`} role="status"><i></i>${state}</span>
-    <button type="button" onClick=${toggle} aria-keyshortcuts="p"><${Icon} name=${feed.paused ? "play" : "pause"} />${feed.paused ? "Resume" : "Pause"}</button><//>`;
-}
-
-/** @param {{filters: Record<string, string>, floor: string}} props */
-function Nothing({ filters, floor }) {
-  const some = Object.keys(filters).length > 0;
-  return html`<${Empty} icon="decisions" title=${some ? "Nothing matches" : "No decision yet"}>
-    <p>${some ? "No entry of the log matches all of these filters." : "As soon as an agent asks whether it may call a tool, the answer appears here."}</p>
-    ${floor && html`<p>Retention dropped entries before ${floor}.</p>`}
-    ${some && html`<button type="button" onClick=${() => setParams(Object.fromEntries(FILTERS.map((name) => [name, null])))}>Remove all filters</button>`}<//>`;
+    <button type="button" onClick=${toggle}><${Icon} name=${feed.paused ? "play" : "pause"} />${feed.paused ? "Resume" : "Pause"}</button><//>`;
 }
 
 /** The filters of the log, kept in the address. @param {{filters: Record<string, string>, all: boolean, setAll: (all: boolean) => void}} props */
@@ -80,13 +72,13 @@ function Filters({ filters, all, setAll }) {
       <select aria-label="Agent" data-filter value=${filters.agent_id ?? ""} onChange=${set("agent_id")}><option value="">Every agent</option>
         ${sorted.map((each) => html`<option value=${each.id}>${each.name}</option>`)}
         ${filters.agent_id && !agents.find(filters.agent_id) && html`<option value=${filters.agent_id}>${filters.agent_id}</option>`}</select>
-      <input aria-label="Tool" list="tool-names" placeholder="Every tool" value=${filters.tool_name ?? ""} onChange=${set("tool_name")} />
+      <${FilterField} name="tool_name" value=${filters.tool_name} aria-label="Tool" list="tool-names" placeholder="Every tool" />
       <datalist id="tool-names">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
-      <input aria-label="Text" type="search" maxlength="255" placeholder="Text in the entry" value=${filters.q ?? ""} onChange=${set("q")} />
+      <${FilterField} name="q" value=${filters.q} aria-label="Text" type="search" maxlength="255" placeholder="Text in the entry" />
       <button type="button" class="quiet" aria-expanded=${more} onClick=${() => setMore(!more)}>${more ? "Fewer filters" : "More filters"}</button>
       <label class="check"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> Approvals and outcomes</label>
     </div>
-    ${more && html`<${Later} load=${() => import("../parts/more_filters.js")} name="MoreFilters" filters=${filters} />`}
-    ${given.length > 0 && html`<${Later} load=${() => import("../parts/more_filters.js")} name="InForce" filters=${filters} names=${given} />`}
+    ${more && html`<${Later} load=${more} name="MoreFilters" filters=${filters} />`}
+    ${given.length > 0 && html`<${Later} load=${more} name="InForce" filters=${filters} names=${given} />`}
   </div>`;
 }
