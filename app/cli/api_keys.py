@@ -1,6 +1,5 @@
 """`remit keys …`."""
 
-import getpass
 import time
 
 import click
@@ -10,21 +9,13 @@ from app.cli.api import Api, on_api
 from app.cli.completion import KEY
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, NAME, REASON, Duration
+from app.cli.options import JSON, REASON, Duration, name_and_scopes
 from app.cli.output import print_table
 from app.cli.session import checked, print_json
 from app.model.api_keys import Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 
 _PATH = "/v1/api-keys"
-
-
-def _made_by() -> str:
-    """The default name of a key: `<user> with remit`."""
-    try:
-        return f"{getpass.getuser()} with remit"
-    except (KeyError, OSError):
-        return "made with remit"  # the user id has no name, as in a container
 
 
 @click.group(cls=CommandGroup)
@@ -34,15 +25,12 @@ def keys() -> None:
 
 @keys.command("create")
 @on_api
-@click.option("--name", type=NAME, default=_made_by, show_default="who made it", help="What the key is for.")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    type=click.Choice([each.value for each in Scope]),
-    default=["read"],
-    show_default=True,
-    help="What it may do; may be given more than once, admin implies all others.",
+@name_and_scopes(
+    name="What the key is for.",
+    by="{} with remit",
+    nameless="made with remit",
+    default=Scope.READ,
+    what="What it may do; may be given more than once, admin implies all others.",
 )
 @click.option(
     "--agent", "agents", multiple=True, help="With the scope authorize: ask for this agent only; may be repeated."

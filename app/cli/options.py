@@ -1,5 +1,6 @@
 """Options shared by several commands, and the types of their values."""
 
+import getpass
 import re
 import sys
 import time
@@ -15,6 +16,7 @@ from app.cli.completion import AGENTS
 from app.cli.output import WholeNumber, shortened
 from app.model.actors import MAX_REASON
 from app.model.agents import require_alias
+from app.model.api_keys import Scope
 from app.model.audit import ANY_SHADOW
 from app.model.ids import canonical_uuid
 from app.model.query_fields import QueryFields, Spelled
@@ -59,6 +61,27 @@ LONG_TEXT = Text("text", 0, 2000, lines=True)
 REASON = click.option(
     "--reason", type=Text("text", 0, MAX_REASON), default="", help="Why, for readers of the trail of changes."
 )
+
+
+def name_and_scopes(*, name: str, by: str, nameless: str, default: Scope, what: str) -> Callable[[F], F]:
+    """The options --name and --scope of a command that makes a key or a session.
+
+    by: the name if none is given, from that of the operating system's user. nameless: the same if that user has none,
+    as in a container. name, what: the help.
+    """
+
+    def usual() -> str:
+        try:
+            return by.format(getpass.getuser())
+        except (KeyError, OSError):
+            return nameless
+
+    scopes = click.Choice([each.value for each in Scope])
+    named = click.option("--name", type=NAME, default=usual, show_default=by.format("USER"), help=name)
+    scoped = click.option(
+        "--scope", "scopes", multiple=True, type=scopes, default=[default.value], show_default=True, help=what
+    )
+    return lambda command: named(scoped(command))
 
 
 def asks_first(question: str) -> Callable[[F], F]:

@@ -1,13 +1,12 @@
 """`remit console`, which signs a browser in, and `remit sessions …`."""
 
-import getpass
 from typing import TYPE_CHECKING
 
 import click
 
 from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, NAME, REASON, WORKSPACE
+from app.cli.options import JSON, REASON, WORKSPACE, name_and_scopes
 from app.cli.output import print_table
 from app.cli.pinned_requests import pin_request, show_request
 from app.cli.session import in_workspace, print_json
@@ -18,26 +17,15 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 
-def _who() -> str:
-    """The default name of a session: that of the operating system's user."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "console"  # the user id has no name, as in a container
-
-
 @click.command("console")
 @WORKSPACE
 @URL_OPTION
-@click.option("--name", type=NAME, default=_who, show_default="who runs it", help="Who signs in, for log and trail.")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    type=click.Choice([each.value for each in Scope]),
-    default=["admin"],
-    show_default=True,
-    help="What the session may do; may be given more than once.",
+@name_and_scopes(
+    name="Who signs in, for log and trail.",
+    by="{}",
+    nameless="console",
+    default=Scope.ADMIN,
+    what="What the session may do; may be given more than once.",
 )
 @JSON
 def sign_in_link(workspace: str, url: str, name: str, scopes: tuple[str, ...], as_json: bool) -> None:
