@@ -14,7 +14,7 @@ sed -n '/^## \[Unreleased\]/,/^## \[[0-9]/p' CHANGELOG.md | grep -q '^- ' || ref
 sed -i "s/^version = \".*\"/version = \"$version\"/" pyproject.toml clients/python/pyproject.toml
 sed -i -E "s/^(appVersion|version): .*/\1: $version/" deploy/helm/remit/Chart.yaml
 sed -i "s/^## \[Unreleased\]/&\n\n## [$version] - $(date -u +%F)/" CHANGELOG.md
-npm --prefix clients/typescript version --no-git-tag-version "$version" >/dev/null
+npm --prefix clients/typescript version --no-git-tag-version --allow-same-version "$version" >/dev/null
 make deploy-files
 git commit --quiet --all --message "Release $version"
 git tag --annotate --message "Remit $version" "v$version"

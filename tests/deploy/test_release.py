@@ -82,6 +82,14 @@ def release(tree: Path, version: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([tree / "deploy/release.sh", version], cwd="/", env=env, capture_output=True, text=True)
 
 
+def test_the_version_that_stands_there_already_can_be_released(repository):
+    """As that of the first release does."""
+    version = json.loads((repository / "clients/typescript/package.json").read_text())["version"]
+    done = release(repository, version)
+    assert done.returncode == 0, done.stderr
+    assert git(repository, "describe") == f"v{version}"
+
+
 def test_a_release_is_checked_numbered_tagged_and_built(repository):
     """In this order, so that what failed CI is never tagged."""
     done = release(repository, "1.2.3")
