@@ -4,6 +4,7 @@ Links in Markdown lead to files of the project, so that they work in a checkout.
 the file, or to its text below source/.
 """
 
+import logging
 import posixpath
 import re
 from collections.abc import Iterator
@@ -28,13 +29,13 @@ OUTSIDE = {
             "SECURITY.md",
             "bench/README.md",
             "clients/python/README.md",
-            "clients/typescript/README.md",
             "deploy/helm/remit/README.md",
             "examples/README.md",
             "lua/README.md",
             "tests/cases/README.md",
         )
     },
+    "clients/typescript/README.md": "clients/typescript/package.md",  # docs/clients/typescript has a README of its own
 }
 """Pages outside docs/, by their place in the project, and their place in the site."""
 
@@ -60,6 +61,8 @@ _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """`decisions/` in the nav stands for every page of that folder."""
+    # `strict` counts the warnings that are shown, and `--quiet` would hide them.
+    logging.getLogger("mkdocs").setLevel(logging.WARNING)
     config.nav = _expanded(config.nav)
     return config
 

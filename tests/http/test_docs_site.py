@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import inspect
 import json
 import os
@@ -58,8 +59,35 @@ def test_every_page_of_docs_is_in_the_site(program, site):
         place = path.relative_to(ROOT / "docs").with_suffix(".html").as_posix().replace("README", "index")
         assert (site / place).is_file(), place
         assert f"(/docs/{place})" in listed
+        heading = re.search(r"<h1[^>]*>(.*?)<a ", (site / place).read_text())[1]
+        assert f"# {html.unescape(re.sub('<[^>]+>', '', heading))}\n" in path.read_text().replace("`", ""), place
     assert b"A first session" in (site / "index.html").read_bytes()
     assert "A first session" in (site / "llms-full.txt").read_text()
+
+
+@pytest.mark.slow
+def test_a_broken_link_stops_the_build(program, tmp_path):
+    """`--quiet` hides warnings, and mkdocs counts only what it shows."""
+    mkdocs = program(str(ROOT / ".venv/docs/bin/mkdocs"), "the documentation (make docs)")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    with (tmp_path / "docs/names.md").open("a") as page:
+        page.write("\n[Nowhere](nowhere.md)\n")
+    config = f"INHERIT: {ROOT}/mkdocs.yml\ndocs_dir: {tmp_path}/docs\nhooks: [{ROOT}/docs/hooks.py]\n"
+    (tmp_path / "mkdocs.yml").write_text(config)
+    command = [
+        mkdocs,
+        "build",
+        "--quiet",
+        "--config-file",
+        str(tmp_path / "mkdocs.yml"),
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
+    told = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert told.returncode != 0
+    assert told.stderr.count("WARNING") == 1
+    assert "nowhere.md" in told.stderr
 
 
 def test_no_page_loads_anything_from_another_host(program, site):
