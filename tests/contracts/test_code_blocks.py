@@ -39,6 +39,7 @@ RUN_BY = {
     "docs/shadow.md": "tests/readme/test_pages.py",
     "docs/sign-in.md": "tests/readme/test_pages.py",
     "docs/tools.md": "tests/readme/test_pages.py",
+    "docs/users-request.md": "tests/approvals/test_users_request_page.py",
     "docs/webhooks.md": "tests/webhooks/test_page.py",
     "examples/README.md": "tests/examples/test_replay.py",
 }
