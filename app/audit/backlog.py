@@ -4,19 +4,23 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
+import msgspec
 from msgspec import Struct
 
 from app.audit.entry_format import time_ms_of
 from app.audit.head import head_of, newest_of
 from app.audit.stream import stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
-from app.model.audit import Backlog
+from app.model.audit import Backlog, LastVerification
+from app.model.checkpoints import Finding
+from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, count_of
+from app.redis_client.replies import as_record, count_of, decoding_record
 from app.store.keyspace import WORKSPACES, Keyspace, keyspace_of
 
 FRESH_SECONDS = 5.0
+_finding_of = msgspec.json.Decoder(Finding).decode
 _AT_ONCE = 16
 """Workspaces read in one step: redis-py takes 15 us per command, during which decisions wait."""
 
@@ -116,12 +120,13 @@ async def read_backlog(client: Client, workspace_id: str) -> Backlog:
     keyspace = Keyspace(workspace_id)
     # read separately: TIME has no key, and a cluster routes commands by key
     now_ms = await store_time_ms(client)
-    record, unsealed, oldest, newest, poison = await client.read_snapshot(
+    record, unsealed, oldest, newest, poison, noted = await client.read_snapshot(
         ("HGETALL", keyspace.audit_head),
         ("XLEN", keyspace.audit_stream),
         ("XRANGE", keyspace.audit_stream, "-", "+", "COUNT", 1),
         ("HGET", keyspace.commits, "sequence"),
         ("HLEN", keyspace.audit_poison),
+        ("HMGET", keyspace.workspace, "verified_ms", "verified_up_to", "verified_finding", "intact_ms"),
     )
     head = head_of(record)
     last_sequence = newest_of(str(head.sequence), newest)
@@ -141,4 +146,20 @@ async def read_backlog(client: Client, workspace_id: str) -> Backlog:
         first_sequence=head.first_sequence,
         segments=head.segment,
         poison=poison,
+        verification=_last_verification(*noted[:3]),
+        intact_at=_time_or_none(noted[3]),
     )
+
+
+def _last_verification(began_ms: str | None, up_to: str | None, finding: str | None) -> LastVerification | None:
+    """What the background verification noted about its last round; None before the first."""
+    began_at = _time_or_none(began_ms)
+    if began_at is None:
+        return None
+    with decoding_record("The note about the last verification"):
+        found = _finding_of(finding) if finding else None
+    return LastVerification(began_at=began_at, up_to=None if up_to is None else count_of(up_to), finding=found)
+
+
+def _time_or_none(text: str | None) -> str | None:
+    return rfc3339(time_ms) if (time_ms := count_of(text)) else None

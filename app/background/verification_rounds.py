@@ -6,12 +6,14 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from app.audit.head import head_of
 from app.audit.verifier import Verifier
 from app.background.schedule import wait
 from app.fault_isolation import failures_logged
 from app.model.checkpoints import Checkpoint, Finding
-from app.redis_client.client import Client
+from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import count_of
 from app.settings import Settings
@@ -80,7 +82,10 @@ class VerificationRounds:
             await wait(stopped, (time.thread_time() - spent_s) * (1 / SHARE - 1))
             if stopped.is_set() or not await self._has_lease(keyspace):
                 return
+        reached = verification.checkpoint or since
+        noted: dict[str, Value] = {"verified_ms": began_ms, "verified_up_to": _newest(reached), "verified_finding": ""}
         if verification.finding is not None:
+            noted["verified_finding"] = msgspec.json.encode(verification.finding)
             log.error(
                 "the log of workspace %s: %s at %s",
                 workspace_id,
@@ -89,8 +94,8 @@ class VerificationRounds:
             )
             await self._on_finding(workspace_id, verification.finding)
         else:
-            await self._client.call("HSET", keyspace.workspace, "intact_ms", began_ms)
-        await self._client.call("HSET", keyspace.workspace, "verified_ms", began_ms)
+            noted["intact_ms"] = began_ms
+        await self._client.call("HSET", keyspace.workspace, *(part for each in noted.items() for part in each))
 
     async def _was_dropped(self, keyspace: Keyspace, since: Checkpoint) -> bool:
         head = head_of(await self._client.call("HGETALL", keyspace.audit_head))
@@ -98,3 +103,10 @@ class VerificationRounds:
 
     async def _has_lease(self, keyspace: Keyspace) -> bool:
         return await take_lease(self._client, keyspace.verification_lease, self._name, _LEASE_MS)
+
+
+def _newest(reached: Checkpoint | None) -> int:
+    """The newest entry up to which the log was found intact."""
+    if reached is None:
+        return 0
+    return reached.sequence if reached.rest is None else reached.rest.newest

@@ -20,6 +20,7 @@ from app.cli.session import in_workspace, print_json, progress_bar
 from app.cli.verify import verify_log
 from app.model.audit import Format
 from app.model.counts import CountBy
+from app.model.text import with_hidden_shown
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -146,8 +147,24 @@ def show_status(api: Api, as_json: bool) -> None:
     click.echo(f"entries   {log['firstSequence']} to {log['lastSequence']}, sealed up to {log['sealedSequence']}")
     click.echo(f"unsealed  {log['unsealed']}, the oldest for {log['lagSeconds']:.1f} s")
     click.echo(f"segments  {log['segments']}")
+    _print_verification(log["verification"], log["intactAt"])
     if log["poison"]:
         click.echo(f"poison    {log['poison']} entries could not be sealed unchanged; see docs/audit.md", err=True)
+
+
+def _print_verification(last: dict[str, Any] | None, intact_at: str | None) -> None:
+    """Print the last round of the background verification, and when the whole log was last found intact."""
+    if last is not None and last["finding"] is not None:
+        finding = last["finding"]
+        place = f"segment {finding['segment']}" if finding["part"] == "segments" else f"the {finding['part']}"
+        said = with_hidden_shown(finding["message"])
+        click.echo(f"verified  {last['beganAt']}: {finding['fault']} at {place}: {said}", err=True)
+    elif last is not None:
+        up_to = "" if last["upTo"] is None else f", up to entry {last['upTo']}"
+        click.echo(f"verified  {last['beganAt']}: intact{up_to}")
+    click.echo(
+        f"intact    {'not found so yet' if intact_at is None else f'when last verified as a whole, {intact_at}'}"
+    )
 
 
 @audit.command("counts")

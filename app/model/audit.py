@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from app.model.api_keys import without_raw_keys
 from app.model.approvals import Person
+from app.model.checkpoints import Finding
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 from app.model.query_fields import AgentFilter, IdFilter, Offset, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
@@ -191,6 +192,19 @@ class Floor(Struct, frozen=True):
     sha256: str
 
 
+class LastVerification(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The last background verification of the whole log, with the trail of changes.
+
+    began_at: When it began, by the store's clock.
+    up_to: The newest entry that it found intact; null if an earlier release did not note that.
+    finding: The first fault, which stays here until a later round finds none; null if everything was intact.
+    """
+
+    began_at: Timestamp
+    up_to: Count | None
+    finding: Finding | None
+
+
 class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     """The extent of the log, and how far sealing lags.
 
@@ -201,6 +215,9 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     first_sequence: The number of the oldest entry that retention has not dropped.
     segments: Number of segments sealed so far, dropped ones included.
     poison: Entries that could not be sealed unchanged; each is replaced in the log by a placeholder.
+    verification: The last round of the background verification; null before the first one.
+    intact_at: When the last verification began that found the whole log intact, in the background or on request; null
+    if none has yet.
     """
 
     unsealed: Count
@@ -210,6 +227,8 @@ class Backlog(Struct, frozen=True, kw_only=True, rename="camel"):
     first_sequence: Ordinal
     segments: Count
     poison: Count
+    verification: LastVerification | None
+    intact_at: Timestamp | None
 
 
 decode_entry = msgspec.json.Decoder(AuditEntry).decode

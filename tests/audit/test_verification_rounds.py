@@ -6,11 +6,13 @@ import pytest
 from audit_entries import START_MS, Writer, grow_trees
 from fake_store import FakeClient
 
+from app.audit.backlog import read_backlog
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.background import verification_rounds
 from app.background.verification_rounds import VerificationRounds
+from app.redis_client.replies import ForeignData
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 
@@ -43,6 +45,9 @@ class Watched:
         settings = Settings(audit_verify_every_seconds=HOUR_S, audit_retention_days=1, audit_drop_unarchived=True)
         return VerificationRounds(self.client, settings, tell)
 
+    async def status(self):
+        return await read_backlog(self.client, self.workspace_id)
+
     async def an_hour_passes(self):
         await self.client.call("HSET", self.keys.workspace, "verified_ms", 1)
         await self.client.call("DEL", self.keys.verification_lease)
@@ -67,6 +72,41 @@ async def test_a_log_is_read_as_a_whole_when_its_round_is_due_and_not_before(wat
     await watched.client.call("DEL", watched.keys.audit_data(1))
     assert await watched.go_round() == [verified_ms, intact_ms]
     assert watched.told == []
+
+
+async def test_the_status_of_the_log_says_what_the_last_round_found(watched):
+    """Before the first round nothing; a finding stays until a round finds none, and says when all was intact before."""
+    before = await watched.status()
+    assert (before.verification, before.intact_at) == (None, None)
+    await watched.go_round()
+    first = await watched.status()
+    assert (first.verification.up_to, first.verification.finding) == (5 * 16 + 3, None)
+    assert first.verification.began_at == first.intact_at
+
+    body = await watched.client.call_bytes("GET", watched.keys.audit_data(4))
+    await watched.client.call("DEL", watched.keys.audit_data(4))
+    await watched.an_hour_passes()
+    await watched.go_round()
+    damaged = await watched.status()
+    finding = damaged.verification.finding
+    assert (finding.fault, finding.segment, finding.place) == ("removed", 4, "segment 4")
+    assert (damaged.verification.up_to, damaged.intact_at) == (3 * 16, first.intact_at)
+    assert await watched.status() == damaged
+
+    await watched.client.call("SET", watched.keys.audit_data(4), body)
+    await watched.an_hour_passes()
+    await watched.go_round()
+    assert (await watched.status()).verification.finding is None
+
+
+async def test_what_other_releases_and_other_hands_note_is_told_apart(watched):
+    """A note without an entry is from an earlier release; a finding that is none is damage."""
+    await watched.client.call("HSET", watched.keys.workspace, "verified_ms", 7)
+    noted = (await watched.status()).verification
+    assert (noted.began_at, noted.up_to, noted.finding) == ("1970-01-01T00:00:00.007Z", None, None)
+    await watched.client.call("HSET", watched.keys.workspace, "verified_finding", '{"fault": "fine"}')
+    with pytest.raises(ForeignData):
+        await watched.status()
 
 
 @pytest.mark.parametrize(("segment", "fault"), [(1, "removed"), (3, "removed"), (5, "truncated")])

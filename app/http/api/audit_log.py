@@ -96,7 +96,7 @@ async def get_audit_entry(
 
 @endpoint("GET", "/v1/audit-logs/status", **_READ, example=BACKLOG)
 async def audit_log_status(caller: NamedDependency[Caller], log: NamedDependency[Log]) -> Backlog:
-    """Read how far sealing is behind."""
+    """Read how far sealing is behind, and what the last verification found."""
     return await log.audit.backlog(caller.workspace_id)
 
 

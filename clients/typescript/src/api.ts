@@ -204,7 +204,7 @@ export interface paths {
     "/v1/audit-logs/status": {
         parameters: {
         };
-        /** Read how far sealing is behind */
+        /** Read how far sealing is behind, and what the last verification found */
         get: operations["get_audit_logs_status"];
     };
     "/v1/audit-logs/verify": {
@@ -3120,31 +3120,25 @@ export interface components {
             segments: number;
             /** @description Entries that could not be sealed unchanged; each is replaced in the log by a placeholder. */
             poison: number;
+            /** @description The last round of the background verification; null before the first one. */
+            verification: components["schemas"]["LastVerification"] | null;
+            /**
+             * Format: date-time
+             * @description When the last verification began that found the whole log intact, in the background or on request; null if none has yet.
+             */
+            intactAt: string | null;
         };
-        /** @description The result of a verification. */
-        VerificationView: {
-            /** @description Whether everything that was checked is intact. */
-            intact: boolean;
-            /** @description Whether the newest entry was reached; if not, ask again with `checkpoint`. */
-            complete: boolean;
-            /** @description The first fault; null if there is none. */
+        /** @description The last background verification of the whole log, with the trail of changes. */
+        LastVerification: {
+            /**
+             * Format: date-time
+             * @description When it began, by the store's clock.
+             */
+            beganAt: string;
+            /** @description The newest entry that it found intact; null if an earlier release did not note that. */
+            upTo: number | null;
+            /** @description The first fault, which stays here until a later round finds none; null if everything was intact. */
             finding: components["schemas"]["Finding"] | null;
-            /** @description The state that was found intact, as a line to keep elsewhere; null if there is none. */
-            checkpoint: string | null;
-            /** @description The segment with which it began. */
-            firstSegment: number;
-            /** @description Segments that were checked. */
-            segments: number;
-            /** @description Entries in them. */
-            entries: number;
-            /** @description Entries that are not sealed and chained yet. */
-            unsealed: number;
-            /** @description Changes of the trail that were checked. */
-            changes: number;
-            /** @description What was checked, in words. */
-            checked: string[];
-            /** @description What was not checked, in words. */
-            unchecked: string[];
         };
         /** @description The first point at which the log differs from what was sealed. */
         Finding: {
@@ -3170,6 +3164,31 @@ export interface components {
          * @enum {string}
          */
         "app.model.checkpoints.Part": "archive" | "changes" | "segments" | "stream" | "tree";
+        /** @description The result of a verification. */
+        VerificationView: {
+            /** @description Whether everything that was checked is intact. */
+            intact: boolean;
+            /** @description Whether the newest entry was reached; if not, ask again with `checkpoint`. */
+            complete: boolean;
+            /** @description The first fault; null if there is none. */
+            finding: components["schemas"]["Finding"] | null;
+            /** @description The state that was found intact, as a line to keep elsewhere; null if there is none. */
+            checkpoint: string | null;
+            /** @description The segment with which it began. */
+            firstSegment: number;
+            /** @description Segments that were checked. */
+            segments: number;
+            /** @description Entries in them. */
+            entries: number;
+            /** @description Entries that are not sealed and chained yet. */
+            unsealed: number;
+            /** @description Changes of the trail that were checked. */
+            changes: number;
+            /** @description What was checked, in words. */
+            checked: string[];
+            /** @description What was not checked, in words. */
+            unchecked: string[];
+        };
         /** @description Why a logged decision was made: what the entry says, and its call evaluated by the policies of that time. */
         PastExplanation: {
             /**

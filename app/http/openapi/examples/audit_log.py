@@ -1,6 +1,17 @@
 """The audit log, its explanations and replays."""
 
-from app.http.openapi.examples.subjects import AGENT, CHANGED, DECIDED, DECISION, ENTRY, KEY, POLICY, READS, WHY
+from app.http.openapi.examples.subjects import (
+    AGENT,
+    CHANGED,
+    CREATED,
+    DECIDED,
+    DECISION,
+    ENTRY,
+    KEY,
+    POLICY,
+    READS,
+    WHY,
+)
 
 REPLAY_BODY = {
     "a stricter draft for one agent": {
@@ -81,6 +92,8 @@ BACKLOG = {
     "firstSequence": 1,
     "segments": 2,
     "poison": 0,
+    "verification": {"beganAt": CREATED, "upTo": 1024, "finding": None},
+    "intactAt": CREATED,
 }
 VERIFICATION_VIEW = {
     "intact": True,
