@@ -10,6 +10,7 @@ KEYS[5]       outbox          hash; its cursors: how far its events are sent
 KEYS[6]       waiting         sorted set; events to be retried
 KEYS[7]       parked          sorted set; events that were given up
 KEYS[8]       unsent          hash; the bodies and attempts of both
+KEYS[9]       deliveries      list; the latest attempts
 
 ARGV[1]       actor_id        id of the caller's API key; "console" = none
 ARGV[2]       before          for the trail: JSON of the webhook, without its secrets
@@ -25,9 +26,9 @@ WRITES        every key named
 TIME          O(N), N undelivered events
 HOLDS         I13 no change without its entry in the trail
 ]]
-assert(#KEYS == 8 and #ARGV == 5, 'ARITY')
+assert(#KEYS == 9 and #ARGV == 5, 'ARITY')
 local caller_key, changes, webhook, webhooks = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local outbox, waiting, parked, unsent = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local outbox, waiting, parked, unsent, deliveries = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local actor_id, before, expected, id, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local actor = actor_id == 'console' and {actor_id} or redis.call('HMGET', caller_key, 'name', 'via', 'person')
@@ -40,5 +41,5 @@ redis.call('XADD', changes, '*', 'actorId', actor_id, 'actorName', actor[1], 'ki
   'resourceType', 'webhook', 'resourceId', id, 'before', before, 'after', '',
   'reason', reason, 'via', actor[2] or '', 'person', actor[3] or '')
 redis.call('ZREM', webhooks, id)
-redis.call('DEL', webhook, outbox, waiting, parked, unsent)
+redis.call('DEL', webhook, outbox, waiting, parked, unsent, deliveries)
 return {'done'}

@@ -28,6 +28,24 @@ def list_events(api: Api, webhook: str, as_json: bool) -> None:
     print_table(("EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "ERROR"), rows, "Everything was delivered")
 
 
+@click.command("deliveries")
+@on_api
+@WEBHOOK
+@JSON
+def list_deliveries(api: Api, webhook: str, as_json: bool) -> None:
+    """List the last 50 attempts to deliver events, newest first."""
+    found = api.get(f"/v1/webhooks/{webhook}/deliveries")
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (each["at"], each["eventId"], each["type"], str(each["attempt"]), str(each["status"] or "-"),
+         f"{each['milliseconds']} ms", each["error"] or "delivered")
+        for each in found
+    ]  # fmt: skip
+    print_table(("AT", "EVENT", "TYPE", "ATTEMPT", "STATUS", "TOOK", "RESULT"), rows, "Nothing was sent yet")
+
+
 @click.command("retry")
 @on_api
 @WEBHOOK

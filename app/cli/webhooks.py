@@ -10,7 +10,7 @@ from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, Duration
 from app.cli.output import Share, print_table
 from app.cli.session import checked, print_json
-from app.cli.webhook_events import WEBHOOK, list_events, retry_events
+from app.cli.webhook_events import WEBHOOK, list_deliveries, list_events, retry_events
 from app.model.webhooks import WebhookEvent, WebhookFormat
 
 _PATH = "/v1/webhooks"
@@ -194,4 +194,5 @@ def _print_secret(webhook: dict[str, Any], *, as_json: bool) -> None:
 
 
 webhooks.add_command(list_events)
+webhooks.add_command(list_deliveries)
 webhooks.add_command(retry_events)

@@ -216,6 +216,10 @@ class Keyspace:
         """Hash: waiting and parked events, and how often each was tried."""
         return f"{self._prefix}webhook:{webhook_id}:unsent"
 
+    def webhook_deliveries(self, webhook_id: str) -> str:
+        """List: the latest attempts to deliver a webhook's events, newest first."""
+        return f"{self._prefix}webhook:{webhook_id}:deliveries"
+
     def webhook_lease(self, webhook_id: str) -> str:
         """String: the process that currently sends a webhook's events."""
         return f"{self._prefix}webhook:{webhook_id}:lease"

@@ -43,6 +43,32 @@ def attempts_of(written: str | None) -> Attempts:
     return Attempts(int(attempts), int(since_ms), error)
 
 
+DELIVERIES_KEPT = 50
+
+
+class DeliveryView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One attempt to deliver an event; neither the event's content nor the receiver's answer is kept.
+
+    event_id: The event's id, as in the header webhook-id.
+    type: What happened.
+    at: When the attempt ended, by the store's clock.
+    delivered: Whether the receiver answered with a status from 200 to 299.
+    status: The status of its answer; null if there was none.
+    attempt: The number of the attempt for this event, from 1.
+    milliseconds: How long it took.
+    error: Why it was not delivered; empty if it was.
+    """
+
+    event_id: str
+    type: str
+    at: Timestamp
+    delivered: bool
+    status: int | None
+    attempt: Count
+    milliseconds: Count
+    error: str
+
+
 class Unsent(Struct, frozen=True):
     """An undelivered event. at_ms: when it is retried; for a parked one, when it was given up."""
 

@@ -80,6 +80,11 @@ class _Written(Struct):
 _written = msgspec.json.Decoder(_Written).decode
 
 
+def type_of(body: bytes) -> str:
+    """The type of an event as it is stored."""
+    return _written(body).type
+
+
 class Delivery:
     """Sends events: only to permitted addresses, without redirects, and for at most 15 seconds."""
 

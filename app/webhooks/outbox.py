@@ -3,11 +3,14 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
+
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
 from app.fairness.loop_turns import take_turn
 from app.model.access_requests import approvals_of, requests_endpoint, status_of, task_of
+from app.model.times import rfc3339
 from app.model.webhooks import OF_LOG, Webhook, WebhookEvent
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
@@ -15,8 +18,8 @@ from app.redis_client.replies import as_record, check_reply, decoding_record, nu
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
-from app.webhooks.attempts import Attempts, attempts_of
-from app.webhooks.delivery import Attempt, Delivery
+from app.webhooks.attempts import DELIVERIES_KEPT, Attempts, DeliveryView, attempts_of
+from app.webhooks.delivery import Attempt, Delivery, type_of
 from app.webhooks.events import (
     Event,
     LogEvent,
@@ -26,7 +29,7 @@ from app.webhooks.events import (
     event_of_task,
     lost_event,
 )
-from app.webhooks.records import outbox_keys
+from app.webhooks.records import sending_keys
 
 WAITING_MAX = 256
 """The most events that may wait for a retry; at that number, the cursors stop."""
@@ -55,12 +58,12 @@ class Outbox:
         self._workspace_id = workspace_id
         self._webhook = webhook
         self._keyspace = Keyspace(workspace_id)
-        self._keys = [self._keyspace.webhook(webhook.id), *outbox_keys(self._keyspace, webhook.id)]
+        self._keys = sending_keys(self._keyspace, webhook.id)
         self._cursors: dict[str, str] = {}
 
     async def retry_due(self) -> bool:
         """Retry events that are due, until one fails. True if none failed and the receiver has not asked for a wait."""
-        _, outbox, waiting, _, unsent = self._keys
+        _, outbox, waiting, _, unsent, _ = self._keys
         now_ms = await store_time_ms(self._client)
         with decoding_record("The outbox of the webhook"):
             if now_ms < int(await self._client.call("HGET", outbox, "quiet_until_ms") or 0):
@@ -176,13 +179,26 @@ class Outbox:
         stored: list[Value] = [next_ms or now_ms, body, attempts.written] if not attempt.delivered else [0, b"", ""]
         await self._count(outcome, attempt)
         waits_until = "" if attempt.retry_after_seconds is None else quiet_until_ms
-        passed = await self._advance(source, position, [event_id, outcome, *stored, attempts.error, waits_until])
+        delivery = DeliveryView(
+            event_id=event_id,
+            type=type_of(body),
+            at=rfc3339(now_ms),
+            delivered=attempt.delivered,
+            status=attempt.status,
+            attempt=attempts.attempts,
+            milliseconds=attempt.milliseconds,
+            error=attempts.error,
+        )
+        event = [event_id, outcome, *stored, attempts.error, waits_until]
+        passed = await self._advance(source, position, event, msgspec.json.encode(delivery))
         return passed and attempt.delivered
 
-    async def _advance(self, source: str, position: str, event: list[Value] | None = None) -> bool:
+    async def _advance(
+        self, source: str, position: str, event: list[Value] | None = None, delivery: bytes = b""
+    ) -> bool:
         """Move the cursors; False if another process has done so first."""
-        delivery = event or ["", "", 0, b"", "", "", ""]
-        args: list[Value] = [source, self._cursors.get(source, ""), position, *delivery, PARKED_MAX]
+        args: list[Value] = [source, self._cursors.get(source, ""), position]
+        args += [*(event or ["", "", 0, b"", "", "", ""]), PARKED_MAX, delivery, DELIVERIES_KEPT]
         reply = check_reply(ADVANCE_OUTBOX, await self._client.run(ADVANCE_OUTBOX, self._keys, args))
         return bool(reply[0] == "done")
 

@@ -23,6 +23,12 @@ def outbox_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
     ]
 
 
+def sending_keys(keyspace: Keyspace, webhook_id: str) -> list[str]:
+    """The webhook, its outbox keys, and its deliveries, in the order of `advance_outbox`."""
+    deliveries = keyspace.webhook_deliveries(webhook_id)
+    return [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id), deliveries]
+
+
 def webhook_of(record: dict[str, str]) -> Webhook:
     """The webhook that a record describes. Raises ForeignData."""
     with decoding_record(f"The record of webhook {record.get('id', '')}"):

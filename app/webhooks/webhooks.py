@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -19,7 +20,7 @@ from app.redis_client.scripts import DELETE_WEBHOOK, PUT_WEBHOOK, RETRY_EVENTS
 from app.store.changes import change_keys, require_actor
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_room, require_version
-from app.webhooks.attempts import Unsent, attempts_of
+from app.webhooks.attempts import DELIVERIES_KEPT, DeliveryView, Unsent, attempts_of
 from app.webhooks.delivery import Attempt, Delivery
 from app.webhooks.events import TEST, Event
 from app.webhooks.records import fields_of, outbox_keys, webhook_of
@@ -165,7 +166,7 @@ class Webhooks:
             current = await self.get(workspace_id, webhook_id)
             require_version(current.version, if_match)
             keys = [*change_keys(keyspace, by.actor), keyspace.webhook(webhook_id), keyspace.webhooks]
-            keys += outbox_keys(keyspace, webhook_id)
+            keys += [*outbox_keys(keyspace, webhook_id), keyspace.webhook_deliveries(webhook_id)]
             args: list[Value] = [by.actor.id, snapshots(current, None)[0], current.version, webhook_id, by.reason]
             status = check_reply(DELETE_WEBHOOK, await self._client.run(DELETE_WEBHOOK, keys, args))[0]
             require_actor(status)
@@ -196,6 +197,14 @@ class Webhooks:
                 for (event_id, is_parked, at_ms), (body, attempts) in zip(rows, bodies, strict=True)
                 if body is not None
             ]
+
+    async def deliveries(self, workspace_id: str, webhook_id: str) -> list[DeliveryView]:
+        """The latest attempts to deliver the webhook's events, newest first. Raises WebhookNotFound."""
+        await self.get(workspace_id, webhook_id)
+        kept = Keyspace(workspace_id).webhook_deliveries(webhook_id)
+        lines = await self._client.call("LRANGE", kept, 0, DELIVERIES_KEPT - 1)
+        with decoding_record("The deliveries of the webhook"):
+            return [msgspec.json.decode(line, type=DeliveryView) for line in lines]
 
     async def retry(self, workspace_id: str, webhook_id: str, event_id: str | None = None) -> int:
         """Retry parked events at once and return how many; with an id only that one, parked or not.

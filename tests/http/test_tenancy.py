@@ -102,6 +102,7 @@ ROWS = {
     ("DELETE", "/v1/webhooks/{webhook_id}"): {"path webhook_id": WEBHOOK},
     ("POST", "/v1/webhooks/{webhook_id}/rotate-secret"): {"path webhook_id": WEBHOOK},
     ("POST", "/v1/webhooks/{webhook_id}/test"): {"path webhook_id": WEBHOOK},
+    ("GET", "/v1/webhooks/{webhook_id}/deliveries"): {"path webhook_id": WEBHOOK},
     ("GET", "/v1/webhooks/{webhook_id}/events"): {"path webhook_id": WEBHOOK},
     ("POST", "/v1/webhooks/{webhook_id}/retry"): {"path webhook_id": WEBHOOK},
     ("GET", "/v1/changes"): {"query actor_id": KEY, "query resource_id": POLICY},

@@ -19,7 +19,7 @@ from app.model.rules import ToolAllowlist
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
 from app.redis_client.scripts import ADVANCE_OUTBOX
-from app.webhooks.records import note_finding, outbox_keys
+from app.webhooks.records import note_finding, sending_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 from tests.support import parts
@@ -70,8 +70,8 @@ class Waiting:
 
     async def advance(self, outcome, event="msg_1"):
         keyspace, webhook_id = self.scene.keyspace, self.webhook.id
-        keys = [keyspace.webhook(webhook_id), *outbox_keys(keyspace, webhook_id)]
-        args = ["log", self.started, self.started, event, outcome, 5, b"{}", "1 1 no", "no", "", 10]
+        keys = sending_keys(keyspace, webhook_id)
+        args = ["log", self.started, self.started, event, outcome, 5, b"{}", "1 1 no", "no", "", 10, b"{}", 50]
         return await self.scene.client.run(ADVANCE_OUTBOX, keys, args)
 
 

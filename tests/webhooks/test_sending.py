@@ -18,7 +18,7 @@ from app.model.ids import Ids
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.keyspace import Keyspace
 from app.webhooks.attempts import PARK_AFTER_MS
-from app.webhooks.records import outbox_keys
+from app.webhooks.records import sending_keys
 from app.webhooks.webhooks import Webhooks
 
 DENY = {"type": "tool_denylist", "tools": ["rm"]}
@@ -347,11 +347,11 @@ def test_an_overtaken_sender_writes_nothing(tenant, receiver, sending):
     """I16: two senders of one event deliver it twice, and the cursor moves once."""
     webhook = subscribe(tenant, receiver.url)
     keyspace = Keyspace(tenant.id)
-    keys = [keyspace.webhook(webhook["id"]), *outbox_keys(keyspace, webhook["id"])]
+    keys = sending_keys(keyspace, webhook["id"])
 
     async def advance(client):
         before = await everything(client, f"remit:{{{tenant.id}}}:webhook*")
-        args = ["log", "77", "78", "msg_x", "waits", 1, b"{}", "1 1 no", "no", "", 10]
+        args = ["log", "77", "78", "msg_x", "waits", 1, b"{}", "1 1 no", "no", "", 10, b"{}", 50]
         reply = await client.run(ADVANCE_OUTBOX, keys, args)
         return reply, before == await everything(client, f"remit:{{{tenant.id}}}:webhook*")
 

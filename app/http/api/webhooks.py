@@ -15,6 +15,7 @@ from app.http.openapi.described_headers import ETAG
 from app.http.openapi.examples.webhooks import (
     ATTEMPT,
     CREATE_WEBHOOK,
+    DELIVERY_VIEW,
     RETRIED,
     RETRY_EVENTS,
     ROTATE_SECRET,
@@ -29,7 +30,7 @@ from app.model.api_keys import Caller, Scope
 from app.replica import Admin, Records
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
-from app.webhooks.attempts import UnsentView
+from app.webhooks.attempts import DeliveryView, UnsentView
 from app.webhooks.delivery import Attempt
 
 _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
@@ -161,6 +162,18 @@ async def list_unsent_events(
     """List events that could not be delivered."""
     found = await records.webhooks.unsent(caller.workspace_id, _known(webhook_id))
     return [UnsentView.of(each) for each in found]
+
+
+@endpoint("GET", "/v1/webhooks/{webhook_id}/deliveries", **_ADMIN, example=DELIVERY_VIEW, errors=(WebhookNotFound,))
+async def list_deliveries(
+    webhook_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
+) -> list[DeliveryView]:
+    """List the latest attempts to deliver events, newest first.
+
+    The last 50, delivered or not, until the webhook is deleted; test events are not among them. Neither events nor
+    answers are kept.
+    """
+    return await records.webhooks.deliveries(caller.workspace_id, _known(webhook_id))
 
 
 @endpoint(

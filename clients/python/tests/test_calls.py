@@ -337,6 +337,7 @@ def test_webhooks_are_created_used_and_deleted(admin):
     rotated = admin.send(calls.rotate_webhook_secret(hook["id"], overlap_seconds=60))
     assert rotated["secret"] != hook["secret"]
     assert admin.send(calls.list_unsent_events(hook["id"])) == []
+    assert admin.send(calls.list_webhook_deliveries(hook["id"])) == []
     assert admin.send(calls.retry_webhook_events(hook["id"])) == {"events": 0}
     admin.send(calls.delete_webhook(hook["id"]))
 

@@ -405,6 +405,12 @@ export interface paths {
         /** List events that could not be delivered */
         get: operations["get_webhooks_webhook_events"];
     };
+    "/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+        };
+        /** List the latest attempts to deliver events, newest first */
+        get: operations["get_webhooks_webhook_deliveries"];
+    };
     "/v1/webhooks/{webhook_id}/retry": {
         parameters: {
         };
@@ -3848,6 +3854,28 @@ export interface components {
              */
             nextAttemptAt: string | null;
         };
+        /** @description One attempt to deliver an event; neither the event's content nor the receiver's answer is kept. */
+        DeliveryView: {
+            /** @description The event's id, as in the header webhook-id. */
+            eventId: string;
+            /** @description What happened. */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When the attempt ended, by the store's clock.
+             */
+            at: string;
+            /** @description Whether the receiver answered with a status from 200 to 299. */
+            delivered: boolean;
+            /** @description The status of its answer; null if there was none. */
+            status: number | null;
+            /** @description The number of the attempt for this event, from 1. */
+            attempt: number;
+            /** @description How long it took. */
+            milliseconds: number;
+            /** @description Why it was not delivered; empty if it was. */
+            error: string;
+        };
         Retried: {
             /** @description How many events will be tried again now. */
             events: number;
@@ -6087,6 +6115,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UnsentView"][];
+                };
+            };
+        };
+    };
+    get_webhooks_webhook_deliveries: {
+        parameters: {
+            path: {
+                webhook_id: string;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryView"][];
                 };
             };
         };

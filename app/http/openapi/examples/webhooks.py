@@ -44,6 +44,16 @@ WEBHOOK_VIEW = {
 }
 ATTEMPT = {"delivered": True, "status": 204, "error": "", "milliseconds": 41, "retryAfterSeconds": None}
 RETRIED = {"events": 3}
+DELIVERY_VIEW = {
+    "eventId": "msg_0c0ffee00c0ffee00c0ffee00c0ffee0",
+    "type": "approval.requested",
+    "at": CHANGED,
+    "delivered": False,
+    "status": 503,
+    "attempt": 4,
+    "milliseconds": 38,
+    "error": "the receiver answered 503",
+}
 UNSENT_VIEW = {
     "id": "msg_0c0ffee00c0ffee00c0ffee00c0ffee0",
     "type": "approval.requested",

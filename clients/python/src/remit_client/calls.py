@@ -73,6 +73,9 @@ from remit_client.webhook_calls import (
     list_unsent_events as list_unsent_events,
 )
 from remit_client.webhook_calls import (
+    list_webhook_deliveries as list_webhook_deliveries,
+)
+from remit_client.webhook_calls import (
     list_webhooks as list_webhooks,
 )
 from remit_client.webhook_calls import (

@@ -49,6 +49,11 @@ def list_unsent_events(webhook_id: str) -> Call[list[Any]]:
     return Call("GET", f"{_webhook(webhook_id)}/events", listed(as_it_is), repeatable=True)
 
 
+def list_webhook_deliveries(webhook_id: str) -> Call[list[Any]]:
+    """The latest attempts to deliver the webhook's events, newest first."""
+    return Call("GET", f"{_webhook(webhook_id)}/deliveries", listed(as_it_is), repeatable=True)
+
+
 def retry_webhook_events(webhook_id: str, event: str | None = None) -> Call[Any]:
     """Retry one event, or all parked ones."""
     return Call("POST", f"{_webhook(webhook_id)}/retry", as_it_is, body=given(event=event))
