@@ -60,5 +60,5 @@ async def fetch_json(
         raise ProviderUnavailable(f"The identity provider answered {status}")
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise ProviderUnavailable("The identity provider answered something other than a JSON object") from None

@@ -140,13 +140,15 @@ class Provider:
         if not self.cli_client_id:
             raise Unauthorized(f"ID tokens are not accepted: {PREFIX}OIDC_CLI_CLIENT_ID is not set")
         claims = await self._verified(token, self.cli_client_id, ["sub"])
+        if "events" in claims:
+            raise Unauthorized("The token has events, as logout tokens do; send an ID token")
         if time.time() - int(claims["iat"]) > FRESH_TOKEN_S:
             raise Unauthorized(f"The token's iat is more than {FRESH_TOKEN_S} seconds ago")
         return claims
 
     async def logged_out(self, token: str) -> dict[str, Any]:
         """The claims of a logout token: `sub`, `sid` or both, and `jti`. Raises Unauthorized."""
-        claims = await self._verified(token, self.client_id, ["jti"])
+        claims = await self._verified(token, self.client_id, ["jti"], (None, "JWT", "logout+jwt"))
         events = claims.get("events")
         if not isinstance(events, dict) or not isinstance(events.get(_LOGOUT_EVENT), dict):
             raise Unauthorized("The token's events do not have the logout event")
@@ -194,8 +196,12 @@ class Provider:
         # Their names become lines of a record, and are compared with what policies can name.
         return {each for each in listed if isinstance(each, str) and not any(map(is_hidden, each))}
 
-    async def _verified(self, token: str, audience: str, require: list[str]) -> dict[str, Any]:
+    async def _verified(
+        self, token: str, audience: str, require: list[str], types: Sequence[str | None] = (None, "JWT")
+    ) -> dict[str, Any]:
         header = header_of(token)
+        if header.get("typ") not in types:
+            raise Unauthorized(f"The token's typ must be {' or '.join(filter(None, types))}, or left out")
         await self._known()
         key = key_for(header, self._keys)
         if key is None:

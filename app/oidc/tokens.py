@@ -1,5 +1,6 @@
 """Signed tokens: which keys and algorithms count, and what every claim must be."""
 
+import base64
 import hmac
 import time
 from typing import Any
@@ -16,10 +17,15 @@ _FOREIGN_KEYS = ("crit", "jku", "jwk", "x5c", "x5u", "b64")
 """Fields of a header that name a key, or what must be understood: a token does not choose how it is verified."""
 
 
+_TIMES = ("exp", "iat", "nbf")
+
+
 def header_of(token: str) -> dict[str, Any]:
     """The token's header, not verified. Raises Unauthorized unless the token can be verified at all."""
     if len(token) > TOKEN_BYTES:
         raise Unauthorized(f"The token has more than {TOKEN_BYTES} bytes")
+    if not all(map(_is_canonical, token.split("."))):
+        raise Unauthorized("The token is not a signed JWT")
     try:
         header: dict[str, Any] = jwt.get_unverified_header(token)
     except jwt.InvalidTokenError:
@@ -30,6 +36,17 @@ def header_of(token: str) -> dict[str, Any]:
         if name in header:
             raise Unauthorized(f"The token's header has {name}, which is not accepted")
     return header
+
+
+def _is_canonical(part: str) -> bool:
+    """True if no other text stands for the same bytes: a token has one spelling, so it counts once."""
+    try:
+        return (
+            base64.urlsafe_b64encode(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))).rstrip(b"=").decode()
+            == part
+        )
+    except ValueError:
+        return False
 
 
 def key_for(header: dict[str, Any], keys: list[dict[str, Any]]) -> jwt.PyJWK | None:
@@ -80,12 +97,20 @@ def claims_of(
         raise Unauthorized("The token's signature is wrong") from None
     except jwt.PyJWTError:
         raise Unauthorized("The token is malformed") from None
+    _require_forms(claims, audience)
+    return claims
+
+
+def _require_forms(claims: dict[str, Any], audience: str) -> None:
+    """Raise Unauthorized unless the claims have the forms and the audiences that are read later."""
+    for name in _TIMES:
+        if not isinstance(claims.get(name, 0), int | float) or isinstance(claims.get(name), bool):
+            raise Unauthorized(f"The token's {name} must be a number")
     audiences = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
     if (len(audiences) > 1 or "azp" in claims) and claims.get("azp") != audience:
         raise Unauthorized(f"The token is for several audiences, and its azp is not {audience}")
     if "sub" in claims and not (isinstance(claims["sub"], str) and 1 <= len(claims["sub"]) <= 255):  # noqa: PLR2004
         raise Unauthorized("The token's sub must be a text of 1 to 255 characters")
-    return claims
 
 
 def authenticated_s(claims: dict[str, Any]) -> int | None:

@@ -73,6 +73,7 @@ class Issuers:
             before = None if known is None else _decoded(name, known)
             now_ms = await store_time_ms(self._client)
             if before is not None and _same(before, fields):
+                await self.drop_stale(workspace_id)  # whoever put it may have been interrupted
                 return before, False
             issuer = Issuer(
                 **structs.asdict(fields),
@@ -170,8 +171,10 @@ class Issuers:
             await self._client.change("ZREM", keyspace.tokens, *stale[start : start + _CHUNK])
 
     async def keys_of(self, workspace_id: str, issuer: Issuer) -> Keys:
-        """The public keys that were last read from the issuer's `jwks_uri`."""
+        """The public keys that were last read from the issuer's `jwks_uri`, and never those of a former one."""
         stored = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).issuer_keys(issuer.name)))
+        if stored.get("uri") != issuer.jwks_uri:
+            return Keys()
         with decoding_record(f"The keys of issuer {issuer.name}"):
             return Keys(json.decode(stored.get("keys", "[]")), number_of(stored.get("read_ms", "0")))
 

@@ -85,7 +85,7 @@ def _named(token: str) -> tuple[str, str]:
     try:
         middle = token.split(".")[1]
         claims = _payload(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
-    except (IndexError, ValueError, binascii.Error, msgspec.DecodeError):
+    except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError):  # of any nesting
         raise Unauthorized("The token is not a signed JWT") from None
     issuer, audience = claims.get("iss"), claims.get("aud")
     if isinstance(audience, list) and len(audience) == 1:

@@ -54,11 +54,14 @@ class KeyRefresh:
             return
         stored = as_record(await self._client.call("HGETALL", keyspace.issuer_keys(name)))
         now_ms = await store_time_ms(self._client)
+        if stored and stored.get("uri") != url:  # those of a former address
+            await self._client.change("DEL", keyspace.issuer_keys(name))
+            stored = {}
         if "wanted" not in stored and now_ms - int(stored.get("read_ms", "0")) < REFRESH_MS:
             return
         if now_ms - int(stored.get("tried_ms", "0")) < PAUSE_MS:
             return
-        await self._client.call("HSET", keyspace.issuer_keys(name), "tried_ms", now_ms)
+        await self._client.call("HSET", keyspace.issuer_keys(name), "tried_ms", now_ms, "uri", url)
         try:
             keys = await self._read(url)
         except (ProviderUnavailable, Refused) as error:
@@ -66,7 +69,7 @@ class KeyRefresh:
             return
         await self._client.call("HDEL", keyspace.issuer_keys(name), "wanted")
         await self._client.call(
-            "HSET", keyspace.issuer_keys(name), "keys", msgspec.json.encode(keys), "read_ms", now_ms
+            "HSET", keyspace.issuer_keys(name), "keys", msgspec.json.encode(keys), "read_ms", now_ms, "uri", url
         )
 
     async def _read(self, url: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import approvals_races as races
 import pytest
 from approvals_races import ANN, ASKER, BOB, LASTS_S, PAT, Scene, ask, ask_by_name, decide, expire, pass_time
 
+from app.model.via import Via
 from app.redis_client.clients import open_client
 
 FREELY = 10
@@ -32,6 +33,16 @@ RACES = {
     "a person in two sessions, two needed": (
         [decide("approved", PAT)],
         [races.decide_in_new_session("approved")],
+        {"people": 2, "signed_in": True},
+    ),
+    "a person in the console and with a command, two needed": (
+        [decide("approved", PAT)],
+        [races.decide_in_new_session("approved", Via.CLI)],
+        {"people": 2, "signed_in": True},
+    ),
+    "a person and the successor of a key they made, two needed": (
+        [decide("approved", PAT)],
+        [races.decide_with_rotated_child("approved", PAT)],
         {"people": 2, "signed_in": True},
     ),
     "a person and a key they made in a session, two needed": (

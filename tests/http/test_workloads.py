@@ -6,20 +6,23 @@ import json
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from unittest.mock import AsyncMock
 
 import httpx
 import jwt
 import pytest
 from command_line import run_remit
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from msgspec import structs
 from servers import Replica, clean_env
 from tenants import Tenant
 
-from app.errors import ProviderUnavailable, Unauthorized
+from app.errors import ProviderUnavailable, StoreUnavailable, Unauthorized
 from app.lanes.lane import Lane
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
-from app.model.issuers import LONGEST_S, Algorithm, IssuerFields, IssuerRule
+from app.model.issuers import LONGEST_S, Algorithm, IssuerFields, IssuerRule, Keys
 from app.redis_client.clients import open_client
 from app.settings import Settings
 from app.store.issuers import Issuers
@@ -121,6 +124,11 @@ def test_a_workload_asks_with_its_own_token(platform, tenant, replicas, alg):
     assert (me.json()["name"], me.json()["scopes"], me.json()["keyId"]) == (SUB, ["authorize"], workload)
 
 
+def nested(levels):
+    """Claims with so many lists within each other, encoded."""
+    return base64.urlsafe_b64encode(b'{"iss":' + b"[" * levels + b"]" * levels + b"}").rstrip(b"=").decode()
+
+
 def test_entries_name_the_subject_of_a_token(platform, tenant, replicas, tmp_path):
     """In pages, files and the command line, and only of calls that tokens made; not longer than a `sub` may be."""
     long = "system:serviceaccount:payments:" + "é ü" * 74
@@ -193,6 +201,9 @@ PITFALLS = {
     "another subject": (lambda it: it.token(sub=SUB + "x"), "No rule"),
     "a subject that only ends so": (lambda it: it.token(sub="x" + SUB), "No rule"),
     "an invisible character": (lambda it: it.token(sub="a\u200bb"), "invisible"),
+    "a number as a text": (lambda it: it.token(exp=str(int(time.time()) + 60)), "exp must be a number"),
+    "a time as a text": (lambda it: it.token(iat=str(int(time.time()))), ""),
+    "deep claims": (lambda it: f"eyJhbGciOiJSUzI1NiJ9.{nested(2900)}.c2ln", "not a signed JWT"),
     "not JSON": (lambda it: "eyJhbGciOiJSUzI1NiJ9.bm90IEpTT04.c2ln", "not a signed JWT"),
 }
 
@@ -479,6 +490,34 @@ class Published:
         writer.close()
 
 
+async def test_a_change_that_was_interrupted_binds_once_it_is_made_again(valkey_store, monkeypatch):
+    """The record was written, and the tokens admitted before were not ended yet: the answer to the retry ends them."""
+    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
+    issuers, name = Issuers(client, Ids()), f"https://{workspace_id}.example.com"
+    fields = IssuerFields(
+        issuer=name,
+        audience="remit",
+        algorithms=[Algorithm.RS256],
+        rules=[IssuerRule(match={"sub": SUB}, scopes=[Scope.VIEW])],
+        jwks=jwks("RS256"),
+    )
+    await issuers.put(workspace_id, "cluster", fields, BY)
+    now = int(time.time())
+    claims = {"iss": name, "aud": "remit", "sub": SUB, "iat": now, "exp": now + 600}
+    token = jwt.encode(claims, RSA_KEY, "RS256", headers={"kid": "RS256"})
+    await Admission(client, issuers, Lane()).admit(token)
+    changed = structs.replace(fields, rules=[IssuerRule(match={"sub": "another"}, scopes=[Scope.VIEW])])
+    with monkeypatch.context() as broken:
+        broken.setattr(Issuers, "drop_stale", AsyncMock(side_effect=StoreUnavailable("gone")))
+        with pytest.raises(StoreUnavailable):
+            await issuers.put(workspace_id, "cluster", changed, BY)
+    assert await client.call("GET", key_pointer(digest_of(token))) is not None
+    await issuers.put(workspace_id, "cluster", changed, BY)
+    assert await client.call("GET", key_pointer(digest_of(token))) is None
+    assert await client.call("ZCARD", Keyspace(workspace_id).tokens) == 0
+    await client.close()
+
+
 async def test_keys_are_read_in_the_background_and_again_for_an_unknown_kid(valkey_store):
     """By a job of the compactor, once a minute at most; until it has, no token is judged: 503."""
     client, published, workspace_id = open_client(valkey_store.url, 5_000), Published(), Ids().new(1)
@@ -513,6 +552,14 @@ async def test_keys_are_read_in_the_background_and_again_for_an_unknown_kid(valk
     await client.call("HSET", keys, "tried_ms", 1)  # a minute later
     await run(stopped)
     await admit(other)
+    elsewhere = structs.replace(fields, jwks_uri=f"{url}-of-another-host")
+    late = await client.call("HGETALL", keys)  # as a compactor writes that began to read before the change
+    await issuers.put(workspace_id, "cluster", elsewhere, BY)
+    await client.call("HSET", keys, *(late if isinstance(late, list) else chain.from_iterable(late.items())))
+    assert await issuers.keys_of(workspace_id, (await issuers.get(workspace_id, "cluster"))[0]) == Keys()
+    await issuers.put(workspace_id, "cluster", fields, BY)
+    await run(stopped)
+    await admit(one)
     published.answer = {"keys": "x" * 70_000}
     await client.call("HSET", keys, "tried_ms", 1, "wanted", "1")
     await run(stopped)

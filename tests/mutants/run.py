@@ -18,13 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from mutants import AUTHORIZE, LUA, PDP, SURFACE, Mutant
+from mutants import AUTHORIZE, IDENTITY, LUA, PDP, SURFACE, Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-AREAS = {"pdp": PDP, "authorize": AUTHORIZE, "lua": LUA, "surface": SURFACE}
+AREAS = {"pdp": PDP, "authorize": AUTHORIZE, "lua": LUA, "surface": SURFACE, "identity": IDENTITY}
 DECIDING = ("tests/workspaces", "tests/pdp", "tests/authorize", "tests/lua", "tests/approvals", "tests/store")
 TESTS = {"pdp": DECIDING, "authorize": DECIDING, "lua": (*DECIDING, "tests/http/test_outcomes.py")}
 TESTS |= {"surface": ("tests/workspaces", "tests/store", "tests/http", "tests/approvals", "tests/cli")}
+TESTS |= {"identity": ("tests/oidc/test_attacks.py", "tests/http/test_workloads.py", "tests/http/test_sessions.py")}
 OPTIONS = ("-x", "-q", "-p", "no:schemathesis", "-p", "no:xdist", "--hypothesis-profile", "brief", "--no-header")
 QUICK = ("-m", "not (slow or faults or stores)", "--ignore", "tests/http/test_conformance.py")
 AT_ONCE = 2

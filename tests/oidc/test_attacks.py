@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
+from app.http.cookies import COOKIE_NAME, cookie_in
+from app.http.sign_in_pages import is_console_path
 from app.model.group_scopes import parse_group_scopes, scopes_by_workspace
 from app.oidc import fetching
 from app.oidc.provider import FRESH_TOKEN_S, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
@@ -161,6 +163,20 @@ def confused(fake):
     return f"{unsigned}.{mac}"
 
 
+def respelt(token):
+    """The token with another last character that stands for the same bytes."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    return token[:-1] + alphabet[alphabet.index(token[-1]) ^ 1]
+
+
+def deep(levels):
+    """Nested lists."""
+    found = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
 NOW, LATER = int(time.time()), int(time.time()) + 30 * 24 * 3600
 ATTACKS = {
     "alg none": (lambda fake: by_hand(fake, {"alg": "none"}), "alg must be one of"),
@@ -196,6 +212,17 @@ ATTACKS = {
     "of another request": (lambda fake: signed(fake, nonce="m"), "nonce is not"),
     "without a nonce": (lambda fake: signed(fake, nonce=...), "has no nonce"),
     "with a nonce that is no text": (lambda fake: signed(fake, nonce=["n"]), "nonce is not"),
+    "a number as a text": (lambda fake: signed(fake, exp=str(LATER)), "exp must be a number"),
+    "an end that is no number": (lambda fake: by_hand(fake, {}, exp=float("inf")), ""),
+    "true as a time": (lambda fake: signed(fake, nbf=True), "nbf must be a number"),
+    "an access token": (lambda fake: signed(fake, headers={"typ": "at+jwt"}), "typ must be JWT"),
+    "a logout token": (lambda fake: signed(fake, headers={"typ": "logout+jwt"}), "typ must be JWT"),
+    "the same bytes, spelt otherwise": (lambda fake: respelt(signed(fake)), "is not a signed JWT"),
+    "white space in the signature": (lambda fake: signed(fake)[:-9] + "\n" + signed(fake)[-9:], "is not a signed JWT"),
+    "a path as kid": (lambda fake: signed(fake, headers={"kid": "../../dev/null"}), "names no key"),
+    "NUL in kid": (lambda fake: signed(fake, headers={"kid": "RS256\0"}), "names no key"),
+    "a kid that is no text": (lambda fake: by_hand(fake, {"kid": ["RS256"]}), "is not a signed JWT"),
+    "a deep header": (lambda fake: by_hand(fake, {"x": deep(400)}), "signature is wrong"),
     "no token": (lambda _: "x", "is not a signed JWT"),
     "a token of five parts": (lambda _: "eyJhbGciOiJkaXIifQ.a.b.c.d", "is not a signed JWT"),
     "a very long one": (lambda fake: signed(fake, x="x" * TOKEN_BYTES), "more than"),
@@ -324,6 +351,37 @@ async def test_an_answer_of_another_provider_is_refused(fake):
         await fake.provider.require_issuer(None)
 
 
+async def test_keys_of_one_name_or_of_another_kind_sign_nothing(fake):
+    """Which of two is meant, nobody knows; an elliptic key under RS256 is none of that algorithm."""
+    fake.keys = [public("RS256"), {**public("RS256"), "n": "AQAB"}]
+    with pytest.raises(Unauthorized, match="does not tell which key"):
+        await redeem(fake, signed(fake))
+    fake.keys = [{**public("ES256"), "kid": "RS256", "alg": "RS256"}]
+    fake.clock.now_s += REFRESH_S
+    with pytest.raises(Unauthorized, match="names no key"):
+        await redeem(fake, signed(fake))
+    fake.keys = [{**public("RS256"), "alg": "ES256"}]
+    fake.clock.now_s += REFRESH_S
+    with pytest.raises(Unauthorized, match="its key is for another"):
+        await redeem(fake, signed(fake))
+    fake.keys = [{"kty": "RSA", "kid": "RS256", "n": "!", "e": "AQAB"}, public("EdDSA", use="enc")]
+    fake.clock.now_s += REFRESH_S
+    with pytest.raises(Unauthorized, match="cannot be used"):
+        await redeem(fake, signed(fake))
+    with pytest.raises(Unauthorized, match="names no key"):
+        await redeem(fake, signed(fake, "EdDSA"))
+
+
+async def test_of_two_values_of_one_claim_the_signed_token_has_one_reading(fake):
+    """RFC 7519, 4: whoever signs may write a member twice, and the last one is what all checks see."""
+    header = base64.urlsafe_b64encode(b'{"alg":"RS256","kid":"RS256"}').rstrip(b"=").decode()
+    body = json.dumps(claims(fake))[:-1] + ', "aud": "another"}'
+    told = f"{header}.{base64.urlsafe_b64encode(body.encode()).rstrip(b'=').decode()}"
+    signature = jwt.algorithms.RSAAlgorithm(jwt.algorithms.RSAAlgorithm.SHA256).sign(told.encode(), RSA_KEY)
+    with pytest.raises(Unauthorized, match="aud is not remit"):
+        await redeem(fake, f"{told}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}")
+
+
 async def test_a_program_presents_fresh_tokens_of_its_own_client(fake):
     """Not one that a browser's sign-in could have leaked, nor an old one."""
     assert await fake.provider.presented(signed(fake, aud="remit-cli"))
@@ -332,6 +390,8 @@ async def test_a_program_presents_fresh_tokens_of_its_own_client(fake):
     old = int(time.time()) - FRESH_TOKEN_S - 5
     with pytest.raises(Unauthorized, match="iat is more than"):
         await fake.provider.presented(signed(fake, aud="remit-cli", iat=old))
+    with pytest.raises(Unauthorized, match="as logout tokens do"):
+        await fake.provider.presented(signed(fake, aud="remit-cli", events=LOGOUT_EVENT))
     async with faking(oidc_cli_client_id="") as without:
         with pytest.raises(Unauthorized, match="REMIT_OIDC_CLI_CLIENT_ID is not set"):
             await without.provider.presented(signed(without, aud=""))
@@ -400,3 +460,37 @@ async def test_two_people_and_two_providers_are_different_persons(fake):
         assert len(persons) == 6
     hidden = fake.provider.identity({"sub": "x", "name": "a\u202eb", "email": "a@example.com", "groups": ["admins"]})
     assert hidden[1].name == "a@example.com"
+
+
+@pytest.mark.parametrize(
+    ("to", "is_one"),
+    [
+        ("/console", True),
+        ("/console/decisions?tool_name=file.*&q=a+b%2F%5C//", True),
+        ("/console//evil.example", False),
+        ("/console/../..//evil.example", False),
+        ("/console/%2e%2e/x", False),
+        ("/console/%2fevil.example", False),
+        ("/console\\evil.example", False),
+        ("/console/\tevil", False),
+        ("/console?a\r\nSet-Cookie: x", False),
+        ("/console?a#b", False),
+        ("/console?é", False),
+        ("//evil.example/console", False),
+        ("/consolé", False),
+        ("/console@evil.example", False),
+        ("/console.evil.example", False),
+        ("/console\n", False),
+        ("/console?a\n", False),
+    ],
+)
+def test_a_path_of_the_console_is_nothing_else(to, is_one):
+    """Whatever browsers make of slashes, dots, escapes and white space."""
+    assert bool(is_console_path(to)) is is_one
+
+
+def test_a_cookie_whose_name_only_looks_like_the_services_is_another():
+    """Browsers guard names that begin with `__Host-`; with white space before it, any subdomain may set one."""
+    for white in (b"\xa0", b"\x85", b"\x0b", b"\x1c"):
+        assert cookie_in([(b"cookie", white + b"__Host-remit=x; a=b")], COOKIE_NAME) is None
+    assert cookie_in([(b"cookie", b"a=b;\t __Host-remit=x")], COOKIE_NAME) == "x"

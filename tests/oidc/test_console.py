@@ -1,12 +1,10 @@
 """The console's sign-in in a real browser, with a real provider on another site."""
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from servers import free_port
 
-from app.http.sign_in_pages import is_console_path
 from tests.console.browsing import PATIENCE_MS, until
 from tests.oidc.parties import FixedReplica, IdentityProvider, settings_for
 
@@ -172,31 +170,3 @@ def test_with_a_provider_the_form_for_keys_opens_at_a_click(person):
     person.page.get_by_role("button", name="Sign in").click()
     person.is_in()
     until(person.page, "!document.querySelector('.sign-in')")
-
-
-@pytest.mark.parametrize(
-    ("to", "is_one"),
-    [
-        ("/console", True),
-        ("/console/decisions?tool_name=file.*&q=a+b%2F%5C//", True),
-        ("/console//evil.example", False),
-        ("/console/../..//evil.example", False),
-        ("/console/%2e%2e/x", False),
-        ("/console/%2fevil.example", False),
-        ("/console\\evil.example", False),
-        ("/console/\tevil", False),
-        ("/console?a\r\nSet-Cookie: x", False),
-        ("/console?a#b", False),
-        ("/console?é", False),
-        ("//evil.example/console", False),
-        ("/consolé", False),
-        ("/console@evil.example", False),
-        ("/console.evil.example", False),
-        ("/console\n", False),
-        ("/console?a\n", False),
-    ],
-)
-def test_a_path_of_the_console_is_nothing_else(to, is_one):
-    """Whatever browsers make of slashes, dots, escapes and white space."""
-    assert bool(is_console_path(to)) is is_one
-    assert re.match("https?:", to) is None

@@ -78,9 +78,9 @@ class Replica(InProcess):
         self.approval_reaper = ApprovalReaper(client, ids, 1 << 30)
         self.sign_ins = SignIns(client, ids)
 
-    async def signed_in(self, workspace_id):
+    async def signed_in(self, workspace_id, via=Via.CONSOLE):
         """The id of a new session of one and the same person."""
-        return (await self.sign_ins.create(workspace_id, pat(), Via.CONSOLE))[0].id
+        return (await self.sign_ins.create(workspace_id, pat(), via))[0].id
 
 
 class Scene:
@@ -245,11 +245,22 @@ def _decide_with_new(verdict, make):
     return said
 
 
-def decide_in_new_session(verdict):
-    """Pat signs in once more, and says the word in that session."""
+def decide_with_rotated_child(verdict, key=ANN):
+    """A person makes a second key with theirs, somebody rotates it, and they say the word with its successor."""
+
+    async def make(scene, replica):
+        by = by_key(scene.keys[key])
+        child = (await replica.keys.create(scene.workspace_id, "second", (Scope.ADMIN,), by=by))[0]
+        return await replica.keys.rotate(scene.workspace_id, child.id, 60_000, by=BY)
+
+    return _decide_with_new(verdict, make)
+
+
+def decide_in_new_session(verdict, via=Via.CONSOLE):
+    """Pat signs in once more, in the console or with `remit login`, and says the word in that session."""
 
     async def said(scene, replica):
-        scene.keys.append(await replica.signed_in(scene.workspace_id))
+        scene.keys.append(await replica.signed_in(scene.workspace_id, via))
         return await decide(verdict, len(scene.keys) - 1)(scene, replica)
 
     return said

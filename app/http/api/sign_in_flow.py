@@ -30,6 +30,8 @@ SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/b
 WORKSPACE = "/console/workspace"
 _FLOW: dict[str, Any] = {"tag": "Sessions", "scopes": ()}
 _CHOICE_BYTES = 4 * 1024
+_REMEMBERED_S = 7 * 24 * 3600
+"""How long a logout token is remembered at most, however long it says that it lives."""
 _LOGOUT_BYTES = 32 * 1024
 _is_code = re.compile(r"[!-~]{1,4096}", re.ASCII).fullmatch
 _is_age = re.compile(r"[0-9]{1,4}|1[0-9]{4}|2[0-8][0-9]{3}", re.ASCII).fullmatch
@@ -188,7 +190,7 @@ async def log_out(request: Request[Any, Any, Any], services: NamedDependency[Ser
     except Unauthorized as error:
         raise Invalid.at("logout_token", error.message) from None
     if not await services.records.sign_ins.first_seen(
-        provider.issuer, str(claims["jti"]), claims["exp"] - claims["iat"] + 60
+        provider.issuer, str(claims["jti"]), min(int(claims["exp"] - claims["iat"]) + 60, _REMEMBERED_S)
     ):
         raise Invalid.at("logout_token", "was used before")
     person = provider.person(claims["sub"]) if isinstance(claims.get("sub"), str) else None
