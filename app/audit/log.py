@@ -52,15 +52,15 @@ class AuditLog:
         self._drops_unarchived = drops_unarchived
         self._slots = WorkspaceSlots()
 
-    async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
-        """The page that `query` asks for; it covers every decision answered before this call.
+    async def query(self, workspace_id: str, query: AuditQuery, key: str = "") -> AuditPage:
+        """The page that `query` asks for; it covers every decision answered before this call. key: who asks.
 
         Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between: sequence
         numbers have no gaps, new entries get higher ones, and sealing does not change them. If a filter is not indexed,
         a page without an offset ends after about SCANNED_MAX entries, however few of them match.
         """
         entries_max = SCANNED_MAX if query.scans else sys.maxsize
-        page, floor, stopped_below = await self._search(workspace_id, query, entries_max=entries_max)
+        page, floor, stopped_below = await self._search(workspace_id, query, entries_max=entries_max, key=key)
         return AuditPage(page.lines, page.last if page.has_more else stopped_below, floor)
 
     async def latest(self, workspace_id: str, query: AuditQuery, segments_max: int) -> list[bytes]:
@@ -84,9 +84,14 @@ class AuditLog:
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
 
     async def _search(
-        self, workspace_id: str, query: AuditQuery, segments_max: int = sys.maxsize, entries_max: int = sys.maxsize
+        self,
+        workspace_id: str,
+        query: AuditQuery,
+        segments_max: int = sys.maxsize,
+        entries_max: int = sys.maxsize,
+        key: str = "",
     ) -> "_Searched":
-        async with self._slots.slot(workspace_id):
+        async with self._slots.slot(workspace_id, key):
             with unreadable_is_damage():
                 keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
                 below = END if query.before is None else query.before
@@ -190,9 +195,9 @@ class AuditLog:
         with unreadable_is_damage():
             return await read_backlog(self._client, workspace_id)
 
-    async def counts(self, workspace_id: str, query: CountQuery) -> Counted:
-        """Count entries as `counts.counts` documents."""
-        async with self._slots.slot(workspace_id):
+    async def counts(self, workspace_id: str, query: CountQuery, key: str = "") -> Counted:
+        """Count entries as `counts.counts` documents. key: who asks."""
+        async with self._slots.slot(workspace_id, key):
             with unreadable_is_damage():
                 return await counts(self._client, workspace_id, query)
 

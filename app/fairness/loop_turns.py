@@ -1,7 +1,7 @@
 """Turns on the loop for long-running work: one in each pass, so that short work waits for at most one step."""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
@@ -56,30 +56,72 @@ def _turns() -> _Turns:
     return turns
 
 
-class WorkspaceSlots:
-    """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait in line.
+class _Line:
+    """A workspace's tasks: how many run, and those that wait, by key."""
 
-    For work that keeps the store busy while it waits: the store has one queue for all workspaces, without fairness. And
-    for work that strangers keep waiting, such as deliveries. what: the work, for the refusal.
+    def __init__(self) -> None:
+        self.running = 0
+        self.waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    def next(self) -> asyncio.Future[None] | None:
+        """Take out the oldest task of the key whose turn it is, which then goes to the end of the line."""
+        while self.waiting:
+            key, queue = next(iter(self.waiting.items()))
+            turn = queue.popleft()
+            self.waiting.move_to_end(key)
+            if not queue:
+                del self.waiting[key]
+            if not turn.done():
+                return turn
+        return None
+
+
+class WorkspaceSlots:
+    """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait, and its keys take turns.
+
+    Of one key, up to half as many wait, so no key alone has the others' tasks refused. Tasks without a key count as
+    those of one more, which may all wait. For work that keeps the store busy while it waits: the store has one queue
+    for all workspaces, without fairness. And for work that strangers keep waiting, such as deliveries. what: the work,
+    for the refusal.
     """
 
     def __init__(self, most: int = 2, waiting_max: int = 64, what: str = "log queries") -> None:
         self._most, self._waiting_max, self._what = most, waiting_max, what
-        self._rooms: dict[str, asyncio.Semaphore] = {}
-        self._inside: dict[str, int] = {}
+        self._lines: dict[str, _Line] = {}
 
     @asynccontextmanager
-    async def slot(self, workspace_id: str) -> AsyncIterator[None]:
+    async def slot(self, workspace_id: str, key: str = "") -> AsyncIterator[None]:
         """Wait until the block may run, and count it until it ends. Raises Overloaded if too many wait."""
-        inside = self._inside.get(workspace_id, 0)
-        if inside >= self._most + self._waiting_max:
-            raise Overloaded(f"Too many {self._what} of this workspace are already running on this replica")
-        room = self._rooms.setdefault(workspace_id, asyncio.Semaphore(self._most))
-        self._inside[workspace_id] = inside + 1
+        line = self._lines.get(workspace_id) or self._lines.setdefault(workspace_id, _Line())
+        if line.running < self._most:
+            line.running += 1
+        else:
+            await self._wait(workspace_id, line, key)
         try:
-            async with room:
-                yield
+            yield
         finally:
-            self._inside[workspace_id] -= 1
-            if not self._inside[workspace_id]:
-                del self._inside[workspace_id], self._rooms[workspace_id]
+            self._leave(workspace_id)
+
+    async def _wait(self, workspace_id: str, line: _Line, key: str) -> None:
+        if sum(map(len, line.waiting.values())) >= self._waiting_max:
+            raise Overloaded(f"Too many {self._what} of this workspace are already running on this replica")
+        if key and len(line.waiting.get(key, ())) >= max(1, self._waiting_max // 2):
+            raise Overloaded(f"Too many {self._what} of this key are already running on this replica")
+        turn = asyncio.get_running_loop().create_future()
+        line.waiting.setdefault(key, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # its turn had come
+                self._leave(workspace_id)
+            raise
+
+    def _leave(self, workspace_id: str) -> None:
+        line = self._lines[workspace_id]
+        turn = line.next()
+        if turn is not None:
+            turn.set_result(None)
+            return
+        line.running -= 1
+        if not line.running:
+            del self._lines[workspace_id]

@@ -36,13 +36,13 @@ async def read_batch(
     if len(raw) <= _IN_THE_LOOP_BYTES:
         return read(raw, reading)
     large = len(raw) if len(raw) > LARGE_BYTES else 0
-    if large and not decisions.large_calls.enter(caller.workspace_id, large):
-        raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
+    if large and not decisions.large_calls.enter(caller.workspace_id, caller.root, large):
+        raise Overloaded("This replica has too many large calls of this key or workspace at once; nothing was decided")
     try:
         return await services.pool.run(caller.workspace_id, read, raw, reading, key=caller.root)
     finally:
         if large:
-            decisions.large_calls.leave(caller.workspace_id, large)
+            decisions.large_calls.leave(caller.workspace_id, caller.root, large)
 
 
 def require_distinct_names(raw: bytes, reading: Reading) -> Any:

@@ -136,7 +136,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             decision = await decisions.authorizer.authorize(caller, request, arrived_us)
         finally:
             if counted:
-                decisions.large_calls.leave(caller.workspace_id, counted)
+                decisions.large_calls.leave(caller.workspace_id, caller.root, counted)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets a refusal and not a closed connection
         return _refusal(decisions, door, call, error, arrived_us, admitted)
     status, own = _DONE if door.head is None else door.head(decision)
@@ -187,8 +187,8 @@ def _refusal(
 def _enter_large(decisions: Decisions, caller: Caller, call: Call) -> int:
     """Count the call as a large one; return the bytes counted. Raises Overloaded if there is no room for it."""
     counted = min(call.most, decisions.settings.call_bytes_max)
-    if not decisions.large_calls.enter(caller.workspace_id, counted):
-        raise Overloaded("This replica has too many large calls of this workspace at once; nothing was decided")
+    if not decisions.large_calls.enter(caller.workspace_id, caller.root, counted):
+        raise Overloaded("This replica has too many large calls of this key or workspace at once; nothing was decided")
     return counted
 
 

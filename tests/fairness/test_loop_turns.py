@@ -66,6 +66,49 @@ async def test_a_workspace_runs_a_limited_number_at_once_and_others_do_not_wait(
     await read("hostile", "again")
 
 
+async def test_the_keys_of_a_workspace_take_turns():
+    """However many tasks one of them has waiting; and they leave the others room to wait."""
+    slots, opened, inside = WorkspaceSlots(most=1, waiting_max=8), asyncio.Event(), []
+
+    async def read(key, name):
+        async with slots.slot("workspace", key):
+            inside.append(name)
+            await opened.wait()
+
+    storm = [asyncio.create_task(read("storm", f"s{number}")) for number in range(5)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded, match="of this key"):
+        await read("storm", "one too many")
+    others = [asyncio.create_task(read(key, key)) for key in ("a", "b")]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert inside == ["s0"]
+    opened.set()
+    await asyncio.gather(*storm, *others)
+    assert inside == ["s0", "s1", "a", "b", "s2", "s3", "s4"]
+
+
+@pytest.mark.parametrize("granted", [False, True], ids=["while it waits", "once its turn has come"])
+async def test_a_task_that_is_cancelled_leaves_its_place_to_the_next(granted):
+    """In neither case does the workspace lose a slot."""
+    slots, inside = WorkspaceSlots(most=1), []
+
+    async def read(name):
+        async with slots.slot("workspace"):
+            inside.append(name)
+
+    async with slots.slot("workspace"):
+        gone, next_one = (asyncio.create_task(read(name)) for name in ("gone", "next"))
+        await asyncio.sleep(0)
+        if not granted:
+            gone.cancel()
+            await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait_for(next_one, 5)
+    assert inside == ["next"]
+    await asyncio.wait_for(read("again"), 5)
+
+
 def test_long_work_pauses_only_by_taking_turns():
     """With `sleep(0)`, all of them would continue in every pass."""
     app = Path(__file__).parents[2] / "app"

@@ -175,22 +175,32 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
 def test_a_workspace_has_its_share_and_others_have_theirs():
     """Whatever another workspace announces. An answered call makes room."""
     room = LargeCalls(in_all=40, per_workspace=20)
-    assert room.enter("a", 20)
-    assert not room.enter("a", 1)
-    assert room.enter("b", 15)
-    assert not room.enter("c", 6)
-    assert room.enter("c", 5)
-    room.leave("b", 15)
-    assert room.enter("c", 15)
-    assert room.total_bytes == 40
-    room.leave("a", 20)
-    room.leave("c", 5)
-    room.leave("c", 15)
-    assert (room.total_bytes, len(room._bytes)) == (0, 0)
+    assert room.enter("a", "a1", 10)
+    assert room.enter("a", "a2", 10)
+    assert not room.enter("a", "a3", 1)
+    assert room.enter("b", "b1", 10)
+    assert room.enter("b", "b2", 5)
+    assert not room.enter("c", "c1", 6)
+    assert room.enter("c", "c1", 5)
+    room.leave("b", "b1", 10)
+    room.leave("b", "b2", 5)
+    assert room.enter("c", "c2", 10)
+    assert room.total_bytes == 35
+    for left in (("a", "a1", 10), ("a", "a2", 10), ("c", "c1", 5), ("c", "c2", 10)):
+        room.leave(*left)
+    assert (room.total_bytes, len(room._bytes), len(room._of_keys)) == (0, 0, 0)
 
 
-def test_megabytes_announced_but_never_sent_do_not_block_other_workspaces(writer, store, asking_replica):
-    """Sixteen of them fill the workspace's share: one more is 503 and nothing is decided; others go on."""
+def test_a_key_has_half_of_its_workspace():
+    """The rest is for the other keys."""
+    room = LargeCalls(in_all=40, per_workspace=20)
+    assert room.enter("a", "storm", 10)
+    assert not room.enter("a", "storm", 1)
+    assert room.enter("a", "calm", 10)
+
+
+def test_megabytes_announced_but_never_sent_block_only_the_key(writer, store, asking_replica):
+    """Eight of them fill the key's share: one more is 503 and nothing is decided; other keys and workspaces go on."""
     other = Tenant(store.url, asking_replica)
     other.agent = other.new_agent()["id"]
     body, _ = body_of(writer, MAX_CALL_BYTES)
@@ -203,7 +213,7 @@ def test_megabytes_announced_but_never_sent_do_not_block_other_workspaces(writer
         stack.callback(other.close)
         address = ("127.0.0.1", asking_replica.port)
         sent = {}
-        for count in [len(body) - 1] * 16 + [40 * 1024]:
+        for count in [len(body) - 1] * 8 + [40 * 1024]:
             sender = stack.enter_context(socket.create_connection(address, 10))
             sender.sendall(head + body[:count])
             sent[sender] = count
@@ -214,6 +224,7 @@ def test_megabytes_announced_but_never_sent_do_not_block_other_workspaces(writer
         assert b'"OVERLOADED"' in answer
 
         assert other.reader.post("/v1/authorize", content=body_of(other, MAX_CALL_BYTES)[0]).status_code == 200
+        assert writer.admin.post("/v1/authorize", content=body).status_code == 200
         assert writer.authorize(writer.agent, "file.read")["allowed"] is False
         del sent[refused]
         for each, count in sent.items():

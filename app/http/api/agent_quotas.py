@@ -36,4 +36,5 @@ async def list_agent_quotas(
         caller.workspace_id,
         await asked_about(services.records, caller, agent_id),
         from_log=caller.has_any(_READ_THE_LOG),
+        key=caller.root,
     )

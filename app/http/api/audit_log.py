@@ -71,7 +71,7 @@ async def query_audit_log(
     entries, so a page may have less than `limit`, or nothing: go on with the cursor, or give `agent_id` or `from`, too.
     """
     query = await with_agent_id(services.records, caller, params)
-    page = await services.log.audit.query(caller.workspace_id, query)
+    page = await services.log.audit.query(caller.workspace_id, query, caller.root)
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if query.scans:
         headers["X-Audit-Scan"] = ", ".join(query.scans)

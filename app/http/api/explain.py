@@ -91,7 +91,7 @@ async def explain(
     """
     max_bytes = services.decisions.settings.call_bytes_max
     size = min(AsgiCall(request.scope, request.receive).most, max_bytes)
-    with services.decisions.large_calls.room_for(caller.workspace_id, size):
+    with services.decisions.large_calls.room_for(caller.workspace_id, caller.root, size):
         return await _explained(services, caller, await read_body(request.receive, max_bytes))
 
 
