@@ -16,6 +16,7 @@ from app.model.approvals import ApprovalFilters, ApprovalStatus
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
 IDS = click.argument("approval_ids", nargs=-1, required=True, type=Uuid("remit approvals list"))
+_SESSION_SHOWN = 40
 _UNKNOWN_BEFORE = {LISTENING, "lost"}
 """Events of the stream before which others may have happened that it does not tell."""
 
@@ -30,13 +31,37 @@ def approvals() -> None:
 @filters(ApprovalFilters, agent_id=Option("--agent", help="Only those of the agent with this id or alias."))
 @JSON
 def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
-    """List approvals, newest first."""
+    """List approvals, newest first; those of one plan or session together, the calls of a plan in their order."""
     found = _api(url).get("/v1/approvals", **query)
     if as_json:
         print_json(found)
         return
-    rows = [(each["id"], each["status"], each["expiresAt"], visible(each["toolName"])) for each in found]
-    print_table(("ID", "STATUS", "EXPIRES", "TOOL"), rows, "Nothing is waiting; escalated decisions create approvals")
+    rows = [
+        (each["id"], each["status"], each["expiresAt"], _session(each), _place(each), visible(each["toolName"]))
+        for each in _together(found)
+    ]
+    titles = ("ID", "STATUS", "EXPIRES", "SESSION", "CALL", "TOOL")
+    print_table(titles, rows, "Nothing is waiting; escalated decisions create approvals")
+
+
+def _together(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The approvals by session and, within it, by plan, each where its newest one stands."""
+    groups = dict[str, dict[str, list[dict[str, Any]]]]()
+    for each in found:
+        plan = each.get("plan", {"id": each["id"]})["id"]
+        groups.setdefault(_session(each) or plan, {}).setdefault(plan, []).append(each)
+    plans = (plan for session in groups.values() for plan in session.values())
+    return [each for plan in plans for each in sorted(plan, key=lambda each: each.get("plan", {"index": 0})["index"])]
+
+
+def _session(approval: dict[str, Any]) -> str:
+    session = approval["context"].get("session", "")
+    return visible(session)[:_SESSION_SHOWN] if isinstance(session, str) else ""
+
+
+def _place(approval: dict[str, Any]) -> str:
+    """The call's place in its plan, such as `2 of 3`."""
+    return f"{approval['plan']['index'] + 1} of {approval['plan']['calls']}" if "plan" in approval else ""
 
 
 @approvals.command("show")

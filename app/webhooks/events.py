@@ -1,6 +1,7 @@
 """Events: how entries of the log, changes of the trail and notices appear to receivers."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent
 
 LOST = "events.lost"
 TEST = "webhook.test"
+PLAN_MAX = 20
+"""The most calls of a plan that are told in one event."""
 _VERDICTS = {
     "approval_approved": WebhookEvent.APPROVAL_DECIDED,
     "approval_denied": WebhookEvent.APPROVAL_DECIDED,
@@ -69,14 +72,27 @@ class LogEvent(Struct, frozen=True):
     line: bytes
     code: str
 
-    def event(self, workspace_id: str, agent_name: str | None, approval: Approval | None) -> Event:
+    def event(
+        self, workspace_id: str, agent_name: str | None, approval: Approval | None, plan: Sequence[Approval] = ()
+    ) -> Event:
         """The event as sent. agent_name: None if the agent no longer exists. approval: its current state; None if it no
-        longer exists.
+        longer exists. plan: the approvals of all calls that the event is about, if they are several.
         """
         data: dict[str, Any] = {"workspaceId": workspace_id, "agentName": agent_name, "entry": Raw(self.line)}
         if self.approval_id:
             data["approval"] = approval
+        if len(plan) > 1:
+            data["plan"] = plan
         return Event(event_id(workspace_id, "log", self.entry_id), self.type, self.timestamp, data)
+
+
+def continues_plan(told: Sequence[tuple[LogEvent, Any]], event: LogEvent, approval: Approval | None) -> bool:
+    """True if the event asks people about a call of the same plan as the events before it."""
+    earlier, first = told[0]
+    is_asked = earlier.type is event.type is WebhookEvent.APPROVAL_REQUESTED
+    if not is_asked or first is None or approval is None or first.plan is UNSET or approval.plan is UNSET:
+        return False
+    return bool(first.plan.id == approval.plan.id)
 
 
 def event_of_line(line: bytes, webhook: Webhook) -> LogEvent | None:

@@ -21,8 +21,10 @@ from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.webhooks.attempts import DELIVERIES_KEPT, Attempts, DeliveryView, attempts_of
 from app.webhooks.delivery import Attempt, Delivery, type_of
 from app.webhooks.events import (
+    PLAN_MAX,
     Event,
     LogEvent,
+    continues_plan,
     event_of_change,
     event_of_line,
     event_of_notice,
@@ -115,19 +117,34 @@ class Outbox:
             yield lost_event(self._workspace_id, cursor + 1, start, floor.time_ms), str(start)
         until = min(newest, start + _ENTRIES_AT_ONCE)
         async for chunk in self._audit.between(self._workspace_id, start, until):
+            plan, position = list[tuple[LogEvent, Any]](), ""
             for sequence, line in zip(chunk.sequences, chunk.body.splitlines(), strict=True):
                 event = event_of_line(line, self._webhook)
-                if event is not None and event.type is WebhookEvent.ACCESS_REQUEST_COMPLETED:
+                if event is None:
+                    continue
+                approval = await self._approval(event.approval_id)
+                if plan and not (continues_plan(plan, event, approval) and len(plan) < PLAN_MAX):
+                    yield await self._told(plan), position
+                    plan = []
+                if event.type is WebhookEvent.ACCESS_REQUEST_COMPLETED:
                     yield await self._callback(event), str(sequence)
-                elif event is not None:
-                    name, approval = await self._agent_name(event.agent_id), await self._approval(event.approval_id)
-                    yield event.event(self._workspace_id, name, approval), str(sequence)
+                else:  # not told yet: the next event may be about the next call of the same plan
+                    plan.append((event, approval))
+                    position = str(sequence)
+            if plan:
+                yield await self._told(plan), position
             yield None, str(chunk.up_to)
             await take_turn()
 
     async def _after(self, stream: str, position: str) -> list[tuple[str, dict[str, str]]]:
         entries: Any = await self._client.call("XRANGE", stream, f"({position}", "+", "COUNT", _AT_ONCE)
         return [(entry_id, as_record(fields)) for entry_id, fields in entries]
+
+    async def _told(self, plan: list[tuple[LogEvent, Any]]) -> Event:
+        """The event about a call, or about several calls of one plan."""
+        (event, approval), *others = plan
+        name = await self._agent_name(event.agent_id)
+        return event.event(self._workspace_id, name, approval, [approval, *(each for _, each in others)])
 
     async def _agent_name(self, agent_id: str) -> str | None:
         name: str | None = await self._client.call("HGET", self._keyspace.agent(agent_id), "name")

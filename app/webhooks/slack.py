@@ -35,22 +35,38 @@ def slack_message(kind: str, data: dict[str, Any], approvals_url: str | None = N
     approvals_url: what comes before an approval's id in the address of its page.
     """
     title = _TITLES.get(kind, "Something has happened")
+    if data.get("plan"):
+        title = f"A plan of {len(data['plan'])} calls waits for a person"
     if (data.get("change") or {}).get("tripped"):
         title = "A denial breaker suspended an agent"
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
     ]
     elements = [_section(_facts(data))] if _facts(data) else []
-    for name in ("parameters", "context"):
-        if values := _call(data).get(name):
-            elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
-    if origins := (data.get("approval") or {}).get("values"):
-        elements += [_section([("Where the values come from", "")]), _preformatted_lines(_origins(origins))]
-    if approval := data.get("approval"):
+    plan = data.get("plan") or [_call(data)]
+    for number, call in enumerate(plan, 1):
+        if len(plan) > 1:
+            elements.append(_section([(f"Call {number} of {len(plan)}", str(call["toolName"]))]))
+        elements += _values(call)
+    if len(plan) > 1:
+        plan_id = str(plan[0]["plan"]["id"])
+        elements.append(_commands(f"remit approvals list --plan-id {plan_id}"))
+    elif approval := data.get("approval"):
         elements.append(_where_to_decide(str(approval["id"]), approvals_url))
     if elements:
         blocks.append({"type": "rich_text", "elements": elements})
     return {"text": f"{title}{_notified(data)}", "mrkdwn": False, "blocks": blocks}
+
+
+def _values(call: dict[str, Any]) -> list[dict[str, Any]]:
+    """The values of a call, and where they come from."""
+    elements = []
+    for name in ("parameters", "context"):
+        if values := call.get(name):
+            elements += [_section([(name.capitalize(), "")]), _preformatted(values)]
+    if origins := call.get("values"):
+        elements += [_section([("Where the values come from", "")]), _preformatted_lines(_origins(origins))]
+    return elements
 
 
 def _notified(data: dict[str, Any]) -> str:
@@ -138,8 +154,12 @@ def _where_to_decide(approval_id: str, approvals_url: str | None) -> dict[str, A
             {"type": "link", "url": approvals_url + approval_id, "text": "The approval"},
             {"type": "text", "text": " · "},
         ]
-    elements.append({"type": "text", "text": f"remit approvals show {approval_id}", "style": {"code": True}})
-    return {"type": "rich_text_section", "elements": elements}
+    return _commands(f"remit approvals show {approval_id}", *elements)
+
+
+def _commands(command: str, *before: dict[str, Any]) -> dict[str, Any]:
+    shown = {"type": "text", "text": command, "style": {"code": True}}
+    return {"type": "rich_text_section", "elements": [*before, shown]}
 
 
 def _shown(text: str, most: int = _VALUE_MAX, end: str = _SHORTENED) -> str:

@@ -19,6 +19,7 @@ from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.keyspace import Keyspace
 from app.webhooks.attempts import PARK_AFTER_MS
 from app.webhooks.records import sending_keys
+from app.webhooks.slack import slack_message
 from app.webhooks.webhooks import Webhooks
 
 DENY = {"type": "tool_denylist", "tools": ["rm"]}
@@ -402,3 +403,24 @@ def test_an_unknown_webhook_is_404(tenant):
     for name in (str(uuid.uuid4()), "nonsense"):
         answer = tenant.admin.get(f"/v1/webhooks/{name}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "WEBHOOK_NOT_FOUND")
+
+
+def test_the_calls_of_a_plan_are_one_event(tenant, agent_id, receiver, sending):
+    """With all of them in their order; another agent's question in between, and a call by itself, have their own."""
+    webhook = subscribe(tenant, receiver.url, events=["approval.requested"])
+    calls = [{"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": n}} for n in (1, 2, 3)]
+    plan = tenant.reader.post("/v1/authorize/batch", json={"calls": calls}).json()["results"]
+    asked = [each["decision"]["approval"]["id"] for each in plan]
+    single = ask(tenant, agent_id, 9)["approval"]["id"]
+    sending.round()
+    together, alone = [event["data"] for _, event in receiver.events(webhook["secret"])]
+    assert [each["id"] for each in together["plan"]] == asked
+    assert [each["parameters"] for each in together["plan"]] == [{"amount": n} for n in (1, 2, 3)]
+    assert (together["approval"]["id"], together["entry"]["id"]) == (asked[0], plan[0]["decision"]["id"])
+    assert (alone["approval"]["id"], "plan" in alone) == (single, False)
+    message = slack_message("approval.requested", together)
+    assert message["blocks"][0]["text"]["text"] == "A plan of 3 calls waits for a person"
+    shown = json.dumps(message)
+    places = [shown.index(f"amount = {n}") for n in (1, 2, 3)]
+    assert places == sorted(places)
+    assert f"remit approvals list --plan-id {together['plan'][0]['plan']['id']}" in shown
