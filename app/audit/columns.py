@@ -27,7 +27,7 @@ COUNTED = (RESULT, AGENT, TOOL, POLICY, CODE)
 """What entries can be counted by, in the order of the columns."""
 NAMES_MAX = 8_192
 
-_compressor = zstandard.ZstdCompressor(level=1)
+_compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
 _decompressor = zstandard.ZstdDecompressor()
 _encode = msgspec.msgpack.encode
 _parts = msgspec.msgpack.Decoder(tuple[Raw, Raw, Raw, Raw, Raw, Raw, Raw]).decode

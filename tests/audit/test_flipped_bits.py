@@ -11,6 +11,7 @@ from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery, Format
+from app.model.counts import CountBy, CountQuery
 
 FLIPS = examples(120)
 FIELDS = ("frames", "digests", "sha256", "previous")
@@ -60,6 +61,31 @@ async def test_a_flipped_bit_of_a_segment_is_never_an_answer(client, writer, wor
         found += 1
     await client.call("SET", key, data)
     assert (found, await exported(client, workspace_id)) == (FLIPS, whole)
+
+
+async def test_a_flipped_bit_of_the_columns_is_never_a_count(client, workspace_id):
+    """Counts come from columns and their names, so a decayed bit of these is an error, too, or changes nothing."""
+    writer, log, chance = Writer(client, workspace_id), AuditLog(client), random.Random(7)
+    await writer.append_each({"agentId": AGENTS[n % 4], "toolName": f"tool.{n % 9}"} for n in range(64))
+    await Sealer(client, 64, 100).seal_next(workspace_id)
+    queries = [CountQuery(by=by) for by in CountBy]
+    right, damaged = [(await log.counts(workspace_id, each)).counts for each in queries], 0
+    for key in (writer.keyspace.audit_columns(0), writer.keyspace.audit_names(0)):
+        value = await client.call_bytes("HGET", key, 1)
+        for _ in range(FLIPS):
+            bit = chance.randrange(8 * len(value))
+            broken = bytearray(value)
+            broken[bit // 8] ^= 1 << bit % 8
+            await client.call("HSET", key, 1, bytes(broken))
+            for query, expected in zip(queries, right, strict=True):
+                try:
+                    counted = await log.counts(workspace_id, query)
+                except AuditLogDamaged:
+                    damaged += 1
+                else:
+                    assert counted.counts == expected
+        await client.call("HSET", key, 1, value)
+    assert damaged > 9 * FLIPS
 
 
 @pytest.mark.parametrize("field", FIELDS)
