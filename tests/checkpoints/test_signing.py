@@ -8,10 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from audit_entries import Writer, grow_trees
 from msgspec.structs import replace
 
 from app.audit.notes import proof_of, read_note
 from app.audit.scan import Scan
+from app.audit.sealer import Sealer
 from app.audit.trees import read_log_tree
 from app.audit.verifier import Verifier
 from app.background.jobs import background_jobs
@@ -302,3 +304,27 @@ async def test_the_program_of_the_page_verifies_a_proof(one_log, tmp_path, progr
     forged = proof.replace(base64.b64encode(line).decode(), base64.b64encode(line[::-1]).decode())
     done = await run(forged)
     assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("entries", [40, 24], ids=["rewritten", "set back"])
+@pytest.mark.parametrize("witnessed", [False, True])
+async def test_a_history_written_anew_is_found_by_what_was_signed(log, witnessing, witnessed, entries):
+    """With its chain, tree and note: by whoever has an older checkpoint, and a witness signs it for nobody."""
+    witness = witnessing(log)
+    witnesses = [witness] if witnessed else []
+    await log.sign(*witnesses)
+    kept = await newest(log)
+    found = await log.client.call("KEYS", f"remit:{{{log.workspace_id}}}:audit:*")
+    await log.client.call("DEL", log.keys.commits, *found)
+    log.writer = Writer(log.client, log.workspace_id)
+    await log.writer.append_each([{"reason": "as the operator would have it"}] * entries)
+    while await Sealer(log.client, 16, 100).seal_next(log.workspace_id):
+        pass
+    await grow_trees(log.client, log.workspace_id)
+    assert (await Verifier(log.client, log.workspace_id).verify()).finding is None, "nothing inside shows it"
+    await log.sign(*witnesses)
+    forged = await newest(log)
+    assert (forged.size, signed_at(forged, log.vkey), signed_at(forged, witness.key)) == (entries, 0, None)
+    assert (await log.unwitnessed_ms() is not None) == witnessed
+    finding = (await Verifier(log.client, log.workspace_id).verify(note=kept)).finding
+    assert finding.fault.value == ("rewritten" if entries == kept.size else "truncated")
