@@ -38,20 +38,21 @@ class Case:
         return self.name
 
     @classmethod
-    def of(cls, one: Mapping[str, Any]) -> Case:
-        """A case of clients/cases.json, which explains the fields."""
-        answers = one.get("fault") or (None if one["answer"] is None else _bytes(one["answer"]),)
+    def of(cls, one: Mapping[str, Any], *, in_batch: bool = False) -> Case:
+        """A case of clients/cases.json, which explains the fields. in_batch: a decision in it is that of a batch."""
+        answers = one.get("fault") or (None if one["answer"] is None else _bytes(one["answer"], in_batch=in_batch),)
         raised = getattr(remit_client, one["raised"])
         return cls(one["name"], answers, raised, one["says"], HURRY if one.get("hurry") else PATIENT)
 
 
-def _bytes(one: Mapping[str, Any]) -> bytes:
+def _bytes(one: Mapping[str, Any], *, in_batch: bool) -> bytes:
     text, times = one.get("more", ("", 0))
     made = (one.get("bytes") or one.get("raw") or "").encode("latin-1") + text.encode() * times
     if "bytes" not in one:
         body, raw = one.get("body"), made if "raw" in one else None
         if "decision" in one:
             body = SHARED["decisions"][one["decision"]] | one.get("with", {})
+            body = {"results": [{"decision": body}]} if in_batch else body
         if "problem" in one:
             body = {"error": {"code": one["problem"], "message": f"This is {one['problem']}", "details": []}}
         made = answer(one.get("status", 200), body, *one.get("headers", ()), raw=raw)
@@ -61,6 +62,9 @@ def _bytes(one: Mapping[str, Any]) -> bytes:
 
 
 CASES = [Case.of(one) for one in SHARED["cases"]]
+_DECIDED = ("denied", "escalated")
+IN_BATCHES = [Case.of(one, in_batch=True) for one in SHARED["cases"] if one["name"] not in _DECIDED]
+"""The cases without a decision: one that is not a yes is an answer of a batch like any other."""
 
 
 def address(case: Case, faulty: Callable[..., FaultyServer], machine: MonkeyPatch) -> str:

@@ -7,10 +7,20 @@ import time
 
 import httpx
 import pytest
-from cases import CASES, NO, PATIENT, YES
+from cases import CASES, IN_BATCHES, NO, PATIENT, YES
 from service import answer, certificate, problem, tls_of
 
-from remit_client import AsyncRemit, Denied, Interrupted, MalformedAnswer, NotAnOutage, Remit, RemitError, Unavailable
+from remit_client import (
+    AsyncRemit,
+    Denied,
+    Interrupted,
+    MalformedAnswer,
+    NotAnOutage,
+    Remit,
+    RemitError,
+    Unavailable,
+    calls,
+)
 
 KEY = "svc_" + "0" * 32
 
@@ -54,6 +64,18 @@ async def test_an_async_tool_does_not_run_without_a_yes(case, options, at):
                 ran.append(2)
     assert not ran
     assert KEY not in f"{raised.value!s}{raised.value!r}{raised.value.for_agent()}{remit!r}"
+
+
+@pytest.mark.parametrize("case", IN_BATCHES, ids=str)
+async def test_a_batch_without_decisions_fails_as_a_single_call_does(case, at):
+    """With both clients; never is there half an answer."""
+    asked = [calls.authorize("bot", "tool")]
+    with Remit(at(case), KEY, **case.limits) as remit, pytest.raises(case.raised, match=case.says) as raised:
+        await asyncio.to_thread(remit.authorize_many, asked)
+    assert type(raised.value) is case.raised
+    async with AsyncRemit(at(case), KEY, **case.limits) as remit:
+        with pytest.raises(case.raised, match=case.says):
+            await remit.authorize_many(asked)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -64,7 +64,7 @@ export function readDecision(answer: unknown): Decision {
 /** The decisions in the answer to a batch; a call that was not decided is denied. Throws NotAnAnswer. */
 export function readDecisions(answer: unknown, asked: number, mayEndEarly: boolean): Decision[] {
   const results = object(answer)["results"];
-  if (!Array.isArray(results)) throw new NotAnAnswer("results is missing");
+  if (!Array.isArray(results)) throw new NotAnAnswer("without results, it is not a decision");
   if (results.length > asked || (!mayEndEarly && results.length < asked)) {
     throw new NotAnAnswer(`${results.length} decisions on ${asked} calls`);
   }

@@ -68,6 +68,22 @@ describe("a tool does not run without a yes", () => {
   test("all cases that apply are run", () => assert.equal(CASES.length, SHARED.cases.length - 1));
 });
 
+describe("a batch without decisions fails as a single call does", () => {
+  for (const one of CASES.filter(({ name }) => name !== "denied" && name !== "escalated")) {
+    test(one.name, async () => {
+      const service = await at(one, { inBatch: true });
+      if (!service.trusts) {
+        const remit = new Remit({ url: service.url, key: KEY, timeoutMs: limitOf(one) });
+        const error = await remit.authorizeMany([{ agent: "bot", tool: "tool" }]).catch((raised: unknown) => raised);
+        assert.ok(error instanceof kindOf(one), String(error));
+        assert.equal((error as Error).name, one.raised);
+        assert.ok((error as Error).message.includes(one.says), (error as Error).message);
+      }
+      service.close();
+    });
+  }
+});
+
 describe("only a missing decision is let through on request", () => {
   for (const one of CASES) {
     test(one.name, async () => {

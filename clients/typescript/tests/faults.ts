@@ -63,14 +63,17 @@ export interface Said {
   readonly drips: boolean;
 }
 
-/** One HTTP answer, as cases.json describes it. */
-export function said(given: Given): Said {
+/** One HTTP answer, as cases.json describes it. inBatch: a decision in it is that of a batch. */
+export function said(given: Given, { inBatch = false } = {}): Said {
   const [text, times] = given.more ?? ["", 0];
   let bytes = Buffer.concat([Buffer.from(given.bytes ?? given.raw ?? "", "latin1"), Buffer.from(text.repeat(times))]);
   if (given.bytes === undefined) {
     const { problem, decision } = given;
     let body = given.body ?? null;
-    if (decision !== undefined) body = { ...SHARED.decisions[decision as "allowed"], ...given.with };
+    if (decision !== undefined) {
+      body = { ...SHARED.decisions[decision as "allowed"], ...given.with };
+      if (inBatch) body = { results: [{ decision: body }] };
+    }
     if (problem !== undefined) body = { error: { code: problem, message: `This is ${problem}`, details: [] } };
     if (given.raw === undefined) bytes = Buffer.from(JSON.stringify(body));
     const type = `Content-Type: ${given.type ?? "application/json"}`;
@@ -190,7 +193,7 @@ export interface At {
 }
 
 /** A service with the fault of a case. */
-export async function at(one: Case): Promise<At> {
+export async function at(one: Case, options: { inBatch?: boolean } = {}): Promise<At> {
   const { fault } = one;
   if (fault === "closed port") {
     const { url, close } = await FaultyServer.start([YES]);
@@ -209,7 +212,7 @@ export async function at(one: Case): Promise<At> {
     return { url: server.url, ...trusts, close: server.close };
   }
   if (one.answer === undefined) throw new Error(`no such fault: ${fault}`);
-  return FaultyServer.start([one.answer && said(one.answer)]);
+  return FaultyServer.start([one.answer && said(one.answer, options)]);
 }
 
 /** A certificate for a host, which is its own authority, and its key, in one file; made anew for every run. */

@@ -71,7 +71,7 @@ class Decision:
         """The decisions in the answer to a batch; a call that was not decided is denied. Raises NotAnAnswer."""
         results = _object(answer).get("results")
         if not isinstance(results, list):
-            raise NotAnAnswer("results is missing")
+            raise NotAnAnswer("without results, it is not a decision")
         return [cls._read_result(_object(each)) for each in results]
 
     @classmethod
