@@ -27,6 +27,8 @@ RUN_AXE = """axe.run(document, {resultTypes: ["violations"], ...GIVEN}).then((fo
 OF_THE_PAGE = {"Sec-Fetch-Site": "same-origin"}
 CONTRAST = {"runOnly": ["color-contrast"]}
 """The only rule of axe that depends on the theme."""
+SIDEWAYS = """[document.documentElement, document.getElementById("screen")]
+  .some((each) => each && each.scrollWidth > each.clientWidth)"""
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 820}
 
@@ -100,7 +102,7 @@ class Visitor:
                 told = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
                 found += [(size["width"], theme, *each) for each in told]
         session.detach()
-        if self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        if self.page.evaluate(SIDEWAYS):
             found.append((PHONE["width"], "wider than the screen"))
         self.page.set_viewport_size(DESKTOP)
         self.page.emulate_media(color_scheme="light")
