@@ -28,7 +28,7 @@ def take(store, folder):
     try:
         admin = replica.client()
         key = admin.post("/v1/api-keys", json={"name": "agents of production", "scopes": ["authorize"]}).json()["key"]
-        ids = build(admin, replica.client(key), calls=400)
+        ids = build(admin, replica.client(key), calls=400, hostile=False)
         for name, path, given in PICTURES:
             options = {name: value for name, value in given.items() if name != "open"}
             visitor = browsing.visit(replica.base_url, ADMIN_KEY, **options)
@@ -40,6 +40,7 @@ def take(store, folder):
                 page.get_by_text("Rule by rule").wait_for()
                 settle(page)
             page.wait_for_timeout(1200)  # the editor and the chart come after the page
+            settle(page)
             page.screenshot(path=folder / f"{name}.png")
             visitor.close()
     finally:

@@ -89,8 +89,11 @@ def make_calls(call, count):
         call(agent, tool, parameters(draws.choice, order), context=context)
 
 
-def build(admin, runtime, calls=40):
-    """Fill a workspace. admin, runtime: clients with the scopes admin and authorize. Returns ids by name."""
+def build(admin, runtime, calls=40, hostile=True):
+    """Fill a workspace. admin, runtime: clients with the scopes admin and authorize. Returns ids by name.
+
+    hostile: Whether somebody has written texts that are to do harm.
+    """
 
     def made(path, body, **headers):
         answer = admin.post(path, json=body, headers=headers)
@@ -122,7 +125,8 @@ def build(admin, runtime, calls=40):
     deploy = {"environment": "production", "version": "4.21.0", "build": BIG, "notes": "A new checkout. " * 40}
     ids["exact"] = call("deploy-bot", "deploy.start", deploy)["approval"]["id"]
     assert str(BIG) in json.dumps(deploy)
-    add_hostile(made, admin)
+    if hostile:
+        add_hostile(made, admin)
     return ids
 
 

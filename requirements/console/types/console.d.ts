@@ -19,6 +19,7 @@ declare global {
   type Condition = Schemas["ToolCondition"];
   type Change = Loose<Schemas["Change"], "before" | "after">;
   type Webhook = Schemas["WebhookView"];
+  type Delivery = Schemas["DeliveryView"];
   type Unsent = Schemas["UnsentView"];
   type Version = Loose<Schemas["PolicyVersionView"], "policy">;
   type Divergence = Schemas["DivergenceView"];

@@ -31,6 +31,6 @@ function Chain({ status }) {
       <dt>Not sealed yet</dt><dd>${words(status.unsealed, "entry", "entries")}${Number(status.lagSeconds) > 0 ? `, the oldest for ${duration(Number(status.lagSeconds))}` : ""}</dd>
       ${Number(status.firstSequence) > 1 && html`<dt>Retention</dt><dd>dropped the entries before ${count(status.firstSequence)}</dd>`}
       ${Number(status.poison) > 0 && html`<dt>Replaced</dt><dd class="error">${words(status.poison, "entry", "entries")} could not be sealed unchanged; placeholders say where</dd>`}
-      ${status.verifiedAt && html`<dt>Verified</dt><dd>in the background <${Time} at=${status.verifiedAt} /></dd>`}</dl>
-    ${status.finding && html`<${Finding} finding=${status.finding} />`}</section>`;
+      <dt>Verified</dt><dd>${status.intactAt ? html`found intact <${Time} at=${status.intactAt} />${status.verification?.upTo ? `, up to entry ${count(status.verification.upTo)}` : ""}` : "not yet; the background process does it from time to time"}</dd></dl>
+    ${status.verification?.finding && html`<${Finding} finding=${status.verification.finding} />`}</section>`;
 }

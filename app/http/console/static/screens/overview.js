@@ -30,11 +30,12 @@ function Health() {
   useEffect(() => { const timer = setInterval(() => { if (!document.hidden) { ready.reload(); log.reload(); } }, 15_000); return () => clearInterval(timer); }, []);
   const parked = (hooks.data ?? []).reduce((sum, each) => sum + Number(each.parked), 0);
   const lag = Number(log.data?.lagSeconds ?? 0);
-  const well = ready.data?.ok && log.error === undefined && lag < 60 && !parked;
+  const well = ready.data?.ok && log.error === undefined && !log.data?.verification?.finding && lag < 60 && !parked;
   return html`<section class=${`health ${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
     <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? "Decisions are being made." : "Decisions are being refused."}</b>
     ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
     ${log.data && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
+    ${log.data?.verification?.finding ? html` <a class="error" href=${to("log")}><b>The log is damaged.</b></a>` : log.data?.intactAt && html` <span>Intact <${Time} at=${log.data.intactAt} />.</span>`}
     ${log.error !== undefined && html` <b class="error">The state of the log is not known: <${Text} value=${/** @type {Error} */ (log.error).message} /></b>`}
     ${parked > 0 && html` <a href=${to("webhooks")}>${parked} events could not be delivered.</a>`}</p></section>`;
 }

@@ -35,6 +35,7 @@ function New({ close, made }) {
 /** @param {{webhook: Webhook, reload: () => void, reveal: (secret: string) => void}} props */
 function One({ webhook, reload, reveal }) {
   const [open, setOpen] = useState(false);
+  const [tries, setTries] = useState(false);
   const [tried, setTried] = useState(/** @type {any} */ (null));
   const [asking, setAsking] = useState(/** @type {null | "delete" | "rotate"} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
@@ -46,11 +47,13 @@ function One({ webhook, reload, reveal }) {
       <button type="button" class="quiet" onClick=${() => setAsking("rotate")}>New secret…</button><button type="button" class="quiet" onClick=${() => setAsking("delete")}>Delete…</button></header>
     <p><code class="value">${webhook.url}</code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
     <p class="line"><span><b class="number">${webhook.delivered}</b> delivered</span><span><b class="number">${webhook.waiting}</b> waiting</span><span class=${Number(webhook.parked) ? "error" : ""}><b class="number">${webhook.parked}</b> parked</span>${Number(webhook.lost) > 0 && html`<span class="error"><b class="number">${webhook.lost}</b> lost</span>`}
-      <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} undelivered events</button></p>
+      <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} undelivered events</button>
+      <button type="button" class="link" aria-expanded=${tries} onClick=${() => setTries(!tries)}>${tries ? "Hide" : "Show"} attempts</button></p>
     ${webhook.lastError && html`<p class="small muted">Last error: <${Text} value=${webhook.lastError} /></p>`}
     ${tried && html`<p class=${`note${tried.delivered ? " calm" : ""}`} role="status">${tried.delivered ? `Delivered in ${tried.milliseconds} ms, the receiver answered ${tried.status}.` : html`Not delivered: <${Text} value=${tried.error} />`}</p>`}
     <${Problem} error=${error} />
     ${open && html`<${Undelivered} path=${path} reload=${reload} />`}
+    ${tries && html`<${Attempts} path=${path} />`}
     ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on. ${Number(webhook.waiting) + Number(webhook.parked)} undelivered ones are dropped.</p><//>`}
     ${asking === "rotate" && html`<${Confirm} title="New secret" button="Make it" close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { const { data } = await ask("POST", `${path}/rotate-secret`, { body: { overlapSeconds: 86_400 }, reason }); setAsking(null); reveal(data.secret); reload(); }}><p>For one day events are signed with both secrets.</p><//>`}</section>`;
 }
@@ -63,4 +66,13 @@ function Undelivered({ path, reload }) {
   if (!read.data.length) return html`<p class="muted">Every event was delivered.</p>`;
   return html`<div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><button type="button" onClick=${() => retry(each.id)}>Retry</button></header>
     <p class="small"><${Text} value=${each.error} /></p></div>`)}</div><div class="buttons start"><button type="button" onClick=${() => retry(undefined)}>Retry all</button></div>`;
+}
+
+/** The latest attempts, newest first. @param {{path: string}} props */
+function Attempts({ path }) {
+  const read = useRead(`deliveries ${path}`, async (signal) => /** @type {Delivery[]} */ ((await get(`${path}/deliveries`, {}, signal)).data));
+  if (!read.data) return read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} rows=${2} />`;
+  if (!read.data.length) return html`<p class="muted">Nothing was sent yet, besides tests.</p>`;
+  return html`<div class="list">${read.data.map((each) => html`<div class="item" key=${`${each.eventId} ${each.at}`}><header><${Pill} is=${each.delivered ? "delivered" : "failed"} /><code>${each.type}</code><span class="muted small">attempt ${each.attempt}${each.status !== null ? `, answered ${each.status}` : ""} in ${each.milliseconds} ms</span><span class="spring"></span><span class="muted small"><${Time} at=${each.at} /></span></header>
+    ${each.error && html`<p class="small"><${Text} value=${each.error} /></p>`}</div>`)}</div>`;
 }
