@@ -48,7 +48,10 @@ _SHOWN_NOTE = 500
 _REFUSALS: dict[str, tuple[type[AppError], str]] = {
     "revoked": (Unauthorized, "The API key is unknown or has been revoked"),
     "stale": (ApprovalChanged, "The approval has changed since it was read; read it again, then decide"),
-    "own": (OwnApproval, "Nobody decides their own request: this key and the one that asked count as one person"),
+    "own": (
+        OwnApproval,
+        "Nobody decides their own request: this key and the one that asked count as one person; use another's key",
+    ),
     "not_own": (OwnApproval, "Only the key that asked may cancel; to refuse the call, deny it"),
     "twice": (
         ApprovalDecided,

@@ -90,6 +90,8 @@ def _in_store(api: Api, agent: str | None, group: str | None) -> list[tuple[Stru
     sets = Sets(api)
     if agent is not None:
         owners = [Owner(sets.agent(agent)[0])]
+        if not sets.get(owners[0]).policies:
+            click.echo(f"The agent {agent} has no policy of its own; without others, every call is denied", err=True)
     else:
         owners = sets.owners() if group is None else [Owner(group=group)]
     called = {agent_id: each.called for agent_id, each in sets.agents()}

@@ -141,7 +141,10 @@ def _contradictions(policy: Policy, others: Sequence[Policy]) -> Iterator[Policy
         )
         for index, rule in _of(policy, ToolAllowlist):
             if together and any(not tools_meet(rule.tools, each.tools) for _, each in _of(other_policy, ToolAllowlist)):
-                message = f'no tool is on this allowlist and on that of "{other_policy.name}": together they deny all'
+                message = (
+                    f'no tool is on this allowlist and on that of "{other_policy.name}": together they deny all; '
+                    "put what both allow into one list"
+                )
                 yield PolicyWarning(Code.ALLOWLISTS_DISJOINT, f"$.rules[{index}].tools", message)
     for (_, first), (index, second) in combinations(_of(policy, TimeBased), 2):
         if tools_meet(first.tools, second.tools) and not windows_meet(first.time_window, second.time_window):

@@ -104,3 +104,12 @@ def test_whole_sets_of_the_store_are_judged(remit, tenant, replica, where):
     assert remit("lint", "--strict", "--group", "crew", **env).returncode == 0
     assert remit("lint", "--group", "crew", "--agent", "bot", **env).returncode == 2
     assert "`remit agents list`" in remit("lint", "--agent", "nobody", **env).stderr
+
+
+def test_an_agent_without_a_policy_is_not_just_free_of_warnings(remit, tenant):
+    """Every call of a newcomer's agent is denied then."""
+    linted = remit("lint", "--agent", "bots/one")
+    assert (linted.returncode, linted.stdout) == (0, "No warnings.\n")
+    assert linted.stderr == "The agent bots/one has no policy of its own; without others, every call is denied\n"
+    tenant.new_policy(tenant.agent, *READS["rules"])
+    assert remit("lint", "--agent", "bots/one").stderr == ""
