@@ -192,7 +192,7 @@ def _require_as_described(row: ArchivedSegment, body: bytes) -> None:
     try:
         times = [parse_time_ms(named(line).timestamp) for line in body.splitlines()]
     except ValueError:
-        raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} holds a line that is no entry") from None
+        raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} contains a line that is not an entry") from None
     described = row.last_sequence - row.first_sequence + 1, row.first_time, row.last_time
     if described != (row.count, rfc3339(min(times)), rfc3339(max(times))) or (row.segment == 1) != (
         row.first_sequence == 1

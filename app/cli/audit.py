@@ -192,7 +192,8 @@ def count_entries(
         return
     for each in found["values"]:
         over_time = "  " + " ".join(map(str, each["counts"])) if "counts" in each else ""
-        click.echo(f"{each['count']:>10}  {each['value'] or 'none'}{over_time}")
+        value = each["value"] or ("no decision" if by == CountBy.RESULT else "none")
+        click.echo(f"{each['count']:>10}  {value}{over_time}")
     if found["others"]:
         click.echo(f"{found['others']:>10}  others")
     click.echo(f"{found['total']:>10}  in all")

@@ -25,7 +25,7 @@ class PastDecisions:
         sequence, line = await self._audit.entry(workspace_id, entry_id)
         call = decode_call(line)
         if call.result is None or call.type:
-            raise AuditEntryNotFound("The entry with this id is no decision; there is nothing to explain")
+            raise AuditEntryNotFound("The entry with this id is not a decision, so there is nothing to explain")
         try:
             entry = LogPosition(call.time_ms, sequence)
             agent, policies = await self._history.governed_at(workspace_id, call.agent_id, entry)

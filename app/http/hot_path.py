@@ -229,6 +229,6 @@ class AsgiCall:
         body = await read_body(self._receive, max_bytes)
         for name, _ in parse_qsl(self._query.decode("latin-1"), keep_blank_values=True):
             # A request for a dry run must not get a decision.
-            message = "is no query parameter, there are none here; POST /v1/explain says what would be answered"
+            message = "is not a query parameter: there are none here; POST /v1/explain says what would be answered"
             raise Invalid.at(visible(name), message)
         return body

@@ -26,7 +26,7 @@ _LINE = re.compile(r"[!-~]([ -~]*[!-~])?", re.ASCII)
 def require_source(field: str, text: str) -> None:
     """Raise FieldError unless the text fits into a header: visible ASCII, with spaces only inside."""
     if not _LINE.fullmatch(text):
-        raise FieldError(field, "must be printable ASCII characters, and begin and end with one that is no space")
+        raise FieldError(field, "must be printable ASCII characters, without a space at the beginning or the end")
 
 
 ManagedBy = Annotated[

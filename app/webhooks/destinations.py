@@ -79,7 +79,7 @@ def require_public(address: Address, allowed: Networks = ()) -> None:
     else:
         is_ours = address.is_multicast or address.is_reserved
     if is_ours or not address.is_global or any(address in network for network in _NOT_GLOBAL):
-        raise Refused(f"leads to {address}, which is no public address; REMIT_WEBHOOK_NETWORKS can allow it")
+        raise Refused(f"leads to {address}, which is not a public address; REMIT_WEBHOOK_NETWORKS can allow it")
 
 
 class CheckedBackend(httpcore.AsyncNetworkBackend):

@@ -74,7 +74,7 @@ def test_an_empty_or_impossible_update_is_a_misuse(remit, receiver):
     made = json.loads(remit("create", receiver.url, "--event", "policy.changed", "--json").stdout)
     nothing = remit("update", made["id"])
     assert (nothing.returncode, "Nothing to change" in nothing.stderr) == (2, True)
-    assert "no public address" in remit("update", made["id"], "--destination", "https://10.0.0.1/").stderr
+    assert "not a public address" in remit("update", made["id"], "--destination", "https://10.0.0.1/").stderr
     both = remit("update", made["id"], "--every-denial", "--denied-by", "budget")
     assert (both.returncode, "--every-denial takes neither" in both.stderr) == (2, True)
     assert json.loads(remit("list", "--json").stdout)[0]["version"] == 1
@@ -88,5 +88,5 @@ def test_an_invalid_request_is_answered_with_a_sentence(remit, receiver):
     assert (failed.returncode, failed.stderr) == (1, "Error: not delivered: the receiver answered 500\n")
     inside = remit("create", "https://10.0.0.1/", "--event", "policy.changed")
     assert inside.returncode == 2
-    assert "no public address" in inside.stderr
+    assert "not a public address" in inside.stderr
     assert remit("create", receiver.url, "--event", "policy.changed", "--secret", "x").returncode == 2

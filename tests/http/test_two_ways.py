@@ -103,7 +103,7 @@ def test_a_query_parameter_is_refused_and_nothing_is_decided(tenant, query, path
     body = {"agent_id": agent, "tool_name": "t"}
     refused = tenant.admin.post(f"{path}{query}", json=body)
     name = query[1:].partition("=")[0]
-    message = f"{name}: is no query parameter, there are none here; POST /v1/explain says what would be answered"
+    message = f"{name}: is not a query parameter: there are none here; POST /v1/explain says what would be answered"
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "VALIDATION_ERROR")
     assert refused.json()["error"]["message"] == message
     assert tenant.log(agent_id=agent) == []
