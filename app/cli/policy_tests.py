@@ -1,27 +1,34 @@
 """`remit policy test`: tests policy files without a store and without a service."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.addresses import KEY, ServiceUrl
+from app.cli.api import over_http
+from app.cli.find import find_agent
 from app.cli.options import JSON
 from app.cli.policy_apply import FILES
 from app.cli.session import print_json
 
 if TYPE_CHECKING:
+    from app.policy_files.test_file import ReadTests
     from app.policy_files.test_run import TestOutcome
 
 NOT_SO = 3
 
 
 @click.command("test")
+@click.option("--url", type=ServiceUrl(), help=f"Test what is in force at this service, with the key in {KEY}.")
 @JSON
 @FILES
-def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
+def test_policies(url: str | None, as_json: bool, paths: tuple[Path, ...]) -> None:
     """Run the tests in *.test.yaml files; a folder means all of them in it. Exits with 3 if one fails.
 
-    Limits and sessions are simulated. Every test starts with empty counters and no history.
+    Limits and sessions are simulated. Every test starts with empty counters and no history. With --url, the policies
+    are those in force for the agent there, with its groups there, and not those in the files.
     """
     from app.policy_files.policy_file import FileError, find_files
     from app.policy_files.test_file import read_test_file
@@ -29,7 +36,7 @@ def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
 
     try:
         read = [read_test_file(path) for path in find_files(paths, tests=True)]
-        found = [outcome for each in read for outcome in run_tests(each)]
+        found = [outcome for each in read for outcome in (run_tests(each) if url is None else _run_at(url, each))]
     except FileError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -38,6 +45,27 @@ def test_policies(as_json: bool, paths: tuple[Path, ...]) -> None:
         _print(found)
     if not all(each.passed for each in found):
         raise click.exceptions.Exit(NOT_SO)
+
+
+def _run_at(url: str, read: "ReadTests") -> "list[TestOutcome]":
+    """The result of each test in a file at a service. Raises FileError, ClickException."""
+    import msgspec
+
+    from app.policy_files.test_run import ActualResult, TestOutcome, tested_agent
+
+    with closing(over_http(url, "a key with the scope view")) as api:
+        body = {"agent_id": find_agent(api, tested_agent(read))["id"], "start": read.file.start}
+        answer = api.call("POST", "/v1/policies/test", body | {"tests": msgspec.to_builtins(read.file.tests)})
+    return [
+        TestOutcome(
+            str(read.path),
+            read.document.line_of(f"$.tests[{index}]"),
+            each["name"],
+            each["problem"],
+            msgspec.convert(each["got"], ActualResult),
+        )
+        for index, each in enumerate(answer["tests"])
+    ]
 
 
 def _plain(outcome: "TestOutcome") -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Runs tests of policies without a store: limits and sessions are simulated on a separate timeline for each test."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ from app.model.decisions import Outcome, Result
 from app.model.marks import longest_shared, shared_marks
 from app.model.policies import Owner, Policy, off_in_shadow
 from app.model.policy_sets import settle
-from app.model.text import with_hidden_shown
+from app.model.text import FieldError, with_hidden_shown
 from app.model.times import parse_time_ms
 from app.policy_files.policy_file import FileError, ReadFile, find_files, read_policy_file
 from app.policy_files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
@@ -22,11 +22,19 @@ from app.replay.rulesets import Ruleset
 from app.replay.spans import Room, Timeline
 
 _AGENT = "the tested agent"
+_END_MS = parse_time_ms("2255-01-01T00:00:00Z")
 _encode = msgspec.json.encode
 
 
 class ActualResult(Struct, frozen=True, rename="camel"):
-    """The result of a call. rule_index, rule_type: of the rule that decided; None for a default deny."""
+    """The result of a call.
+
+    result: What was decided.
+    policy: The name of the policy that decided; null for a default deny.
+    rule_index: The place of the rule that decided, from 0.
+    rule_type: Its type.
+    reason: A sentence for people.
+    """
 
     result: Result
     policy: str | None
@@ -52,14 +60,18 @@ class TestOutcome(Struct, frozen=True):
 class _Stage:
     """The policies in force, with the counters and history of the calls so far."""
 
-    def __init__(self, ruleset: Ruleset, names: Mapping[str, str]) -> None:
+    def __init__(self, ruleset: Ruleset, names: Mapping[str, str], before_each: Callable[[], None]) -> None:
         self._ruleset = ruleset
+        self._before_each = before_each
         self._names = names
         self._timeline = Timeline()
         self._ledger = Ledger(self._timeline)
 
     def judge(self, call: TestedCall, at_ms: int) -> ActualResult:
-        """Judge the call at this time; it counts if it is allowed."""
+        """Judge the call at this time; it counts if it is allowed. Raises FieldError for a time far from ours."""
+        self._before_each()
+        if not 0 <= at_ms < _END_MS:
+            raise FieldError("call", "its time must be in the years from 1970 to 2254")
         logged = LoggedCall(
             id="",
             agent_id=_AGENT,
@@ -93,13 +105,34 @@ class _Stage:
 
 def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
     """The result of each test in a file. Raises FileError if the policies cannot be found or read."""
-    policies = [off_in_shadow(policy) for policy in _policies_of(read)]
-    names = {policy.id: policy.name for policy in policies}
-    ruleset = Ruleset(policies, longest_shared(frozenset[str]().union(*map(shared_marks, policies))), lambda _: False)
-    start_ms = parse_time_ms(read.file.start)
-    for index, test in enumerate(read.file.tests):
-        problem, got = _run(test, _Stage(ruleset, names), start_ms)
-        yield TestOutcome(str(read.path), read.document.line_of(f"$.tests[{index}]"), test.name, problem, got)
+    policies = _policies_of(read)
+    try:
+        for index, (problem, got) in enumerate(judge_tests(policies, read.file.tests, read.file.start)):
+            line = read.document.line_of(f"$.tests[{index}]")
+            yield TestOutcome(str(read.path), line, read.file.tests[index].name, problem, got)
+    except FieldError as error:
+        line = read.document.line_of(f"$.{error.field}")
+        raise FileError(f"{read.path}:{line}: $.{error.field}: {error.message}") from None
+
+
+def judge_tests(
+    policies: Sequence[Policy], tests: Sequence[PolicyTest], start: str, before_each: Callable[[], None] = lambda: None
+) -> Iterator[tuple[str | None, ActualResult]]:
+    """What differs from each test's expectation, or None, and what the call got.
+
+    policies: all that govern the agent. start: the time at which each test begins. before_each: run before each call.
+    Raises FieldError for a test whose time is not between 1970 and 2255.
+    """
+    judged = [off_in_shadow(policy) for policy in policies]
+    names = {policy.id: policy.name for policy in judged}
+    ruleset = Ruleset(judged, longest_shared(frozenset[str]().union(*map(shared_marks, judged))), lambda _: False)
+    start_ms = parse_time_ms(start)
+    for index, test in enumerate(tests):
+        stage = _Stage(ruleset, names, before_each)
+        try:
+            yield _run(test, stage, start_ms)
+        except FieldError as error:
+            raise FieldError(f"tests[{index}].{error.field}", error.message) from None
 
 
 def _run(test: PolicyTest, stage: _Stage, start_ms: int) -> tuple[str | None, ActualResult]:
@@ -139,13 +172,27 @@ def _problem(want: ExpectedResult | Result, got: ActualResult) -> str | None:
 
 def _policies_of(read: ReadTests) -> list[Policy]:
     """All policies that govern the agent: its own, those of its groups, the guardrails of the workspace."""
-    folder, named = read.path.parent, read.file.policies
-    paths = _beside(folder) if named is UNSET else find_files([folder / each for each in named])
-    files = [read_policy_file(path) for path in paths]
+    files = _files_of(read)
     own = _agents_file(read, [each for each in files if each.file.agent_ref is not None])
     groups = read.file.groups if read.file.groups is not UNSET else [] if own is None else own.file.new_agent.groups
     governing = [each for each in files if each.file.agent_ref is None and each.file.group_name in (None, *groups)]
     return [policy for each in [*([] if own is None else [own]), *governing] for policy in policies_in(each)]
+
+
+def tested_agent(read: ReadTests) -> str:
+    """The agent whose calls are tested, as the files name it. Raises FileError."""
+    if read.file.agent is not UNSET:
+        return read.file.agent
+    own = _agents_file(read, [each for each in _files_of(read) if each.file.agent_ref is not None])
+    if own is None or own.file.agent_ref is None:
+        raise FileError(f'{read.path}:1: say whose calls these are with "agent"')
+    return own.file.agent_ref
+
+
+def _files_of(read: ReadTests) -> list[ReadFile]:
+    folder, named = read.path.parent, read.file.policies
+    paths = _beside(folder) if named is UNSET else find_files([folder / each for each in named])
+    return [read_policy_file(path) for path in paths]
 
 
 def _beside(folder: Path) -> list[Path]:

@@ -53,6 +53,7 @@ ROWS = {
     ("GET", "/v1/sessions/{session_id}/request"): {},
     ("POST", "/v1/policies"): {"body agent_id": AGENT},
     ("POST", "/v1/policies/lint"): {"body agent_id": AGENT},
+    ("POST", "/v1/policies/test"): {"body agent_id": AGENT},
     ("GET", "/v1/policies"): {"query agent_id": AGENT},
     ("GET", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},
     ("PATCH", "/v1/policies/{policy_id}"): {"path policy_id": POLICY, "query agent_id": AGENT},

@@ -71,6 +71,12 @@ export interface paths {
         /** Write all policies of the whole workspace at once */
         put: operations["put_workspace_policies"];
     };
+    "/v1/policies/test": {
+        parameters: {
+        };
+        /** Run tests against the policies in force, or against drafts */
+        post: operations["post_policies_test"];
+    };
     "/v1/agents/{agent_id}/policies": {
         parameters: {
         };
@@ -1338,6 +1344,111 @@ export interface components {
             group?: null;
             policies?: unknown;
         });
+        /** @description Tests, in the form of those in files, and the agent that makes their calls. */
+        TestPolicies: {
+            /** @description The agent, by its id or its alias: all policies that govern it are tested. `agentId` is accepted, too. */
+            agent_id: string;
+            /** @description The tests, with up to 10,000 calls in all. Each starts with empty counters and no history. */
+            tests: components["schemas"]["PolicyTest"][];
+            /** @description Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added. */
+            policies?: components["schemas"]["PolicyEntry"][];
+            /**
+             * @description The time at which each test begins.
+             * @default 2026-11-20T12:00:00Z
+             */
+            start?: string;
+        };
+        /** @description One test. Every test starts with empty counters and no history. */
+        PolicyTest: {
+            /** @description What it claims. */
+            name: string;
+            /** @description The call that is judged. */
+            call: components["schemas"]["TestedCall"];
+            /** @description The expected result, or more details. */
+            want: components["schemas"]["Result"] | components["schemas"]["ExpectedResult"];
+            /**
+             * @description Calls made before it.
+             * @default []
+             */
+            before?: components["schemas"]["EarlierCall"][];
+        };
+        /** @description A call. */
+        TestedCall: {
+            /** @description The tool's name. */
+            tool: string;
+            /**
+             * @description The call's parameters.
+             * @default {}
+             */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            /** @description What the caller vouches for. */
+            context?: {
+                [key: string]: unknown;
+            };
+            /** @description When: a time, or a span after the start such as `90s`, `5m`, `1d`; the time of the preceding call if left out. */
+            at?: string;
+            /**
+             * @description The API key that asks, for limits that are per key; any string.
+             * @default a key
+             */
+            key?: string;
+        };
+        /** @description The expected result of a call; a field left out may be anything. */
+        ExpectedResult: {
+            /** @description allowed, denied or escalated. */
+            result: components["schemas"]["Result"];
+            /** @description The name of the policy that decides. */
+            policy?: string;
+            /** @description The type of the rule that decides, or its place in the policy, from 0. */
+            rule?: string | number;
+            /** @description A part of the reason. */
+            reason?: string;
+        };
+        /**
+         * @description `escalated` means a person must be asked; only `allowed` permits the call.
+         * @enum {string}
+         */
+        Result: "allowed" | "denied" | "escalated";
+        /** @description Preceding calls: if they are allowed, as they must be, they count in limits and leave their marks. */
+        EarlierCall: {
+            /** @description The tool's name. */
+            tool: string;
+            /**
+             * @description The call's parameters.
+             * @default {}
+             */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            /** @description What the caller vouches for. */
+            context?: {
+                [key: string]: unknown;
+            };
+            /** @description When: a time, or a span after the start such as `90s`, `5m`, `1d`; the time of the preceding call if left out. */
+            at?: string;
+            /**
+             * @description The API key that asks, for limits that are per key; any string.
+             * @default a key
+             */
+            key?: string;
+            /**
+             * @description How many such calls, one after the other.
+             * @default 1
+             */
+            times?: number;
+            /**
+             * @description The time between them, such as `1s`; none if left out.
+             * @default 0s
+             */
+            every?: string;
+            /**
+             * @description The expected result of each, if not allowed.
+             * @default allowed
+             */
+            want?: components["schemas"]["Result"] | components["schemas"]["ExpectedResult"];
+        };
         /** @description All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged. */
         PutPolicies: {
             /** @description The policies. Other stored policies stay, or are deleted with `prune`. */
@@ -2024,11 +2135,6 @@ export interface components {
             /** @description The message to the agent from the policy that gave the result; left out if it has none. */
             agentMessage?: string;
         };
-        /**
-         * @description `escalated` means a person must be asked; only `allowed` permits the call.
-         * @enum {string}
-         */
-        Result: "allowed" | "denied" | "escalated";
         /** @description The deciding rule. */
         RuleRef: {
             /** @description Its place in the policy's rules, from 0. */
@@ -2430,6 +2536,39 @@ export interface components {
         PolicyWarnings: {
             /** @description Empty if there is nothing to warn about. */
             warnings: components["schemas"]["PolicyWarning"][];
+        };
+        /** @description The results of all tests. */
+        PolicyTestResults: {
+            /** @description How many tests passed. */
+            passed: number;
+            /** @description How many did not. */
+            failed: number;
+            /** @description The result of each, in the order of the request. */
+            tests: components["schemas"]["PolicyTestResult"][];
+        };
+        /** @description The result of one test. */
+        PolicyTestResult: {
+            /** @description The test's name. */
+            name: string;
+            /** @description Whether the result was as wanted. */
+            passed: boolean;
+            /** @description What differs, in words; null if it passed. */
+            problem: string | null;
+            /** @description What the call got, or the earlier call that did not get what the test wants. */
+            got: components["schemas"]["ActualResult"];
+        };
+        /** @description The result of a call. */
+        ActualResult: {
+            /** @description What was decided. */
+            result: components["schemas"]["Result"];
+            /** @description The name of the policy that decided; null for a default deny. */
+            policy: string | null;
+            /** @description The place of the rule that decided, from 0. */
+            ruleIndex: number | null;
+            /** @description Its type. */
+            ruleType: string | null;
+            /** @description A sentence for people. */
+            reason: string;
         };
         /** @description All policies of an agent, of a group or of the workspace. It can be sent back unchanged. */
         PolicySetView: {
@@ -4553,6 +4692,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AppliedSetView"];
+                };
+            };
+        };
+    };
+    post_policies_test: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestPolicies"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyTestResults"];
                 };
             };
         };

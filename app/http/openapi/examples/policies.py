@@ -18,6 +18,37 @@ LINT_POLICIES = {
         "policies": [{"key": "refunds", "name": "refunds", "rules": REFUND_RULES, "priority": 100}],
     }
 }
+TEST_POLICIES = {
+    "what is in force": {
+        "agent_id": "booking",
+        "tests": [
+            {
+                "name": "the third refund in an hour is denied",
+                "before": [{"tool": "payment.refund", "parameters": {"amount": 5}, "times": 2}],
+                "call": {"tool": "payment.refund", "parameters": {"amount": 5}, "at": "5m"},
+                "want": "denied",
+            }
+        ],
+    }
+}
+POLICY_TEST_RESULTS = {
+    "passed": 1,
+    "failed": 0,
+    "tests": [
+        {
+            "name": "the third refund in an hour is denied",
+            "passed": True,
+            "problem": None,
+            "got": {
+                "result": "denied",
+                "policy": "refunds",
+                "ruleIndex": 2,
+                "ruleType": "rate_limit",
+                "reason": "Rate limit reached: 2 calls in 3600 s",
+            },
+        }
+    ],
+}
 CREATE_POLICY = {
     "reading is free": {"agent_id": AGENT, "name": "reads", "rules": [READS]},
     "refunds within bounds": {
