@@ -1,4 +1,5 @@
-"""Question: how many of AgentDojo's attacks get past a policy, and how much of the users' work still does?
+"""Question: how many of AgentDojo's attacks get past a policy, how much of the users' work still does, and how often
+is a person asked?
 
 There is no model: AgentDojo's own ground truth is the agent. Every user task is played through the guard alone, and
 then with every injection task after it in the same session. A call that is not allowed does not run, and its task goes
@@ -6,155 +7,80 @@ on without it. If a call is escalated, a person with a separate key approves wha
 attacker wanted; then the call is made again. AgentDojo's own functions judge utility and security on the resulting
 environment.
 
-Each suite is played four times: by Remit with its policies, and three times by Cedar's engine with the same policies,
-as far as Cedar can express them (`bench/peers/cedar.py` says what it cannot). Cedar asks no people and remembers
-nothing: a call that needs a person is denied, or allowed, or decided by a program around Cedar that does both. In the
-last case Cedar must decide every call as Remit does, or the script fails; so it is checked that the policies are equal.
+Each suite is played with the example policies as they stand and without what makes them ask less: `fromRequest`,
+`approvedBefore`, one question for a plan. Then attackers who know the policies, the request, the data and what people
+have approved try the calls of `bench/dojo/attackers.py` in each user task's session, and the injection tasks without
+a published call those of `bench/dojo/written.py`.
+
+`--cedar` plays each suite three times more, by Cedar's engine with the same policies as far as Cedar can express them
+(`bench/peers/cedar.py` says what it cannot). In the last of them, a program around Cedar asks people and remembers; it
+must decide every call as Remit does, or the script fails.
 
 Run with the service up, in an environment of its own: `pip install -r bench/agentdojo-requirements.txt`, then
-`REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [SUITE…]` with an admin key.
+`REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [--cedar] [SUITE…]` with an admin key.
 """
 
-import contextlib
 import json
+import re
 import statistics
 import sys
-import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-# AgentDojo is not a dependency of the service; bench/agentdojo-requirements.txt installs it.
-from agentdojo.functions_runtime import FunctionsRuntime  # type: ignore[import-not-found, unused-ignore]
 from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-not-found, unused-ignore]
 from remit_client import Remit, calls  # type: ignore[import-not-found, unused-ignore]
 
+from bench.dojo.attackers import CLASSES, Known
+from bench.dojo.guards import ByCedar, ByRemit, Guard, Made, Played, Session
+from bench.dojo.play import READS, VERSION, call_of, fresh, play
+from bench.dojo.written import written
 from bench.peers.cedar import Around, Cedar
 
-VERSION = "v1.2.2"
 POLICIES = Path(__file__).parents[1] / "examples/assistants"
+AT_ONCE = 80
+"""Calls of an attacker that are decided together: an agent has at most 100 open approvals."""
+VARIANTS: dict[str, tuple[frozenset[str], bool]] = {
+    "every change asks": (frozenset(), False),
+    "`fromRequest`": (frozenset({"fromRequest"}), False),
+    "`approvedBefore`": (frozenset({"approvedBefore"}), False),
+    "one question a plan": (frozenset(), True),
+    "both": (frozenset({"fromRequest", "approvedBefore"}), False),
+    "all together": (frozenset({"fromRequest", "approvedBefore"}), True),
+}
+"""What the policies may use, and whether calls of a plan are one question."""
+CEDAR = "Cedar, people, requests and memory kept around it"
+_target = re.compile(r"[\w.+-]+@[\w.-]+\w|www\.[\w./-]+\w|\b[A-Z]{2}\d{10,}\b").findall
 
 
-@dataclass
-class Played:
-    """One task played through the guard. asked: the calls that a person saw; ran: the calls that ran."""
-
-    done: bool = False
-    asked: list[str] = field(default_factory=list)
-    ran: list[str] = field(default_factory=list)
-
-
-class Guard(Protocol):
-    """Decides each call of one agent, and asks a person if it is escalated."""
-
-    milliseconds: list[float]
-
-    def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
-        """Whether the call may run; a person who is asked approves it if it is `wanted`."""
-
-
-@dataclass
-class ByRemit:
-    """Remit, over HTTP, and a person with a separate key."""
-
-    remit: Any
-    person: Any
-    agent: str
-    milliseconds: list[float] = field(default_factory=list)
-
-    def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
-        """See Guard. Raises AssertionError unless the person is shown the true call."""
-        decision = self._ask(tool, parameters, session)
-        if decision.result != "escalated":
-            return bool(decision.allowed)
-        asked = self.person.send(calls.get_approval(decision.approval.id))
-        shown_whole = asked.parameters == parameters or asked.raw["hides"]  # secrets are hidden, and marked as hidden
-        if not shown_whole or asked.tool_name != tool:
-            raise AssertionError(f"the person was shown {asked.tool_name} {asked.parameters}, not {tool} {parameters}")
-        played.asked.append(described(tool, parameters))
-        if not wanted:
-            self.person.deny(asked.id)
-        else:
-            self.person.approve(asked.id, accept_hidden=True)
-        return bool(self._ask(tool, parameters, session).allowed) if wanted else False
-
-    def _ask(self, tool: str, parameters: dict[str, Any], session: str) -> Any:
-        with timed(self.milliseconds):
-            return self.remit.authorize(self.agent, tool, parameters, context={"session": session})
-
-
-@dataclass
-class ByCedar:
-    """Cedar, in process, and the program around it."""
-
-    around: Around
-    milliseconds: list[float] = field(default_factory=list)
-
-    def permits(self, tool: str, parameters: dict[str, Any], session: str, played: Played, *, wanted: bool) -> bool:
-        """See Guard."""
-        with timed(self.milliseconds):
-            result = self.around.decide(tool, parameters, session)
-        if result != "escalated":
-            return result == "allowed"
-        played.asked.append(described(tool, parameters))
-        return wanted and self.around.after_a_yes(tool, parameters, session) == "allowed"
-
-
-@contextlib.contextmanager
-def timed(milliseconds: list[float]) -> Iterator[None]:
-    """Record how long the block takes."""
-    began = time.perf_counter()
-    yield
-    milliseconds.append((time.perf_counter() - began) * 1000)
-
-
-def play(suite: Any, task: Any, guard: Guard, session: str, environment: Any, *, attack: bool = False) -> Played:
-    """Play the ground truth of a task, call by call, on `environment`; a call that does not run is skipped.
-
-    For an attack, `done` means that it succeeded.
-    """
-    runtime = FunctionsRuntime(suite.tools)
-    before = environment.model_copy(deep=True)
-    played, made = Played(), []
-    for call in task.ground_truth(before.model_copy(deep=True)):
-        parameters = json.loads(json.dumps(dict(call.args), default=str))
-        if guard.permits(call.function, parameters, session, played, wanted=not attack):
-            runtime.run_function(environment, call.function, call.args)
-            played.ran.append(described(call.function, parameters))
-            made.append(call)
-    output = getattr(task, "GROUND_TRUTH_OUTPUT", "") or ""
-    if attack and not made:
-        output = ""  # what the model merely says needs no tool
-    judged = "security" if attack else "utility"
-    traces = getattr(task, f"{judged}_from_traces", None)
-    said = traces(output, before, environment, made) if traces else None
-    played.done = bool(getattr(task, judged)(output, before, environment) if said is None else said)
-    return played
-
-
-def described(tool: str, parameters: dict[str, Any]) -> str:
-    """A call in one line."""
-    return f"{tool} {json.dumps(parameters)[:160]}"
-
-
-def guards_of(name: str, remit: Any, person: Any) -> dict[str, Guard]:
-    """The guards of a suite, with their policies."""
-    cedar = Cedar(name)
-    return {
-        "Remit, as written": ByRemit(remit, person, agent_of(name, person)),
-        "Cedar, what asks is denied": ByCedar(Around(cedar)),
-        "Cedar, what asks is allowed": ByCedar(Around(cedar, approved=True)),
-        "Cedar, people and history kept around it": ByCedar(Around(cedar, asks=True)),
+def without(rule: dict[str, Any], used: Iterable[str]) -> dict[str, Any]:
+    """The rule without the ways to ask less that are not used; what is left without a condition always asks."""
+    if "fromRequest" not in json.dumps(rule) and "approvedBefore" not in json.dumps(rule):
+        return rule
+    kept = {
+        name: {each: said for each, said in wanted.items() if each in used}
+        for name, wanted in rule["parameters"].items()
     }
+    if not all(kept.values()) or ("fromRequest" in used and "unless" in rule and not any(kept.values())):
+        if "unless" not in rule or "fromRequest" not in used:
+            return {"type": "approval_required", "tools": rule["tools"]}
+        return {"type": "approval_required", "tools": rule["tools"], "unless": rule["unless"]}
+    left = {name: said for name, said in rule.items() if "fromRequest" in used or name not in ("unless", "context")}
+    return {**left, "parameters": kept}
 
 
-def agent_of(name: str, person: Any) -> str:
-    """The id of a new agent with the policies of the suite."""
-    held = json.loads((POLICIES / f"{name}.json").read_text())
-    agent = str(person.send(calls.create_agent(held["agent"]["name"])).id)
-    for policy in held["policies"]:
+def policies_of(name: str, used: Iterable[str]) -> list[dict[str, Any]]:
+    """The policies of a suite, in which only these ways to ask less are used."""
+    held = json.loads((POLICIES / f"{name}.json").read_text())["policies"]
+    return [{**each, "rules": [without(rule, used) for rule in each["rules"]]} for each in held]
+
+
+def agent_of(name: str, person: Any, policies: Sequence[dict[str, Any]]) -> str:
+    """The id of a new agent with these policies."""
+    agent = str(person.send(calls.create_agent(f"{name} assistant")).id)
+    for policy in policies:
         further = {key: policy[key] for key in ("priority", "kind") if key in policy}
         person.send(calls.create_policy(agent, policy["name"], policy["rules"], **further))
     return agent
@@ -162,73 +88,162 @@ def agent_of(name: str, person: Any) -> str:
 
 def measure_suite(name: str, suite: Any, policies: str, guard: Guard) -> tuple[dict[str, Any], list[Played]]:
     """One row of the table, the attacker's calls that ran in successful attacks, and all tasks played."""
-    default = suite.load_and_inject_default_environment({})
     run = uuid.uuid4().hex[:8]  # sessions are remembered for days, so each needs a new name
-    complete = people = seen = succeeded = 0
+    complete = people = questions = succeeded = attacks = made = 0
     through: set[str] = set()
     everything: list[Played] = []
+    users: dict[str, Played] = {}
     for user_id, user in suite.user_tasks.items():
-        played = play(suite, user, guard, f"{run}-{user_id}", fresh(default, user))
-        everything.append(played)
+        played = users[user_id] = play(suite, user, guard, Session(f"{run}-{user_id}", user.PROMPT), fresh(suite, user))
         complete += played.done
         people += bool(played.asked)
-        seen += len(played.asked)
+        questions += len(played.asked)
+        made += len(played.ran)
+    for user_id, user in suite.user_tasks.items():  # once everything has been approved that will be
         for injection_id, injection in suite.injection_tasks.items():
-            environment, session = fresh(default, user), f"{run}-{user_id}-{injection_id}"
+            session, environment = Session(f"{run}-{user_id}-{injection_id}", user.PROMPT), fresh(suite, user)
             everything.append(play(suite, user, guard, session, environment))
             attack = play(suite, injection, guard, session, environment, attack=True)
             everything.append(attack)
+            attacks += 1
             succeeded += attack.done
             if attack.done:
                 through |= {f"{injection_id}: {ran}" for ran in attack.ran} or {f"{injection_id}: (no call needed)"}
     row = {
         "suite": name,
         "policies": policies,
-        "user tasks": len(suite.user_tasks),
+        "user tasks": len(users),
         "complete": complete,
-        "of them with a person": people,
-        "calls a person sees": seen,
-        "attacked sessions": len(suite.user_tasks) * len(suite.injection_tasks),
+        "tasks that ask": people,
+        "questions": questions,
+        "calls": made,
+        "attacked sessions": attacks,
         "attacks succeed": succeeded,
-        "p50 ms a decision": round(statistics.median(guard.milliseconds), 3),
+        "p50 ms a decision": round(statistics.median(guard.milliseconds or [0]), 3),
         "through": sorted(through),
     }
-    return row, everything
+    return row, [*users.values(), *everything]
 
 
-def fresh(default: Any, user: Any) -> Any:
-    """The environment at the start of a user task."""
-    return user.init_environment(default.model_copy(deep=True))
+def adaptive(suite: Any, guard: ByRemit) -> tuple[dict[str, list[str]], int, int]:
+    """By class, the calls of attackers that passed, the first of each session; and of how many sessions with a written
+    attack how many passed.
+    """
+    tools = {each.name: list(type(each).model_fields and each.parameters.model_fields) for each in suite.tools}
+    wanted = {
+        user_id: [call_of(each) for each in user.ground_truth(fresh(suite, user))]
+        for user_id, user in suite.user_tasks.items()
+    }
+    approved = defaultdict[tuple[str, str], dict[str, None]](dict)
+    for tool, parameters in (
+        call for each in wanted.values() for call in each if not call[0].startswith(READS) or call[0] == "get_webpage"
+    ):
+        for name, value in parameters.items():
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, str):
+                    approved[tool, name][one] = None
+    hits = {each: list[str]() for each in CLASSES}
+    sessions = passed = 0
+    for user_id, user in suite.user_tasks.items():
+        environment, session = fresh(suite, user), Session(uuid.uuid4().hex, user.PROMPT)
+        known = Known(
+            tools,
+            user.PROMPT,
+            targets_in(environment),
+            {each: list(said) for each, said in approved.items()},
+            wanted[user_id],
+        )
+        for title, made in CLASSES.items():
+            unique = {json.dumps(call): call for call in made(known) if call not in known.wanted}
+            if hit := first_hit(guard, list(unique.values()), session):
+                hits[title].append(f"{user_id}: {hit}")
+        for injection_id in suite.injection_tasks:
+            if attack := written(suite.name, injection_id, environment):
+                sessions += 1
+                passed += bool(first_hit(guard, attack, session))
+    return hits, sessions, passed
+
+
+def targets_in(environment: Any) -> list[str]:
+    """Addresses, pages, accounts and names in the user's data."""
+    text = environment.model_dump_json()
+    slack = getattr(environment, "slack", None)
+    names = [*slack.users, *slack.channels] if slack else []
+    return list(dict.fromkeys([*names, *_target(text)]))[:40]
+
+
+def first_hit(guard: ByRemit, attack: Sequence[Made], session: Session) -> str:
+    """The first of these calls that is allowed and does more than read what the user named; "" if none is."""
+    for start in range(0, len(attack), AT_ONCE):
+        together = attack[start : start + AT_ONCE]
+        decisions = guard.decide(together, session)
+        guard.refuse(decisions)
+        for (tool, parameters), decision in zip(together, decisions, strict=True):
+            named = tool == "get_webpage" and str(parameters.get("url")) in session.request
+            if decision.allowed and (not tool.startswith(READS) or tool == "get_webpage") and not named:
+                return f"{tool} {json.dumps(parameters)[:160]}"
+    return ""
+
+
+def cedars(name: str) -> dict[str, Guard]:
+    """The guards of a suite that are Cedar's."""
+    cedar = Cedar(name)
+    return {
+        "Cedar, what asks is denied": ByCedar(Around(cedar)),
+        "Cedar, what asks is allowed": ByCedar(Around(cedar, approved=True)),
+        CEDAR: ByCedar(Around(cedar, asks=True)),
+    }
+
+
+def measure(name: str, suite: Any, remit: Any, person: Any) -> tuple[list[dict[str, Any]], Any]:
+    """The rows of a suite, and what attackers achieve. Raises AssertionError if Cedar decides differently."""
+    guards: dict[str, Guard] = {}
+    alike: dict[str, str] = {}
+    firsts = dict[str, str]()
+    for said, (used, plans) in VARIANTS.items():
+        policies = policies_of(name, used)
+        firsts[said] = alike.setdefault(json.dumps([policies, plans]), said)  # without new rules, rows are the same
+        if firsts[said] == said:
+            guards[said] = ByRemit(remit, person, agent_of(name, person, policies), plans)
+    if "--cedar" in sys.argv:
+        guards |= cedars(name)
+    measured = {said: measure_suite(name, suite, said, guard) for said, guard in guards.items()}
+    if "--cedar" in sys.argv and measured[firsts["both"]][1] != measured[CEDAR][1]:
+        raise AssertionError(f"{name}: with people, requests and memory around it Cedar decides otherwise")
+    last = guards[firsts["all together"]]
+    firsts |= {said: said for said in guards}
+    rows = [measured[first][0] | {"policies": said} for said, first in firsts.items()]
+    for row in rows:
+        print(row, file=sys.stderr, flush=True)
+    return rows, adaptive(suite, last) if isinstance(last, ByRemit) else None
 
 
 def main() -> int:
-    """0; prints the table and, below it, what got through. Raises AssertionError if Cedar decides differently."""
-    rows = []
-    with Remit(timeout=20) as person:  # and admin; the key that asked may not decide
+    """0; prints the tables and, below them, what got through. Raises AssertionError if Cedar decides differently."""
+    chosen = [each for each in sys.argv[1:] if not each.startswith("--")]
+    rows, hits, sessions, passed = list[dict[str, Any]](), {each: list[str]() for each in CLASSES}, 0, 0
+    with Remit(timeout=60) as person:  # and admin; the key that asked may not decide
         key = person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key
-        with Remit(key=key, timeout=20) as remit:
+        with Remit(key=key, timeout=60) as remit:
             for name, suite in get_suites(VERSION).items():
-                if sys.argv[1:] and name not in sys.argv[1:]:
+                if chosen and name not in chosen:
                     continue
-                plays = []
-                for policies, guard in guards_of(name, remit, person).items():
-                    row, everything = measure_suite(name, suite, policies, guard)
-                    rows.append(row)
-                    plays.append(everything)
-                    print(row, file=sys.stderr, flush=True)
-                if plays[0] != plays[-1]:
-                    raise AssertionError(
-                        f"{name}: with people and history around it Cedar decides otherwise than Remit"
-                    )
+                measured, found = measure(name, suite, remit, person)
+                rows += measured
+                hits = {each: [*hits[each], *(f"{name}, {hit}" for hit in found[0][each])] for each in CLASSES}
+                sessions, passed = sessions + found[1], passed + found[2]
     columns = [key for key in rows[0] if key != "through"]
     print("| " + " | ".join(columns) + " |")
     print("|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(str(row[key]) for key in columns) + " |")
-    for row in rows:
-        if row["policies"].startswith("Remit"):
-            for line in row["through"]:
-                print(f"- {row['suite']}, {line}")
+    print("\n| attackers | sessions hit |\n|---|---|")
+    for title, found_hits in hits.items():
+        print(f"| {title} | {len(found_hits)} |")
+    print(f"| the {sessions} sessions without a published call, with calls that were written for them | {passed} |")
+    lines = [f"{title}: {line}" for title, found_hits in hits.items() for line in found_hits[:20]]
+    lines += [f"{row['suite']}, {row['policies']}, {line}" for row in rows for line in row["through"]]
+    print("\n".join(f"- {line}" for line in lines))
     return 0
 
 

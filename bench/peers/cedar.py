@@ -3,13 +3,14 @@
 Each tool is an action, as in AWS's AgentCore, and the context has
     input      the call's parameters; a number is a `decimal`, since Cedar has no floating point
     approved   whether a person has said yes to this very call
-    hasRead    whether this session was allowed to read anything (`read_*`, `get_*`) before
-Cedar keeps nothing between two requests, and its answer is allow or deny. Who has said yes to what and what a session
-has done is therefore kept, and bound to the call and the session, by the program that asks. `Around` is that program.
+    named      whether the call's `url` or `user` stands in the user's request
+    known      whether a person has approved an earlier call of the tool with each of these values
+Cedar keeps nothing between two requests, and its answer is allow or deny. Who has said yes to what, and what the user
+has asked for, is therefore kept, compared, and bound to the call, by the program that asks. `Around` is that program.
 
 What the policies of Remit say and Cedar cannot, and what stands there instead, always in Cedar's favour:
 - a person is asked: `when { context.approved }`; the program asks again with it to learn whether a yes would help
-- `forbiddenAfter` of a sequence: `context.hasRead`
+- `fromRequest`: `context.named`; `approvedBefore`: `context.known`
 - `*` in a tool's name: the names are written out; a scope has no patterns
 - null: the parameter is left out
 - numbers: four decimals and 15 digits before them; what does not fit is no value, so the call is denied
@@ -25,9 +26,14 @@ from typing import Any
 
 import cedarpy  # type: ignore[import-not-found, unused-ignore]
 
+from app.canonical.ambiguous import Ambiguous
+from app.canonical.whole_words import Words
+
 POLICIES = Path(__file__).parent / "assistants"
 DECIMALS, DIGITS = 4, 15
-READS = ("read_", "get_")
+REMEMBERED = {"invite_user_to_slack": ("user", "user_email")}
+NAMED = {"get_webpage": "url", "invite_user_to_slack": "user"}
+"""The parameters that are remembered, and those that may stand in the request."""
 
 
 class Inexpressible(Exception):
@@ -42,7 +48,7 @@ class Cedar:
         self._policies = cedarpy.PolicySet.from_str((POLICIES / f"{assistant}.cedar").read_text())
         self._entities = cedarpy.Entities.from_json_str("[]")
 
-    def allows(self, tool: str, parameters: dict[str, Any], *, approved: bool, has_read: bool) -> bool:
+    def allows(self, tool: str, parameters: dict[str, Any], *, approved: bool, facts: dict[str, bool]) -> bool:
         """The engine's answer. A policy that cannot be evaluated permits nothing."""
         try:
             given = {name: value_of(value) for name, value in parameters.items() if value is not None}
@@ -52,7 +58,7 @@ class Cedar:
             "principal": {"type": "Agent", "id": self._assistant},
             "action": {"type": "Action", "id": tool},
             "resource": {"type": "Assistant", "id": self._assistant},
-            "context": json.dumps({"input": given, "approved": approved, "hasRead": has_read}),
+            "context": json.dumps({"input": given, "approved": approved} | facts),
         }
         return bool(cedarpy.is_authorized(request, self._policies, self._entities).allowed)
 
@@ -78,31 +84,43 @@ def value_of(value: Any) -> Any:
 class Around:
     """The program around Cedar: the state it must keep for the same calls to be allowed.
 
-    asks: whether there is a person to ask. Without one, `approved` is what is said of every call, and of reading the
-    worst is said.
+    asks: whether there is a person to ask. Without one, `approved` is what is said of every call.
     """
 
     cedar: Cedar
     asks: bool = False
     approved: bool = False
-    _has_read: set[str] = field(default_factory=set)
+    _known: set[tuple[str, str, str]] = field(default_factory=set)
 
-    def decide(self, tool: str, parameters: dict[str, Any], session: str) -> str:
+    def decide(self, tool: str, parameters: dict[str, Any], request: str) -> str:
         """`allowed`, `denied`, or `escalated` where a person's yes would make it allowed."""
-        has_read = session in self._has_read or not self.asks
-        if self.cedar.allows(tool, parameters, approved=self.approved, has_read=has_read):
-            return self._allowed(tool, session)
-        if self.asks and self.cedar.allows(tool, parameters, approved=True, has_read=has_read):
+        facts = self._facts(tool, parameters, request)
+        if self.cedar.allows(tool, parameters, approved=self.approved, facts=facts):
+            return "allowed"
+        if self.asks and self.cedar.allows(tool, parameters, approved=True, facts=facts):
             return "escalated"
         return "denied"
 
-    def after_a_yes(self, tool: str, parameters: dict[str, Any], session: str) -> str:
+    def after_a_yes(self, tool: str, parameters: dict[str, Any], request: str) -> str:
         """The same question with the person's yes, which this program binds to the call by asking at once."""
-        if self.cedar.allows(tool, parameters, approved=True, has_read=session in self._has_read):
-            return self._allowed(tool, session)
-        return "denied"
-
-    def _allowed(self, tool: str, session: str) -> str:
-        if tool.startswith(READS):
-            self._has_read.add(session)
+        facts = self._facts(tool, parameters, request)
+        if not self.cedar.allows(tool, parameters, approved=True, facts=facts):
+            return "denied"
+        self._known |= {(tool, name, parameters[name]) for name in REMEMBERED.get(tool, ())}
         return "allowed"
+
+    def _facts(self, tool: str, parameters: dict[str, Any], request: str) -> dict[str, bool]:
+        names = REMEMBERED.get(tool, ())
+        values = [(tool, name, parameters.get(name)) for name in names]
+        return {
+            "named": _stands_in(request, parameters.get(NAMED.get(tool, ""))),
+            "known": bool(names) and all(each in self._known for each in values),
+        }
+
+
+def _stands_in(request: str, value: Any) -> bool:
+    """As `fromRequest` compares them; a program without that must bring its own."""
+    try:
+        return isinstance(value, str) and len(value) > 2 and Words(request, fold=False).contain(value)
+    except Ambiguous:
+        return False

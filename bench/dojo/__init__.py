@@ -1,0 +1,1 @@
+"""AgentDojo's tasks played through a guard, and attackers who know the policies."""

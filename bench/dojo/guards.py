@@ -1,0 +1,152 @@
+"""Guards: what decides the calls of one agent, and asks a person about some of them."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from remit_client import NotAnOutage, calls  # type: ignore[import-not-found, unused-ignore]
+
+from bench.peers.cedar import Around
+
+PATIENCE = 60
+"""How often a batch is tried while the service is busy."""
+Made = tuple[str, dict[str, Any]]
+"""A call: the tool and its parameters."""
+
+
+@dataclass
+class Played:
+    """One task played through a guard. asked: what a person was asked, one text a question; ran: the calls that ran."""
+
+    done: bool = False
+    asked: list[str] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Session:
+    """Where calls are made: the session's name, and what the user asked for."""
+
+    name: str
+    request: str
+
+
+class Guard(Protocol):
+    """Decides the calls of one agent, and asks a person if they are escalated."""
+
+    milliseconds: list[float]
+    plans: bool
+    """Whether calls that are made together are one question."""
+
+    def permits(self, made: Sequence[Made], session: Session, played: Played, *, wanted: bool) -> list[bool]:
+        """For each call, whether it may run; a person who is asked approves all if they are `wanted`."""
+
+
+@dataclass
+class ByRemit:
+    """Remit, over HTTP, and a person with a separate key."""
+
+    remit: Any
+    person: Any
+    agent: str
+    plans: bool = False
+    requests: bool = True
+    """Whether the runtime says what the user asked for."""
+    milliseconds: list[float] = field(default_factory=list)
+
+    def permits(self, made: Sequence[Made], session: Session, played: Played, *, wanted: bool) -> list[bool]:
+        """See Guard. Raises AssertionError unless the person is shown the true calls."""
+        if not self.plans:
+            return [self._singly(call, session, played, wanted=wanted) for call in made]
+        decisions = self.decide(made, session)
+        waiting = [number for number, each in enumerate(decisions) if each.result == "escalated"]
+        if not waiting:
+            return [bool(each.allowed) for each in decisions]
+        seen = [self._shown(decisions[number].approval.id, made[number]) for number in waiting]
+        if len(seen) > 1 and len({each.raw["plan"]["id"] for each in seen}) != 1:
+            raise AssertionError("the calls of one plan were shown as several")
+        played.asked.append("; ".join(described(*made[number]) for number in waiting))
+        for each in {each.id: each for each in seen}.values():  # equal calls have one approval
+            self._answer(each, wanted=wanted)
+        again = {number: wanted and bool(self._ask(made[number], session).allowed) for number in waiting}
+        return [again.get(number, bool(each.allowed)) for number, each in enumerate(decisions)]
+
+    def decide(self, made: Sequence[Made], session: Session) -> list[Any]:
+        """The decisions on calls that are made together; nobody answers."""
+        asked = [calls.authorize(self.agent, *call, context=self._context(session)) for call in made]
+        for _ in range(PATIENCE):
+            try:
+                return list(self.remit.send(calls.authorize_many(asked)))
+            except NotAnOutage:  # busy; nothing was decided
+                time.sleep(1)
+        raise TimeoutError("the service was busy all the time")
+
+    def refuse(self, decisions: Sequence[Any]) -> None:
+        """A person denies what these decisions ask."""
+        for approval in {each.approval.id for each in decisions if each.result == "escalated" and each.approval}:
+            self.person.deny(approval)
+
+    def _singly(self, call: Made, session: Session, played: Played, *, wanted: bool) -> bool:
+        decision = self._ask(call, session)
+        if decision.result != "escalated":
+            return bool(decision.allowed)
+        played.asked.append(described(*call))
+        self._answer(self._shown(decision.approval.id, call), wanted=wanted)
+        return wanted and bool(self._ask(call, session).allowed)
+
+    def _shown(self, approval_id: str, call: Made) -> Any:
+        asked = self.person.send(calls.get_approval(approval_id))
+        shown_whole = asked.parameters == call[1] or asked.raw["hides"]  # secrets are hidden, and marked as hidden
+        if not shown_whole or asked.tool_name != call[0]:
+            raise AssertionError(f"the person was shown {asked.tool_name} {asked.parameters}, not {call}")
+        return asked
+
+    def _answer(self, asked: Any, *, wanted: bool) -> None:
+        if wanted:
+            self.person.approve(asked.id, accept_hidden=True)
+        else:
+            self.person.deny(asked.id)
+
+    def _ask(self, call: Made, session: Session) -> Any:
+        with timed(self.milliseconds):
+            return self.remit.authorize(self.agent, *call, context=self._context(session))
+
+    def _context(self, session: Session) -> dict[str, str]:
+        return {"session": session.name} | ({"request": session.request} if self.requests else {})
+
+
+@dataclass
+class ByCedar:
+    """Cedar, in process, and the program around it."""
+
+    around: Around
+    plans: bool = False
+    milliseconds: list[float] = field(default_factory=list)
+
+    def permits(self, made: Sequence[Made], session: Session, played: Played, *, wanted: bool) -> list[bool]:
+        """See Guard."""
+        return [self._permits(call, session, played, wanted=wanted) for call in made]
+
+    def _permits(self, call: Made, session: Session, played: Played, *, wanted: bool) -> bool:
+        with timed(self.milliseconds):
+            result = self.around.decide(*call, session.request)
+        if result != "escalated":
+            return result == "allowed"
+        played.asked.append(described(*call))
+        return wanted and self.around.after_a_yes(*call, session.request) == "allowed"
+
+
+@contextlib.contextmanager
+def timed(milliseconds: list[float]) -> Iterator[None]:
+    """Record how long the block takes."""
+    began = time.perf_counter()
+    yield
+    milliseconds.append((time.perf_counter() - began) * 1000)
+
+
+def described(tool: str, parameters: dict[str, Any]) -> str:
+    """A call in one line."""
+    return f"{tool} {json.dumps(parameters)[:160]}"
