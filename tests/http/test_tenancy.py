@@ -138,6 +138,7 @@ BODIES = {
     ("PATCH", "/v1/agents/{agent_id}"): {"name": "taken over"},
     ("POST", "/v1/policies"): {"name": "smuggled", "rules": [FREE]},
     ("POST", "/v1/policies/lint"): {"policies": [{"name": "smuggled", "rules": [FREE]}]},
+    ("POST", "/v1/policies/test"): {"tests": [{"name": "t", "call": {"tool": "file.read"}, "want": "allowed"}]},
     ("PATCH", "/v1/policies/{policy_id}"): {"enabled": False},
     ("PUT", "/v1/agents/{agent_id}/policies"): {"policies": [{"name": "smuggled", "rules": [FREE]}]},
     ("POST", "/v1/policies/{policy_id}/rollback"): {"version": 1},
