@@ -150,8 +150,9 @@ PROBES = [(*route, place, whose) for route, places in ROWS.items() for place, wh
 
 def places(operation):
     """Where the table of operations says that an id can stand."""
-    # Groups and tools are names, and each workspace has its own of every name.
-    found = {f"path {name}" for name in re.findall(r"{(\w+)}", operation.path) if name not in NAMES}
+    # Groups, tools and sessions of calls are names, and each workspace has its own of every name.
+    path = operation.path.removeprefix("/v1/sessions/{session_id}/request")
+    found = {f"path {name}" for name in re.findall(r"{(\w+)}", path) if name not in NAMES}
     found |= {
         f"query {each.name}"
         for each in parameters_of(operation.query)
