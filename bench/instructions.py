@@ -16,8 +16,10 @@ from bench.harness.peer_programs import PeerMissing
 from bench.harness.population import HOT_RULES, TOOL, Place, PolicySketch, make_place
 from bench.harness.processes import Replica, Store, store_binaries
 from bench.harness.table import Goal, Row, Sample, Table
+from bench.harness.workload import token_in
 
 AUTHZEN, AUTHZEN_ALLOWED, AUTHZEN_MOST = "the first, as AuthZEN asks it", '"decision":true', 1.10
+TOKEN, TOKEN_MOST = "the first, with a workload's token", 1.03
 AUTHZEN_PATH = "/access/v1/evaluation"
 CONNECTIONS = 32
 WARM, COUNTED = 640, 1600
@@ -60,7 +62,17 @@ def measure(bench: Bench) -> Table:
         measured=table.row(AFTER, AUTHZEN).ratio("service instructions", first),
         needs_quiet=False,
     )
-    return replace(table, goals=[*(goals_of(table) if bench.base else ()), authzen])
+    token = [
+        Goal(
+            wanted=f"{TOKEN}: {name}, of those of the first",
+            bound=TOKEN_MOST,
+            at_least=False,
+            measured=table.row(AFTER, TOKEN).ratio(name, first),
+            needs_quiet=False,
+        )
+        for name in table.columns
+    ]
+    return replace(table, goals=[*(goals_of(table) if bench.base else ()), authzen, *token])
 
 
 def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
@@ -77,6 +89,8 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
         calls = {case: (call_of(place, expected), expected) for case, expected in CASES.items()}
         if label == AFTER:  # an earlier commit need not have it
             calls[AUTHZEN] = authzen_call(place), AUTHZEN_ALLOWED
+            token = token_in(store.url, place)  # every replica has seen it before it is counted
+            calls[TOKEN] = replace(call_of(place, ALLOWED), raw_key=token), ALLOWED
         for case, (call, expected) in calls.items():
             asyncio.run(_ask(replica.port, call, expected, WARM))
             counted = {"service": replica.decider_pid(), "store": store.pid}
