@@ -51,6 +51,7 @@ from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
 from app.model.api_keys import Caller
+from app.model.group_scopes import parse_group_scopes
 from app.model.identity_provider import IdentityProvider
 from app.model.ids import Ids
 from app.model.policies import Policy
@@ -362,7 +363,8 @@ def _provider(settings: Settings) -> IdentityProvider | None:
 
 def _admin(records: Records, reaper: ApprovalReaper, settings: Settings, signer: Signer, pool: FairThreadPool) -> Admin:
     delivery = Delivery(settings, Secrets(signer))
-    lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool)
+    groups = parse_group_scopes(settings.oidc_scopes or "") if settings.oidc_issuer else []
+    lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool, records.workspaces, groups)
     return Admin(
         agents=AgentAdmin(records.agents, reaper),
         keys=KeyAdmin(records.api_keys, records.agents, reaper),

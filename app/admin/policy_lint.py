@@ -9,11 +9,14 @@ from msgspec.structs import replace
 from app.errors import Detail, Invalid
 from app.fairness.thread_pool import FairThreadPool
 from app.lint import Code, KnownTools, PolicyWarning, lint_written
+from app.model.api_keys import Scope
+from app.model.group_scopes import GroupScopes
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import Entries, settle
 from app.store.agents import Agents
 from app.store.catalog import Catalog, Listing
 from app.store.policy_sets import PolicySets
+from app.store.workspaces import Workspaces
 
 Accept = Callable[[Sequence[PolicyWarning]], None]
 """Called with all warnings before anything is written; it raises if they are not accepted."""
@@ -25,11 +28,21 @@ _SHOWN = 20
 class PolicyLint:
     """Warns about policies."""
 
-    def __init__(self, agents: Agents, sets: PolicySets, catalog: Catalog, pool: FairThreadPool) -> None:
+    def __init__(
+        self,
+        agents: Agents,
+        sets: PolicySets,
+        catalog: Catalog,
+        pool: FairThreadPool,
+        workspaces: Workspaces,
+        groups: Sequence[GroupScopes],
+    ) -> None:
         self._agents = agents
         self._sets = sets
         self._catalog = catalog
         self._pool = pool
+        self._workspaces = workspaces
+        self._groups = groups
 
     async def about(
         self, workspace_id: str, owner: Owner, written: Sequence[Policy], gone: Sequence[Policy] = ()
@@ -43,7 +56,8 @@ class PolicyLint:
         ids = {policy.id for policy in (*written, *gone)}
         beside = [policy for policy in await self._governing(workspace_id, owner) if policy.id not in ids]
         tools = known_tools(await self._catalog.listing(workspace_id))
-        return await self._pool.run(workspace_id, lint_written, written, beside, tools)
+        approving = await self._approving(workspace_id, written)
+        return await self._pool.run(workspace_id, lint_written, written, beside, tools, approving)
 
     async def about_set(
         self, workspace_id: str, owner: Owner, entries: Entries, *, prune: bool, source: str | None | UnsetType = UNSET
@@ -64,6 +78,15 @@ class PolicyLint:
             for index, warnings in enumerate(await self.about(workspace_id, owner, written, gone))
             for warning in warnings
         ]
+
+    async def _approving(self, workspace_id: str, written: Sequence[Policy]) -> frozenset[str] | None:
+        """The groups that may approve in this workspace; None if no rule says who."""
+        terms = [rule.approval for policy in written for rule in policy.rules if rule.approval is not UNSET]
+        if all(each.approvers is UNSET and each.fresh is UNSET for each in terms):
+            return None
+        names = await self._workspaces.by_name()
+        mine = [each for each in self._groups if names.get(each.workspace) == workspace_id]
+        return frozenset(each.group for each in mine if not {Scope.APPROVE, Scope.ADMIN}.isdisjoint(each.scopes))
 
     async def _governing(self, workspace_id: str, owner: Owner) -> Sequence[Policy]:
         if owner.agent_id is not None:

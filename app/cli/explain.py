@@ -125,6 +125,8 @@ def _about(rule: dict[str, Any]) -> str:
         quota = rule["quota"]
         frees = "" if quota["freesInSeconds"] is None else f", frees in {quota['freesInSeconds']:g} s"
         parts.append(f"{quota['left']:g} of {quota['most']:g} left in {quota['windowSeconds']} s{frees}")
+    if rule["part"] == "failed" and "approvedBy" in rule:
+        parts.append(f"{rule['approvedBy']} must approve")
     for mark in rule.get("session", ()):
         ago = mark["allowedSecondsAgo"]
         parts.append(f"{mark['tool']} " + ("not allowed yet" if ago is None else f"allowed {ago:g} s ago"))

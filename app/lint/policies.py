@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TypeVar
 
+from app.lint.approvers import ApprovingGroups, approver_warnings
 from app.lint.from_request import from_request_warnings
 from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.overlaps import first_not_within, tools_meet, windows_meet
@@ -20,17 +21,23 @@ MAX_COMPARISONS = 4_000_000
 _WINDOW_COST = 20_000
 
 
-def lint_policies(policies: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN) -> list[list[PolicyWarning]]:
+def lint_policies(
+    policies: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN, approving: ApprovingGroups = None
+) -> list[list[PolicyWarning]]:
     """Each policy's warnings, in order. The policies are all that govern an agent, a group or a workspace.
 
-    known_tools: those in the log or the catalogue; if empty, nothing is known, so no pattern is suspect.
+    known_tools: those in the log or the catalogue; if empty, nothing is known, so no pattern is suspect. approving: the
+    groups whose people may approve.
     """
     enabled = [policy for policy in policies if policy.enabled]
-    return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools)) for policy in policies]
+    return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools, approving)) for policy in policies]
 
 
 def lint_written(
-    written: Sequence[Policy], beside: Sequence[Policy], known_tools: KnownTools = NOTHING_KNOWN
+    written: Sequence[Policy],
+    beside: Sequence[Policy],
+    known_tools: KnownTools = NOTHING_KNOWN,
+    approving: ApprovingGroups = None,
 ) -> list[list[PolicyWarning]]:
     """The warnings about each written policy, judged together with the others, which get no warnings.
 
@@ -40,7 +47,7 @@ def lint_written(
         message = "there are too many tool patterns or time windows to be compared; make fewer, or use prefixes"
         return [[PolicyWarning(Code.TOO_MUCH_TO_COMPARE, "$.rules", message)] for _ in written]
     enabled = [policy for policy in (*written, *beside) if policy.enabled]
-    return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools)) for policy in written]
+    return [list(_warnings(policy, _evaluated_with(policy, enabled), known_tools, approving)) for policy in written]
 
 
 def _evaluated_with(policy: Policy, enabled: Sequence[Policy]) -> Sequence[Policy]:
@@ -59,7 +66,9 @@ def _comparisons(written: Sequence[Policy], beside: Sequence[Policy], known: int
     return own * (own + others) + open_ended * known // 10 + _WINDOW_COST * windows
 
 
-def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools) -> Iterator[PolicyWarning]:
+def _warnings(
+    policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools, approving: ApprovingGroups
+) -> Iterator[PolicyWarning]:
     if policy.kind is PolicyKind.GRANT:
         yield from _grants_too_much(policy)
         if policy.enabled:
@@ -73,6 +82,7 @@ def _warnings(policy: Policy, enabled: Sequence[Policy], known_tools: KnownTools
     for index, rule in enumerate(policy.rules):
         yield from constraint_warnings(f"$.rules[{index}]", rule, _judged_with(policy, enabled))
         yield from parameter_warnings(f"$.rules[{index}]", rule, known_tools)
+        yield from approver_warnings(f"$.rules[{index}]", rule, approving)
         yield from _refused_anyway(policy, index, rule, enabled)
         yield from _never_begins(index, rule)
         for place, pattern in _patterns_of(rule):

@@ -25,6 +25,8 @@ class Code(StrEnum):
     UNKNOWN_PARAMETER = "unknown_parameter"
     FREE_BESIDE_REQUEST = "free_beside_request"
     NOT_IN_REQUESTS = "not_in_requests"
+    NOBODY_CAN_APPROVE = "nobody_can_approve"
+    GROUP_CANNOT_APPROVE = "group_cannot_approve"
     TOO_MUCH_TO_COMPARE = "too_much_to_compare"
     MANAGED_ELSEWHERE = "managed_elsewhere"
 

@@ -51,6 +51,16 @@ class ApprovalTerms(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     approvers: Approvers | UnsetType = UNSET
     fresh: Annotated[int, Meta(ge=30, le=28_800)] | UnsetType = UNSET
 
+    def in_words(self) -> str:
+        """Who must approve, such as "2 people in finance who have signed in within 300 seconds"."""
+        who = "a person" if self.approvals == 1 else f"{self.approvals} people"
+        if self.approvers is not UNSET:
+            who += f" in {' or '.join(self.approvers.groups)}"
+        if self.fresh is not UNSET:
+            has = "has" if self.approvals == 1 else "have"
+            who += f" who {has} signed in within {self.fresh} seconds"
+        return who
+
 
 DEFAULT_TERMS = ApprovalTerms()
 

@@ -83,6 +83,7 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
     quota: How full its bucket is; only for rate limits, budgets and denial breakers that apply to this call.
     session: Which of the calls it looks for were allowed in the call's session; only for sequence rules that apply to
     this call.
+    approved_by: Who must approve if it fails, in words; only for rules that escalate.
     """
 
     index: Count
@@ -94,6 +95,7 @@ class RulePart(Struct, frozen=True, kw_only=True, rename="camel"):
     values: list[SeenValue] = []
     quota: QuotaLevel | UnsetType = UNSET
     session: list[SeenMark] | UnsetType = UNSET
+    approved_by: str | UnsetType = UNSET
 
 
 class PolicyPart(Struct, frozen=True, kw_only=True, rename="camel"):

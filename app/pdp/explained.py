@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, Outcome
+from app.model.approvals import DEFAULT_TERMS
+from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.drafts import id_if_stored
 from app.model.explanations import ExplainedAgent, Part, PolicyPart, QuotaLevel, RulePart, SeenMark, SeenValue
 from app.model.policies import Policy
@@ -91,7 +92,15 @@ def _rule_part(policy: Policy, traced: RuleTrace, outcome: Outcome, seen: "_Seen
         values=[] if traced.pattern is None else seen.by(traced.rule.rule),
         quota=UNSET if state is None or state.level is None else state.level,
         session=list(state.marks) if state is not None and state.marks else UNSET,
+        approved_by=_approved_by(traced),
     )
+
+
+def _approved_by(traced: RuleTrace) -> str | UnsetType:
+    if traced.rule.when_failed is not Result.ESCALATED:
+        return UNSET
+    terms = traced.rule.rule.approval
+    return (DEFAULT_TERMS if terms is UNSET else terms).in_words()
 
 
 class _Seen:

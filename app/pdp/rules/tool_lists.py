@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import TypeVar
 
+from msgspec import UNSET
+
+from app.model.approvals import DEFAULT_TERMS
 from app.model.rule import Rule
 from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
 from app.pdp.constraints import IsSecret
@@ -57,5 +60,8 @@ class DenylistType(_ToolList[ToolDenylist]):
 
 
 class ApprovalType(_ToolList[ApprovalRequired]):
-    said = "a person must approve the call"
     failure = "needs a person's approval under"
+
+    def words(self, rule: ApprovalRequired, is_secret: IsSecret) -> Iterator[str]:
+        terms = DEFAULT_TERMS if rule.approval is UNSET else rule.approval
+        yield f"{terms.in_words()} must approve the call"

@@ -2380,6 +2380,8 @@ export interface components {
             quota?: components["schemas"]["QuotaLevel"];
             /** @description Which of the calls it looks for were allowed in the call's session; only for sequence rules that apply to this call. */
             session?: components["schemas"]["SeenMark"][];
+            /** @description Who must approve if it fails, in words; only for rules that escalate. */
+            approvedBy?: string;
         };
         /** @description A value of the call that a rule reads, as it would be logged. */
         SeenValue: {
@@ -2486,7 +2488,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "managed_elsewhere" | "min_missing" | "never_decides" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "group_cannot_approve" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**

@@ -40,7 +40,7 @@ function Rule({ rule, decides, unknown, differs, still }) {
     <div><p><code>${rule.type}</code> <span class=${`part ${rule.part}`}>${WORDS[rule.part]}</span>
         ${rule.pattern && html` <span class="muted">for</span> <code><${Text} value=${rule.pattern} /></code>`}
         ${decides && html` <${Pill} is="deciding" word="decides" />`}
-        ${rule.part === "failed" && rule.onFailure !== "denied" && html` <span class="muted">→ ${rule.onFailure}</span>`}
+        ${rule.part === "failed" && rule.onFailure !== "denied" && html` <span class="muted">→ ${rule.onFailure}${rule.approvedBy ? html`: <${Text} value=${rule.approvedBy} /> must approve` : ""}</span>`}
         ${differs && html` <${Pill} is="escalated" word="differs" />`}</p>
       ${rule.reason && html`<p class="why"><${Text} value=${rule.reason} /></p>`}
       ${rule.part === "unknown" && html`<p class="why">The log does not contain what this rule reads${hidden.length ? `: ${hidden.join(", ")}` : ""}. It was redacted or shortened.</p>`}
