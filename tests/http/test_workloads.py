@@ -220,6 +220,14 @@ def test_a_pitfall_is_refused_with_what_was_expected(platform, tenant, pitfall):
     assert tenant.log() == []
 
 
+def test_algorithms_are_the_issuers_whatever_keys_it_has(platform):
+    """A key that is published for another algorithm verifies nothing here."""
+    assert platform.put(algorithms=["RS256"]).status_code == 200
+    refused = platform.ask(platform.token("ES256"))
+    assert (refused.status_code, "alg must be one of RS256, as for this issuer" in refused.text) == (401, True)
+    assert platform.ask(platform.token("RS256")).status_code == 200
+
+
 def test_a_token_that_is_too_long_is_no_token(platform):
     """8 KiB; before anything is decoded."""
     assert platform.ask(platform.token(x="x" * 9000)).status_code in (401, 431)
