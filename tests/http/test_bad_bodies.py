@@ -10,7 +10,7 @@ HIDDEN = {"NUL": "\x00", "bidi": "\u202e", "zero-width": "\u200b", "newline": "\
 DENY = {"type": "tool_denylist", "tools": ["file.delete"]}
 RULE_TYPES = (
     "tool_allowlist, tool_denylist, approval_required, parameter_constraint, parameter_schema, rate_limit, budget, "
-    "sequence, time_based, denial_breaker"
+    "sequence, pinned_request, time_based, denial_breaker"
 )
 
 
@@ -65,7 +65,7 @@ POLICIES = {
         "$.nam",
         (
             "is not a field here; there are name, rules, kind, priority, enabled, mode, key, "
-            "agent_message, agent_id, group"
+            "agent_message, managed_by, agent_id, group"
         ),
     ),
     "no rules": ({"rules": []}, "$.rules", "must be a list of 1 to 50 items, not an empty list"),
@@ -257,7 +257,7 @@ OTHERS = {
         "/v1/api-keys",
         {"name": "k", "scopes": ["read", "write"]},
         "$.scopes[1]",
-        'must be one of admin, read, view, authorize, audit, approve, policies, not "write"',
+        'must be one of admin, read, view, authorize, audit, approve, policies, request, not "write"',
     ),
     "key that expires some day": (
         "/v1/api-keys",
@@ -406,7 +406,7 @@ def test_an_agent_of_a_policy_cannot_be_changed(tenant, agent):
     refused(
         answer,
         "$.agent_id",
-        "is not a field here; there are name, rules, kind, priority, enabled, mode, key, agent_message",
+        "is not a field here; there are name, rules, kind, priority, enabled, mode, key, agent_message, managed_by",
     )
 
 

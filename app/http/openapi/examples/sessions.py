@@ -35,7 +35,7 @@ WHO_AM_I = {
 }
 PIN_REQUEST = {
     "for a day": {"request": "Please send the minutes to ann@example.com."},
-    "for an hour": {"request": "Please send the minutes to ann@example.com.", "validSeconds": 3600},
+    "for an hour": {"request": "Please send the minutes to ann@example.com.", "valid_seconds": 3600},
 }
 PINNED_REQUEST = {
     "id": _SESSION_ID,
