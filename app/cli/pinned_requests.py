@@ -16,7 +16,13 @@ from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
 @on_api
 @click.argument("session")
 @click.argument("request", type=click.File(encoding="utf-8"))
-@click.option("--valid-seconds", type=click.IntRange(1, PIN_SECONDS_MAX), default=PIN_SECONDS, show_default=True)
+@click.option(
+    "--valid-seconds",
+    type=click.IntRange(1, PIN_SECONDS_MAX),
+    default=PIN_SECONDS,
+    show_default=True,
+    help="For how long it counts.",
+)
 @JSON
 @REASON
 def pin_request(api: Api, session: str, request: Any, valid_seconds: int, as_json: bool, reason: str) -> None:

@@ -117,7 +117,7 @@ def test_a_policy_comes_from_a_file_or_from_standard_input(remit, tenant, tmp_pa
     changed = json.loads(done(remit("policies", "list", "--agent", "refund-bot", "--json")))
     assert [(each["priority"], each["enabled"], len(each["rules"])) for each in changed] == [(7, False, 1)]
     row = done(remit("policies", "list")).splitlines()[1]
-    assert re.fullmatch(rf"{policy_id}  7 +off +1 rule +refund-bot +- +small refunds", row)
+    assert re.fullmatch(rf"{policy_id}  7 +off +1 rule +refund-bot +- +- +small refunds", row)
     assert "small refunds (disabled)" in done(remit("agents", "show", "refund-bot"))
     assert done(remit("policies", "delete", "small refunds")) == f"deleted {policy_id}\n"
     assert "creates one" in remit("policies", "list").stderr

@@ -10,7 +10,7 @@ from app.cli.main import main
 
 HERE = {"serve", "compact", "doctor", "workspaces create", "workspaces list", "audit archive"}
 """What needs this machine's store: doctor checks it, a key has one workspace, and an archive is a folder beside it."""
-FILES = {"policies schema", "policies test", "audit key new", "audit key show", "audit witness"}
+FILES = {"policies schema", "audit key new", "audit key show", "audit witness"}
 
 
 def commands(group=main, words=()):
