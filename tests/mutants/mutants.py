@@ -112,7 +112,7 @@ PDP = [
     Mutant(
         "no-session-needed",
         "app/pdp/rules/sequence.py",
-        "return None if _session_of(context) else _NO_SESSION",
+        "return None if session_of(context) else _NO_SESSION",
         "return None",
         "a sequence rule fails a call that names no session",
     ),
@@ -230,8 +230,8 @@ LUA = [
     Mutant(
         "one-denial-late",
         "lua/commit_decision/breakers.lua",
-        "call('LINDEX', breaker.denials, breaker.most - 2)",
-        "call('LINDEX', breaker.denials, breaker.most - 1)",
+        "breaker_wait(breaker, breaker.most - 2)",
+        "breaker_wait(breaker, breaker.most - 1)",
         "a breaker trips with the denial that reaches its maximum",
     ),
     Mutant(
@@ -366,7 +366,7 @@ SURFACE = [
     Mutant(
         "filtered-pages-restart",
         "app/store/agents.py",
-        "skipped, left = offset if filtered else 0, limit",
+        "skipped, left = offset if wanted else 0, limit",
         "skipped, left = 0, limit",
         "pages of a filtered list do not overlap",
     ),
