@@ -57,10 +57,15 @@ def test_every_control_is_reached_by_keyboard(visit):
         page.keyboard.press(key)
         until(page, "document.querySelector('#screen h1') !== null")
         settle(page)
-        page.evaluate("window.reached.clear(), document.getElementById('screen').focus()")
-        for _ in range(page.evaluate("window.wanted().length") + 5):
-            page.keyboard.press("Tab")
-        unreached = page.evaluate("window.wanted().filter((e) => !window.reached.has(e)).map((e) => e.outerHTML)")
+        unreached = None
+        for _ in range(3):  # data that arrives meanwhile adds controls before the one that has the focus
+            page.evaluate("window.reached.clear(), document.getElementById('screen').focus()")
+            for _ in range(page.evaluate("window.wanted().length") + 5):
+                page.keyboard.press("Tab")
+            unreached = page.evaluate("window.wanted().filter((e) => !window.reached.has(e)).map((e) => e.outerHTML)")
+            if not unreached:
+                break
+            settle(page)
         assert unreached == [], page.url
         page.evaluate("document.activeElement.blur()")
 
