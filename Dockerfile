@@ -1,6 +1,7 @@
 # One image for `serve` and `compact`: locked dependencies, no store, not root, and read-only at run time.
 # COMMIT is what `remit --version` names: docker build --build-arg COMMIT=$(git rev-parse HEAD) --platform linux/amd64,linux/arm64 .
 # LOCK names the file of requirements/ to install: image, or image-otel for traces.
+# PYTHON may be pinned: --build-arg PYTHON=python:3.11-slim-bookworm@sha256:…, with the digest that your registry shows.
 ARG PYTHON=python:3.11-slim-bookworm
 
 FROM ${PYTHON} AS build
