@@ -63,6 +63,14 @@ class _Line:
         self.running = 0
         self.waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
+    def drop(self, key: str, turn: asyncio.Future[None]) -> None:
+        """Take out a task that no longer waits, so that it fills no place."""
+        queue = self.waiting.get(key)
+        if queue is not None and turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self.waiting[key]
+
     def next(self) -> asyncio.Future[None] | None:
         """Take out the oldest task of the key whose turn it is, which then goes to the end of the line."""
         while self.waiting:
@@ -112,7 +120,9 @@ class WorkspaceSlots:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # its turn had come
+            if turn.cancelled():
+                line.drop(key, turn)
+            else:  # its turn had come
                 self._leave(workspace_id)
             raise
 

@@ -109,6 +109,28 @@ async def test_a_task_that_is_cancelled_leaves_its_place_to_the_next(granted):
     await asyncio.wait_for(read("again"), 5)
 
 
+async def test_tasks_that_are_cancelled_while_they_wait_fill_no_place():
+    """Callers that give up leave room for others of their key, and of the workspace."""
+    slots = WorkspaceSlots(most=1, waiting_max=4)
+
+    async def read(key):
+        async with slots.slot("workspace", key):
+            pass
+
+    async with slots.slot("workspace"):
+        for key in ("a", "b") * 3:
+            gone = [asyncio.create_task(read(key)) for _ in range(2)]
+            await asyncio.sleep(0)
+            for each in gone:
+                each.cancel()
+            assert all(
+                isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*gone, return_exceptions=True)
+            )
+        waiting = asyncio.create_task(read("a"))
+        await asyncio.sleep(0)
+    await asyncio.wait_for(waiting, 5)
+
+
 def test_long_work_pauses_only_by_taking_turns():
     """With `sleep(0)`, all of them would continue in every pass."""
     app = Path(__file__).parents[2] / "app"
