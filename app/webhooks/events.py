@@ -77,13 +77,17 @@ class LogEvent(Struct, frozen=True):
     ) -> Event:
         """The event as sent. agent_name: None if the agent no longer exists. approval: its current state; None if it no
         longer exists. plan: the approvals of all calls that the event is about, if they are several.
+
+        Its id is of the last of these calls: until it is delivered, the log may get more calls of the plan, and a
+        receiver that has had it without them must not take it for a repetition.
         """
         data: dict[str, Any] = {"workspaceId": workspace_id, "agentName": agent_name, "entry": Raw(self.line)}
         if self.approval_id:
             data["approval"] = approval
         if len(plan) > 1:
             data["plan"] = plan
-        return Event(event_id(workspace_id, "log", self.entry_id), self.type, self.timestamp, data)
+        position = plan[-1].id if len(plan) > 1 else self.entry_id
+        return Event(event_id(workspace_id, "log", position), self.type, self.timestamp, data)
 
 
 def continues_plan(told: Sequence[tuple[LogEvent, Any]], event: LogEvent, approval: Approval | None) -> bool:

@@ -12,6 +12,7 @@ from standardwebhooks import Webhook as Verifying
 from standardwebhooks import WebhookVerificationError
 
 from app.approvals.reaper import ApprovalReaper
+from app.audit.log import AuditLog
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.model.ids import Ids
@@ -424,3 +425,25 @@ def test_the_calls_of_a_plan_are_one_event(tenant, agent_id, receiver, sending):
     places = [shown.index(f"amount = {n}") for n in (1, 2, 3)]
     assert places == sorted(places)
     assert f"remit approvals list --plan-id {together['plan'][0]['plan']['id']}" in shown
+
+
+def test_a_plan_event_that_has_grown_is_not_a_repetition(tenant, agent_id, receiver, sending, monkeypatch):
+    """I16: a sender dies after the delivery of two calls; the log then has three, of which the last must be told."""
+    webhook = subscribe(tenant, receiver.url, events=["approval.requested"])
+    outbox = Keyspace(tenant.id).webhook_outbox(webhook["id"])
+    cursor = sending.in_store(lambda client: client.call("HGET", outbox, "log"))
+    calls = [{"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": n}} for n in (1, 2, 3)]
+    plan = tenant.reader.post("/v1/authorize/batch", json={"calls": calls}).json()["results"]
+    whole = AuditLog.newest
+
+    async def all_but_one(log, workspace_id):
+        return await whole(log, workspace_id) - 1
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AuditLog, "newest", all_but_one)
+        sending.round()
+    sending.in_store(lambda client: client.call("HSET", outbox, "log", cursor))
+    sending.round()
+    told = {event_id: event["data"]["plan"] for event_id, event in reversed(receiver.events(webhook["secret"]))}
+    known = {each["id"] for approvals in told.values() for each in approvals}  # of two of one id, the first is read
+    assert known == {each["decision"]["approval"]["id"] for each in plan}
