@@ -236,7 +236,7 @@ WEBHOOKS = {
 
 @pytest.mark.parametrize(
     ("paths", "count", "done"),
-    [(AGENTS, 50, AGENTS_AND_POLICIES), ("/v1/webhooks", 20, WEBHOOKS)],
+    [(AGENTS, 50, AGENTS_AND_POLICIES), ("/v1/webhooks(/{webhook_id}(/rotate-secret)?)?$", 20, WEBHOOKS)],
     ids=["agents", "webhooks"],
 )
 def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica, paths, count, done):
