@@ -93,7 +93,9 @@ class CommandLine(LazyGroup):
                 raise click.UsageError(shorter, error.ctx) from None
             raise click.ClickException(shorter) from None
         except StoreUnavailable as error:
-            raise click.ClickException(f"{error} (the store is {read_settings().store})") from None
+            from app.serve.data_folder import store_in_words  # most commands need no store
+
+            raise click.ClickException(f"{error} (the store is {store_in_words(read_settings())})") from None
         except (SettingsError, AppError) as error:
             raise click.ClickException(str(error)) from None
         except OSError as error:
