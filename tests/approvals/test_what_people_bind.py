@@ -105,13 +105,13 @@ def test_context_is_bound_once_a_policy_reads_it(tenant, agent_id, person):
 @pytest.mark.parametrize(
     "near",
     [
-        b'{"a": 5.0}', b'{"a": 5e0}', b'{"a": "5"}', b'{"a": [5]}', b'{"a": 5, "b": null}', b'{"A": 5}', b'{"a ": 5}',
+        b'{"a": "5"}', b'{"a": [5]}', b'{"a": 5, "b": null}', b'{"A": 5}', b'{"a ": 5}',
         b'{"a": 5, "": 0}', b'{"a": -5}', b'{"a": 5.0000000000000000001}', b'{"a": true}', b"{}",
     ],
     ids=bytes.decode,
 )  # fmt: skip
-def test_another_value_needs_an_approval_of_its_own_however_it_is_spelled(tenant, agent_id, person, near):
-    """But another spelling of the same value does not."""
+def test_another_value_needs_an_approval_of_its_own(tenant, agent_id, person, near):
+    """However alike it looks."""
 
     def call(parameters):
         body = b'{"agent_id": "%b", "tool_name": "refund.create", "parameters": %b}' % (agent_id.encode(), parameters)
@@ -119,7 +119,19 @@ def test_another_value_needs_an_approval_of_its_own_however_it_is_spelled(tenant
 
     approve(person, call(b'{"a": 5}')["approval"]["id"])
     assert call(near)["result"] == "escalated"
-    assert call(b'{ "\\u0061" :\t5 }')["result"] == "allowed"
+    assert call(b'{"a": 5}')["result"] == "allowed"
+
+
+@pytest.mark.parametrize(("asked", "same"), [("5", "\t5 "), ("5", "5.0"), ("5.0", "5"), ("5", "50e-1"), ("0", "-0.0")])
+def test_another_spelling_of_a_value_is_the_same_call(tenant, agent_id, person, asked, same):
+    """As RFC 8785 has it: numbers are their values."""
+
+    def call(value):
+        body = f'{{"agent_id": "{agent_id}", "tool_name": "refund.create", "parameters": {{"\\u0061": {value}}}}}'
+        return tenant.reader.post("/v1/authorize", content=body).json()
+
+    approve(person, call(asked)["approval"]["id"])
+    assert call(same)["result"] == "allowed"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +142,6 @@ def test_another_value_needs_an_approval_of_its_own_however_it_is_spelled(tenant
         ("9007199254740992", "9007199254740993"),
         ('"a"', '"a\\u0301"'),
         ("1e400", "1e401"),
-        ("0", "-0.0"),
         ("[1, 2]", "[2, 1]"),
         ("[[]]", "[{}]"),
         ("0.1", "0.10000000000000001"),
