@@ -195,7 +195,7 @@ def cedars(name: str) -> dict[str, Guard]:
     }
 
 
-def measure(name: str, suite: Any, remit: Any, person: Any) -> tuple[list[dict[str, Any]], Any]:
+def play_suite(name: str, suite: Any, remit: Any, person: Any) -> tuple[list[dict[str, Any]], Any]:
     """The rows of a suite, and what attackers achieve. Raises AssertionError if Cedar decides differently."""
     guards: dict[str, Guard] = {}
     alike: dict[str, str] = {}
@@ -228,7 +228,7 @@ def main() -> int:
             for name, suite in get_suites(VERSION).items():
                 if chosen and name not in chosen:
                     continue
-                measured, found = measure(name, suite, remit, person)
+                measured, found = play_suite(name, suite, remit, person)
                 rows += measured
                 hits = {each: [*hits[each], *(f"{name}, {hit}" for hit in found[0][each])] for each in CLASSES}
                 sessions, passed = sessions + found[1], passed + found[2]
