@@ -64,6 +64,18 @@ def test_a_text_is_found_if_a_string_has_it_in_any_spelling(parameters, text, es
 
 @pytest.mark.parametrize(
     ("text", "is_found"),
+    [("1.10", True), ("1e3", True), ("12345678901234567890123", True), ("true", True), ("1,2", False), ("]", False)],
+)
+@pytest.mark.parametrize("beside", ["/", r"\/", r"\u00e9"])
+def test_no_spelling_beside_a_number_hides_it(text, is_found, beside):
+    """Numbers are found as they are written, whatever else the agent wrote; nothing between two values is text."""
+    numbers = '{"a":1.10,"b":[1,2,1e3],"c":12345678901234567890123,"d":true}'
+    line = '{{"id":"9","parameters":{{"x":"{}","n":{}}}}}'.format(beside, numbers).encode()
+    assert EntryText(text).is_in(line) == is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
     [("agentId", False), ("path", True), ('"path"', False), ("4.50", True), ('a","b', False), ("[REDACTED]", True)],
 )
 def test_what_counts_as_an_entrys_text(text, is_found):
