@@ -12,7 +12,7 @@ from msgspec import Raw
 _json = msgspec.json.encode
 _text_of = msgspec.json.Decoder(str).decode
 _values_of = msgspec.json.Decoder(dict[str, Raw]).decode
-_QUOTE = ord(b"\"")
+_QUOTE = ord(b'"')
 _unusual = re.compile(rb"(?<!\\)(?:\\\\)*+\\(?:/|u(?!00[01]))").search
 _scalars_in = re.compile(rb'"(?:[^"\\]|\\.)*+"|[^][{},:"\s]+').findall
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from msgspec import Struct, json, structs
 
-from app.errors import IssuerNotFound, IssuerTaken
+from app.errors import AppError, IssuerNotFound, IssuerTaken
 from app.model.actors import ChangedBy
 from app.model.api_keys import Scope
 from app.model.ids import Ids
@@ -63,18 +63,30 @@ class Issuers:
 
         Raises IssuerTaken, LimitReached.
         """
-        keyspace, owner = Keyspace(workspace_id), f"{workspace_id} {name}"
-        digest = issuer_digest(fields.issuer, fields.audience)
-        is_free = await self._client.change("HSETNX", ISSUERS, digest, owner)
-        if not is_free and await self._client.call("HGET", ISSUERS, digest) != owner:
-            raise IssuerTaken("This issuer is set up with this audience already, here or in another workspace")
+        owner, digest = f"{workspace_id} {name}", issuer_digest(fields.issuer, fields.audience)
+        await self._claim(digest, owner)
+        try:
+            issuer, before = await self._put(workspace_id, name, fields, by)
+        except AppError:
+            await self.release_unused(digest, workspace_id, name)
+            raise
+        await self._claim(digest, owner)  # in case it was released while the record was not written yet
+        if before is not None and (old := issuer_digest(before.issuer, before.audience)) != digest:
+            await self._release(old, owner)
+        return issuer, before is None
+
+    async def _put(
+        self, workspace_id: str, name: str, fields: IssuerFields, by: ChangedBy
+    ) -> tuple[Issuer, Issuer | None]:
+        """The issuer as written, and as it was before."""
+        keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
             known = await self._client.call("HGET", keyspace.issuers, name)
             before = None if known is None else _decoded(name, known)
             now_ms = await store_time_ms(self._client)
             if before is not None and _same(before, fields):
                 await self.drop_stale(workspace_id)  # whoever put it may have been interrupted
-                return before, False
+                return before, before
             issuer = Issuer(
                 **structs.asdict(fields),
                 id=self._ids.new(now_ms) if before is None else before.id,
@@ -82,12 +94,10 @@ class Issuers:
                 updated_ms=now_ms,
             )
             if await self._write(workspace_id, name, known, before, issuer, by):
-                if before is not None and (old := issuer_digest(before.issuer, before.audience)) != digest:
-                    await self._release(old, owner)
                 if before is not None:
                     await self._client.change("DEL", keyspace.issuer_keys(name))
                     await self.drop_stale(workspace_id)
-                return issuer, before is None
+                return issuer, before
         return contended()
 
     async def delete(self, workspace_id: str, name: str, by: ChangedBy) -> None:
@@ -115,11 +125,19 @@ class Issuers:
         found = _decoded(name, record)
         return (workspace_id, found, record) if (found.issuer, found.audience) == (issuer, audience) else None
 
-    async def owners(self) -> AsyncIterator[tuple[str, str]]:
-        """Yield the workspace and the name of every issuer of all workspaces."""
-        for owner in as_record(await self._client.call("HGETALL", ISSUERS)).values():
+    async def owners(self) -> AsyncIterator[tuple[str, str, str]]:
+        """Yield the digest, the workspace and the name of every issuer of all workspaces."""
+        for digest, owner in as_record(await self._client.call("HGETALL", ISSUERS)).items():
             workspace_id, _, name = owner.partition(" ")
-            yield workspace_id, name
+            yield digest, workspace_id, name
+
+    async def release_unused(self, digest: str, workspace_id: str, name: str) -> None:
+        """Let others have the issuer and the audience of this digest, unless the issuer of this name has them."""
+        record = await self._client.call("HGET", Keyspace(workspace_id).issuers, name)
+        if record is None:
+            await self._client.change("DEL", Keyspace(workspace_id).issuer_keys(name))
+        if record is None or digest_in(record) != digest:
+            await self._release(digest, f"{workspace_id} {name}")
 
     async def admit(self, workspace_id: str, issuer: Issuer, record: str, token: Admitted) -> bool:
         """Let the token count, from now until it expires; False if the issuer has changed. Raises LimitReached."""
@@ -203,10 +221,22 @@ class Issuers:
         require_room(status, "workspace", "issuers", ISSUERS_MAX)
         return bool(status == "done")
 
+    async def _claim(self, digest: str, owner: str) -> None:
+        """Let no other issuer have what this digest is of. Raises IssuerTaken if one has."""
+        is_free = await self._client.change("HSETNX", ISSUERS, digest, owner)
+        if not is_free and await self._client.call("HGET", ISSUERS, digest) != owner:
+            raise IssuerTaken("This issuer is set up with this audience already, here or in another workspace")
+
     async def _release(self, digest: str, owner: str) -> None:
         """Let others have this issuer with this audience."""
         if await self._client.call("HGET", ISSUERS, digest) == owner:
             await self._client.change("HDEL", ISSUERS, digest)
+
+
+def digest_in(record: str) -> str:
+    """The digest by which the store finds the issuer in this record."""
+    issuer = _decoded("", record)
+    return issuer_digest(issuer.issuer, issuer.audience)
 
 
 def _same(issuer: Issuer, fields: IssuerFields) -> bool:

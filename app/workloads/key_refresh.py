@@ -9,11 +9,12 @@ import msgspec
 from app.errors import ProviderUnavailable
 from app.fault_isolation import failures_logged
 from app.model.ids import Ids
+from app.model.issuers import version_of
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
 from app.settings import Settings
-from app.store.issuers import Issuers
+from app.store.issuers import Issuers, digest_in
 from app.store.keyspace import Keyspace
 from app.webhooks.destinations import CheckedBackend, Refused, destination_of
 
@@ -29,25 +30,33 @@ KEYS_BYTES = 64 * 1024
 
 
 class KeyRefresh:
-    """Reads the keys of every issuer that has a `jwks_uri`, and ends tokens whose issuer is gone."""
+    """Reads the keys of every issuer that has a `jwks_uri`, and completes changes of issuers that were interrupted."""
 
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
         self._issuers = Issuers(client, Ids())
+        self._seen: dict[str, str] = {}  # digest of an issuer → version of its record in the last round; "" = unused
         self._networks, self._allow_http = settings.webhook_private_networks, settings.webhook_http
 
     async def run(self, _stopped: asyncio.Event) -> None:
         """Do what is due now; a failure with one issuer stops no other."""
-        async for workspace_id, name in self._issuers.owners():
+        seen, self._seen = self._seen, {}
+        async for digest, workspace_id, name in self._issuers.owners():
             with failures_logged(log, f"look after issuer {name} of workspace {workspace_id}"):
-                await self._look_after(workspace_id, name)
+                record = await self._client.call("HGET", Keyspace(workspace_id).issuers, name)
+                is_used = record is not None and digest_in(record) == digest
+                version = version_of(record) if is_used else ""
+                if version != seen.get(digest):
+                    await self._issuers.drop_stale(workspace_id)  # its change may have been interrupted
+                elif not is_used:
+                    # Not in the first round, because its record may be about to be written.
+                    await self._issuers.release_unused(digest, workspace_id, name)
+                self._seen[digest] = version
+                if is_used:
+                    await self._read_if_due(workspace_id, name, record)
 
-    async def _look_after(self, workspace_id: str, name: str) -> None:
+    async def _read_if_due(self, workspace_id: str, name: str, record: str) -> None:
         keyspace = Keyspace(workspace_id)
-        record = await self._client.call("HGET", keyspace.issuers, name)
-        if record is None:
-            await self._issuers.drop_stale(workspace_id)  # its deletion was interrupted
-            return
         issuer = msgspec.json.decode(record)
         url = issuer.get("jwksUri")
         if url is None:

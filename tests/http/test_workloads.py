@@ -18,13 +18,14 @@ from msgspec import structs
 from servers import Replica, clean_env
 from tenants import Tenant
 
-from app.errors import ProviderUnavailable, StoreUnavailable, Unauthorized
+from app.errors import LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
 from app.lanes.lane import Lane
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
 from app.model.issuers import LONGEST_S, Algorithm, IssuerFields, IssuerRule, Keys
 from app.redis_client.clients import open_client
 from app.settings import Settings
+from app.store import issuers as issuers_of_store
 from app.store.issuers import Issuers
 from app.store.keyspace import Keyspace, key_pointer
 from app.workloads.admission import Admission
@@ -498,22 +499,33 @@ class Published:
         writer.close()
 
 
-async def test_a_change_that_was_interrupted_binds_once_it_is_made_again(valkey_store, monkeypatch):
-    """The record was written, and the tokens admitted before were not ended yet: the answer to the retry ends them."""
-    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
-    issuers, name = Issuers(client, Ids()), f"https://{workspace_id}.example.com"
-    fields = IssuerFields(
-        issuer=name,
+def fields_of(issuer):
+    """What to put for an issuer whose tokens may view."""
+    return IssuerFields(
+        issuer=issuer,
         audience="remit",
         algorithms=[Algorithm.RS256],
         rules=[IssuerRule(match={"sub": SUB}, scopes=[Scope.VIEW])],
         jwks=jwks("RS256"),
     )
-    await issuers.put(workspace_id, "cluster", fields, BY)
+
+
+async def admitted(client, issuers, issuer):
+    """A token of the issuer, which counts."""
     now = int(time.time())
-    claims = {"iss": name, "aud": "remit", "sub": SUB, "iat": now, "exp": now + 600}
+    claims = {"iss": issuer, "aud": "remit", "sub": SUB, "iat": now, "exp": now + 600}
     token = jwt.encode(claims, RSA_KEY, "RS256", headers={"kid": "RS256"})
     await Admission(client, issuers, Lane()).admit(token)
+    return token
+
+
+async def test_a_change_that_was_interrupted_binds_once_it_is_made_again(valkey_store, monkeypatch):
+    """The record was written, and the tokens admitted before were not ended yet: the answer to the retry ends them."""
+    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
+    issuers, name = Issuers(client, Ids()), f"https://{workspace_id}.example.com"
+    fields = fields_of(name)
+    await issuers.put(workspace_id, "cluster", fields, BY)
+    token = await admitted(client, issuers, name)
     changed = structs.replace(fields, rules=[IssuerRule(match={"sub": "another"}, scopes=[Scope.VIEW])])
     with monkeypatch.context() as broken:
         broken.setattr(Issuers, "drop_stale", AsyncMock(side_effect=StoreUnavailable("gone")))
@@ -523,6 +535,57 @@ async def test_a_change_that_was_interrupted_binds_once_it_is_made_again(valkey_
     await issuers.put(workspace_id, "cluster", changed, BY)
     assert await client.call("GET", key_pointer(digest_of(token))) is None
     assert await client.call("ZCARD", Keyspace(workspace_id).tokens) == 0
+    await client.close()
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+async def test_what_was_interrupted_is_completed_in_the_background(valkey_store, monkeypatch, is_deleted):
+    """Nobody repeats it: old tokens end, and others can have the issuer and audience that are no longer used."""
+    client, one, other = open_client(valkey_store.url, 5_000), Ids().new(1), Ids().new(1)
+    issuers, refresh, name = Issuers(client, Ids()), KeyRefresh(client, Settings()), f"https://{one}.example.com"
+    fields = fields_of(name)
+    await issuers.put(one, "cluster", fields, BY)
+    token = await admitted(client, issuers, name)
+    await refresh.run(asyncio.Event())
+    assert await client.call("GET", key_pointer(digest_of(token))) is not None
+    with monkeypatch.context() as broken:
+        broken.setattr(Issuers, "drop_stale", AsyncMock(side_effect=StoreUnavailable("gone")))
+        with pytest.raises(StoreUnavailable):
+            await (
+                issuers.delete(one, "cluster", BY)
+                if is_deleted
+                else issuers.put(one, "cluster", structs.replace(fields, audience="changed"), BY)
+            )
+    for _ in range(2):
+        await refresh.run(asyncio.Event())
+    assert await client.call("GET", key_pointer(digest_of(token))) is None
+    assert await client.call("ZCARD", Keyspace(one).tokens) == 0
+    await issuers.put(other, "theirs", fields, BY)
+    if not is_deleted:
+        assert await issuers.of_token(name, "changed") is not None
+    await client.close()
+
+
+async def test_an_issuer_that_is_not_put_is_not_taken(valkey_store, monkeypatch):
+    """A workspace without room for another issuer keeps no other from having it; one being written stays its own."""
+    client, one, other = open_client(valkey_store.url, 5_000), Ids().new(1), Ids().new(1)
+    issuers, refresh, name = Issuers(client, Ids()), KeyRefresh(client, Settings()), f"https://{one}.example.com"
+    with monkeypatch.context() as full:
+        full.setattr(issuers_of_store, "ISSUERS_MAX", 0)
+        with pytest.raises(LimitReached):
+            await issuers.put(one, "cluster", fields_of(name), BY)
+    await issuers.put(other, "cluster", fields_of(name), BY)
+    await issuers.delete(other, "cluster", BY)
+    write = Issuers._write
+
+    async def slowly(*given):
+        for _ in range(3):
+            await refresh.run(asyncio.Event())
+        return await write(*given)
+
+    monkeypatch.setattr(Issuers, "_write", slowly)
+    await issuers.put(one, "cluster", fields_of(name), BY)
+    assert await issuers.of_token(name, "remit") is not None
     await client.close()
 
 
