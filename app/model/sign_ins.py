@@ -18,6 +18,9 @@ IDLE_MS = 30 * 60_000
 CHOICE_SECONDS = 600
 """How long somebody with access to several workspaces may take to choose one."""
 
+ID_TOKEN_USED_S = 900
+"""How long an ID token that was used is remembered: longer than a program could present it."""
+
 CODE_SECONDS = 60
 """How long the one-time code of `remit console` is valid."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 
 from msgspec import json
 
@@ -12,6 +13,7 @@ from app.model.ids import Ids
 from app.model.sign_ins import (
     CHOICE_SECONDS,
     CODE_SECONDS,
+    ID_TOKEN_USED_S,
     IDLE_MS,
     LONGEST_MS,
     Identity,
@@ -132,6 +134,25 @@ class SignIns:
                     ended += 1
         return ended
 
+    async def note_signed_out(self, issuer: str, claims: dict[str, Any]) -> None:
+        """Note that whoever a logout token names has signed out, until nobody can choose a workspace any more."""
+        name = _signed_out(issuer, claims.get("sub"), claims.get("sid"))
+        await self._client.change("SET", name, int(claims["iat"]), "EX", CHOICE_SECONDS)
+
+    async def require_signed_in(self, issuer: str, claims: dict[str, Any]) -> None:
+        """Raise Unauthorized if the person of this ID token has signed out since."""
+        sub, sid = claims["sub"], claims.get("sid")
+        names = {_signed_out(issuer, *each) for each in ((sub, sid), (sub, None), (None, sid))}
+        for name in names:
+            signed_out_s = await self._client.call("GET", name)
+            if signed_out_s is not None and claims["iat"] <= int(signed_out_s):
+                raise Unauthorized("You have signed out at the identity provider meanwhile; sign in again")
+
+    async def use_id_token(self, issuer: str, token: str) -> bool:
+        """True if this ID token has not been used; from now on, no program can present it."""
+        # Without its signature, which can be written in several ways.
+        return await self.first_seen(issuer, token.rpartition(".")[0], ID_TOKEN_USED_S)
+
     async def first_seen(self, issuer: str, token: str, seconds: int) -> bool:
         """True if this token, named by its `jti` or by all of it, has not been used; it is then remembered so long."""
         name = used_token(digest_of(f"{issuer} {token}"))
@@ -169,6 +190,12 @@ class SignIns:
         """Those of the sessions that have not ended."""
         replies = await self._client.read_pipelined([("HGET", keyspace.key(each), "expires_ms") for each in ids])
         return [each for each, ends in zip(ids, replies, strict=True) if ends is not None and now_ms < int(ends)]
+
+
+def _signed_out(issuer: str, sub: Any, sid: Any) -> str:
+    """The key that notes who signed out: this person, this session of the provider, or this session of this person."""
+    texts = [each if isinstance(each, str) else None for each in (sub, sid)]
+    return used_token(digest_of(json.encode([issuer, *texts]).decode()))
 
 
 def session_of(record: dict[str, str]) -> SignIn:

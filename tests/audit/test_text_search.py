@@ -70,7 +70,7 @@ def test_a_text_is_found_if_a_string_has_it_in_any_spelling(parameters, text, es
 def test_no_spelling_beside_a_number_hides_it(text, is_found, beside):
     """Numbers are found as they are written, whatever else the agent wrote; nothing between two values is text."""
     numbers = '{"a":1.10,"b":[1,2,1e3],"c":12345678901234567890123,"d":true}'
-    line = '{{"id":"9","parameters":{{"x":"{}","n":{}}}}}'.format(beside, numbers).encode()
+    line = f'{{"id":"9","parameters":{{"x":"{beside}","n":{numbers}}}}}'.encode()
     assert EntryText(text).is_in(line) == is_found
 
 

@@ -15,7 +15,7 @@ from forked import Forked
 from servers import clean_env, free_port
 
 from app.model.times import parse_time_ms
-from tests.oidc.parties import FixedReplica, IdentityProvider, settings_for
+from tests.oidc.parties import Browser, FixedReplica, IdentityProvider, settings_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
 
@@ -61,14 +61,19 @@ def test_somebody_without_a_group_is_told_which_groups_were_seen(remit, browser)
     assert browser.session(remit).status_code == 401
 
 
-def test_signing_out_at_the_provider_ends_the_sessions(remit, idp, browser, eventually):
-    """The provider says so itself, by its back channel; every later request is 401."""
-    browser.sign_in(remit, "bob", until=lambda url: url.endswith("/console"))
-    assert browser.session(remit).json()["scopes"] == ["admin"]
+def sign_out_at(idp, browser):
+    """End the browser's session at the provider, which tells the service before it answers."""
     page = browser.send("GET", f"{idp.issuer}/session/end")
     fields = {"xsrf": page.text.partition('name="xsrf" value="')[2].partition('"')[0], "logout": "yes"}
     ended = browser.send("POST", f"{idp.issuer}/session/end/confirm", data=fields)
     assert ended.status_code in (302, 303)
+
+
+def test_signing_out_at_the_provider_ends_the_sessions(remit, idp, browser, eventually):
+    """The provider says so itself, by its back channel; every later request is 401."""
+    browser.sign_in(remit, "bob", until=lambda url: url.endswith("/console"))
+    assert browser.session(remit).json()["scopes"] == ["admin"]
+    sign_out_at(idp, browser)
     eventually(lambda: browser.session(remit).status_code == 401)
     with remit.client() as admin:
         last = admin.get("/v1/changes", params={"resource_type": "session"}).json()[0]
@@ -219,6 +224,39 @@ def test_a_choice_of_a_workspace_works_once_in_its_browser_from_its_page(remit, 
     _, code = choice(remit, browser)
     strange = browser.send("POST", url, data={"code": code, "workspace": "another"}, headers=same)
     assert (strange.status_code, "No group of yours has access there" in strange.text) == (403, True)
+
+
+def test_a_choice_of_a_workspace_ends_with_a_logout_at_the_provider(remit, idp, browser, payments, eventually):
+    """A page left open does not sign in again afterwards; a new sign-in does, and another session of the provider."""
+    other = Browser()
+
+    def chosen(by, code):
+        same = {"Sec-Fetch-Site": "same-origin"}
+        return by.send(
+            "POST", f"{remit.base_url}/console/workspace", data={"code": code, "workspace": payments}, headers=same
+        )
+
+    assert chosen(browser, choice(remit, browser)[1]).status_code == 303
+    (_, code), (_, others) = choice(remit, browser), choice(remit, other)
+    sign_out_at(idp, browser)
+    eventually(lambda: browser.session(remit).status_code == 401)
+    refused = chosen(browser, code)
+    assert (refused.status_code, "signed out at the identity provider" in refused.text) == (401, True)
+    assert chosen(other, others).status_code == 303
+    assert chosen(browser, choice(remit, browser)[1]).status_code == 303
+    other.close()
+
+
+def test_a_token_that_an_address_shows_signs_nobody_in(remit, idp, browser, store):
+    """The ID token with which a browser signs out, also where programs and browsers are one client."""
+    browser.sign_in(remit, "bob", until=lambda url: url.endswith("/console"))
+    ended = browser.send("DELETE", f"{remit.base_url}/v1/session", headers={"Sec-Fetch-Site": "same-origin"})
+    token = parse_qs(urlsplit(ended.json()["providerUrl"]).query)["id_token_hint"][0]
+    settings = settings_for(idp) | {"REMIT_PORT": str(free_port()), "REMIT_OIDC_CLI_CLIENT_ID": "remit"}
+    one_client = FixedReplica(store.url, **settings)
+    answer = httpx.post(f"{one_client.base_url}/v1/session", json={"id_token": token, "transport": "bearer"})
+    one_client.stop()
+    assert (answer.status_code, "was used before" in answer.text) == (401, True)
 
 
 def test_a_cookie_of_a_subdomain_is_not_taken_for_the_services(remit, browser):

@@ -44,8 +44,6 @@ from app.views.sessions import NewSession, SessionView, SignedOut, WhoAmI
 _COOKIE = {"Set-Cookie": "`__Host-remit`, which contains the session's token, or is taken away."}
 _ANY: dict[str, Any] = {"tag": "Sessions", "scopes": tuple(each for each in Scope if each is not Scope.ADMIN)}
 _ADMIN: dict[str, Any] = {"tag": "Sessions", "scopes": (Scope.ADMIN,)}
-ID_TOKEN_USED_S = 900
-"""How long an ID token that a program presented is remembered: longer than it could be presented again."""
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -145,9 +143,9 @@ async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
         claims = await services.provider.presented(data.id_token)
         name, identity = services.provider.identity(claims, "" if data.workspace is UNSET else data.workspace)
         workspace_id = await workspace_id_of(services, name)
-        # Without its signature, which can be written in several ways.
-        signed = data.id_token.rpartition(".")[0]
-        if not await services.records.sign_ins.first_seen(services.provider.issuer, signed, ID_TOKEN_USED_S):
+        sign_ins = services.records.sign_ins
+        await sign_ins.require_signed_in(services.provider.issuer, claims)
+        if not await sign_ins.use_id_token(services.provider.issuer, data.id_token):
             raise Unauthorized("The ID token was used before; sign in again")
         return workspace_id, identity
     key = "" if data.key is UNSET else data.key

@@ -135,8 +135,9 @@ async def come_back(request: Request[Any, Any, Any], services: NamedDependency[S
         if not _is_code(query.get("code", "")):
             raise Unauthorized("The answer has no code")
         claims, kept = await provider.redeem(query["code"], verifier, nonce, int(max_age) if max_age else None)
-        waiting = WaitingSignIn(claims, kept, to)
-        return await _signed_in(services, provider, waiting, workspace)
+        if kept:  # an address will show it
+            await services.records.sign_ins.use_id_token(provider.issuer, kept)
+        return await _signed_in(services, provider, WaitingSignIn(claims, kept, to), workspace)
     except AppError as error:
         return error_page(error, flow_ends=flow_ends)
 
@@ -173,6 +174,7 @@ async def _signed_in(
         code = await services.records.sign_ins.ask_workspace(waiting)
         return workspace_page(WORKSPACE, code, [each.message for each in error.details])
     workspace_id = await workspace_id_of(services, name)
+    await services.records.sign_ins.require_signed_in(provider.issuer, waiting.claims)
     session, token = await services.records.sign_ins.create(workspace_id, identity, Via.CONSOLE)
     return signed_in(session, token, waiting.to)
 
@@ -193,6 +195,7 @@ async def log_out(request: Request[Any, Any, Any], services: NamedDependency[Ser
         provider.issuer, str(claims["jti"]), min(int(claims["exp"] - claims["iat"]) + 60, _REMEMBERED_S)
     ):
         raise Invalid.at("logout_token", "was used before")
+    await services.records.sign_ins.note_signed_out(provider.issuer, claims)
     person = provider.person(claims["sub"]) if isinstance(claims.get("sub"), str) else None
     sid = claims["sid"] if isinstance(claims.get("sid"), str) else None
     for name in dict.fromkeys(each.workspace for each in provider.table):
