@@ -136,7 +136,7 @@ def _wide(claim: str, value: str) -> tuple[str, str] | None:
     if not value.endswith("*"):
         return None
     kind, _, rest = value[:-2].partition(":")
-    if claim == "sub" and value == f"{_SUBJECT}*":
+    if claim == "sub" and value in ("system:*", f"{_SUBJECT}*"):
         return "the service accounts of every namespace", f"a namespace: {_SUBJECT}<namespace>:*"
     if claim == "sub" and value.startswith("spiffe:"):
         is_all = "/" not in value[len("spiffe://") : -2]

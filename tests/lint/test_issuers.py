@@ -39,6 +39,7 @@ KINDS = {
         "too_wide",
         SUB,
     ),
+    "all of a cluster": ({"sub": "system:*"}, {"sub": "system:serviceaccount:payments:*"}, "too_wide", SUB),
     "all repositories": ({"sub": "repo:example/*"}, {"sub": "repo:example/app:*"}, "too_wide", SUB),
     "all owners": ({"sub": "repo:*"}, {"sub": "repo:example/app:*"}, "too_wide", SUB),
     "all of an owner": (
