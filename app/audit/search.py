@@ -133,7 +133,7 @@ class SealedSearch:
             return True
         segments = segments[: self._segments_left]
         self._segments_left -= len(segments)
-        self._entries_left -= sum(map(_work, segments))
+        self._entries_left -= sum(map(work_in, segments))
         async for frames in walk.read(segments):
             if frames is None:
                 self._page.met_dropped = True
@@ -156,7 +156,7 @@ class SealedSearch:
         return []
 
 
-def _work(segment: IndexedSegment) -> int:
+def work_in(segment: IndexedSegment) -> int:
     """How many entries are read in the segment; fetching it costs as much as reading a frame."""
     entries = segment.row.entries
     return FRAME_ENTRIES + (entries if segment.mask is None else min(entries, segment.mask.bit_count() * FRAME_ENTRIES))

@@ -7,6 +7,7 @@ from audit_entries import AGENTS, Writer, decoded
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.audit import counts
 from app.audit import log as audit_log
 from app.audit.entry_filter import EntryFilter
 from app.audit.entry_text import EntryText
@@ -14,6 +15,7 @@ from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.model.audit import AuditFilters, AuditQuery
 from app.model.counts import CountQuery
+from app.model.text import FieldError
 
 WORDS = [
     "a",
@@ -132,3 +134,18 @@ async def test_a_page_of_a_scan_ends_and_its_cursor_goes_on(client, workspace_id
     # What is skipped must be found first, so an offset has no bound.
     fourth = await log.query(workspace_id, AuditQuery(text="needle", offset=3, limit=1))
     assert decoded(fourth) == expected[3:4]
+
+
+async def test_a_count_that_would_search_too_many_entries_says_so(client, workspace_id, monkeypatch):
+    """No count reads the whole of a large log; within the bound, or by what is indexed, counts are exact as before."""
+    monkeypatch.setattr(counts, "SCANNED_MAX", 1_000)
+    writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
+    await writer.append_each({"agentId": AGENTS[number % 600 == 0]} for number in range(1_200))
+    while await sealer.seal_next(workspace_id):
+        pass
+    log = AuditLog(client)
+    for scan in ({"text": "x"}, {"session": "s"}):
+        with pytest.raises(FieldError, match="more than 1000 entries"):
+            await log.counts(workspace_id, CountQuery(**scan))
+    assert (await log.counts(workspace_id, CountQuery())).counts.total == 1_200
+    assert (await log.counts(workspace_id, CountQuery(text="x", agent_id=AGENTS[2]))).counts.total == 0
