@@ -48,6 +48,11 @@ def used_token(digest: str) -> str:
     return f"remit:used:{digest}"
 
 
+def signed_out(digest: str) -> str:
+    """String: when the person or session of the identity provider with this SHA-256 signed out there, s."""
+    return f"remit:signed-out:{digest}"
+
+
 @lru_cache(maxsize=4096)
 def keyspace_of(workspace_id: str) -> "Keyspace":
     """The workspace's key names, built once because every decision needs them."""

@@ -28,7 +28,7 @@ from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
 from app.redis_client.scripts import PUT_SIGN_IN
 from app.store.changes import require_actor
-from app.store.keyspace import Keyspace, code_pointer, key_pointer, used_token, waiting_sign_in
+from app.store.keyspace import Keyspace, code_pointer, key_pointer, signed_out, used_token, waiting_sign_in
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_records
 from app.store.revocations import Revoked, revoke_record
@@ -195,7 +195,7 @@ class SignIns:
 def _signed_out(issuer: str, sub: Any, sid: Any) -> str:
     """The key that notes who signed out: this person, this session of the provider, or this session of this person."""
     texts = [each if isinstance(each, str) else None for each in (sub, sid)]
-    return used_token(digest_of(json.encode([issuer, *texts]).decode()))
+    return signed_out(digest_of(json.encode([issuer, *texts]).decode()))
 
 
 def session_of(record: dict[str, str]) -> SignIn:

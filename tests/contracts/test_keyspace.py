@@ -212,6 +212,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             "remit:code:<digest>",
             "remit:choice:<digest>",
             "remit:used:<digest>",
+            "remit:signed-out:<digest>",
             "remit:{<workspace_id>}:sign-ins",
             "remit:{<workspace_id>}:submission:<digest>",
             "remit:{<workspace_id>}:agent:<agent_id>:remembered:<memory>",
