@@ -65,7 +65,7 @@ class _Stage:
         self._before_each = before_each
         self._names = names
         self._timeline = Timeline()
-        self._ledger = Ledger(self._timeline)
+        self._ledger = Ledger(self._timeline, remembered=Room.NO)
 
     def judge(self, call: TestedCall, at_ms: int) -> ActualResult:
         """Judge the call at this time; it counts if it is allowed. Raises FieldError for a time far from ours."""

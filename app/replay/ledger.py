@@ -15,9 +15,14 @@ from app.replay.spans import Limit, Room, Timeline
 
 
 class Ledger:
-    """Buckets, sessions and breakers on one timeline."""
+    """Buckets, sessions and breakers on one timeline.
 
-    def __init__(self, timeline: Timeline) -> None:
+    remembered: whether people have approved the values that rules look up, and pinned the requests. The log does not
+    say which, nor for how long, so a replay does not know; in a test of policies nobody has.
+    """
+
+    def __init__(self, timeline: Timeline, remembered: Room = Room.UNKNOWN) -> None:
+        self._remembered = remembered
         self.buckets = Buckets(timeline)
         self.sessions = Sessions(timeline)
         self.denials = Denials(timeline)
@@ -103,7 +108,7 @@ class Ledger:
         if isinstance(quota, DenialCount):
             return self.denials.room(quota, agent_id)
         if isinstance(quota, RememberedCheck):
-            return Room.UNKNOWN  # the log does not say what people approved for how long, nor for which values
+            return self._remembered
         return self.buckets.room(quota, agent_id)
 
     def _with_marks(self, call: ReplayedCall, agent_id: str, outcomes: list[Outcome]) -> list[Outcome]:

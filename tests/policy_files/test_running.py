@@ -55,6 +55,25 @@ def call(tool="refund.create", want="allowed", **fields):
     return {"name": "n", "call": {"tool": tool, **fields}, "want": want}
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "{type: pinned_request, tools: [send], effect: escalate}",
+        (
+            "{type: parameter_constraint, tools: [send], effect: escalate, "
+            "parameters: {to: {approvedBefore: {withinSeconds: 60}}}}"
+        ),
+    ],
+)
+def test_nothing_was_approved_or_pinned_before_a_test(tmp_path, rule):
+    """So what only an approval or a pinned request lets through asks a person, as on an empty store."""
+    rules = f"[{{type: tool_allowlist, tools: [send]}}, {rule}]"
+    (tmp_path / "bot.yaml").write_text(f"agent: bot\npolicies:\n  - {{name: mail, rules: {rules}}}\n")
+    asked = call("send", "escalated", parameters={"to": "ann"}, context={"session": "s", "request": "write to ann"})
+    (tmp_path / "x.test.json").write_text(json.dumps({"tests": [asked]}))
+    assert [each.problem for each in run_tests(read_test_file(tmp_path / "x.test.json"))] == [None]
+
+
 def test_denials_of_the_calls_before_fill_a_breaker(tmp_path):
     """Both a breaker that escalates and one that suspends."""
     terms = "{maxDenials: 2, windowSeconds: 60, action: %s}"
