@@ -68,16 +68,16 @@ class AuditLog:
         page, _, _ = await self._search(workspace_id, query, segments_max)
         return page.lines
 
-    async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
-        """The sequence and the line of one entry. Raises AuditEntryNotFound."""
+    async def entry(self, workspace_id: str, entry_id: str, key: str) -> tuple[int, bytes]:
+        """The sequence and the line of one entry. key: who asks. Raises AuditEntryNotFound."""
         # An id begins with the time of its call, so the search starts there; the whole log is searched only if a clock
         # was set back or no such entry exists.
         called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
         anywhere = AuditQuery(id=entry_id, limit=1)
         near = replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
-        page, floor, _ = await self._search(workspace_id, near)
+        page, floor, _ = await self._search(workspace_id, near, key=key)
         if not page.lines:
-            page, floor, _ = await self._search(workspace_id, anywhere)
+            page, floor, _ = await self._search(workspace_id, anywhere, key=key)
         if page.lines:
             return page.last, page.lines[0]
         dropped = "" if floor is None else f"; retention dropped entries up to {rfc3339(floor.time_ms)}"
@@ -182,9 +182,12 @@ class AuditLog:
         keyspace = Keyspace(workspace_id)
         return await newest_note(self._client, keyspace.changes_checkpoint if of_changes else keyspace.audit_checkpoint)
 
-    async def proof(self, workspace_id: str, entry_id: str) -> str:
-        """The proof that the newest signed checkpoint covers the entry. Raises as `entry` and `notes.proof_of` do."""
-        return await proof_of(self._client, workspace_id, *await self.entry(workspace_id, entry_id))
+    async def proof(self, workspace_id: str, entry_id: str, key: str) -> str:
+        """The proof that the newest signed checkpoint covers the entry. key: who asks.
+
+        Raises as `entry` and `notes.proof_of` do.
+        """
+        return await proof_of(self._client, workspace_id, *await self.entry(workspace_id, entry_id, key))
 
     async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
         """Archive as `Archive.write` documents."""

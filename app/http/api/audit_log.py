@@ -91,7 +91,8 @@ async def get_audit_entry(
     The id of an entry is that of the decision: `id` in the answer to authorize.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return Response(with_code((await log.audit.entry(caller.workspace_id, known))[1]), media_type=MediaType.JSON)
+    _, line = await log.audit.entry(caller.workspace_id, known, caller.root)
+    return Response(with_code(line), media_type=MediaType.JSON)
 
 
 @endpoint("GET", "/v1/audit-logs/status", **_READ, example=BACKLOG)

@@ -45,7 +45,7 @@ async def get_audit_proof(
     says nothing of other entries.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    proof = await log.audit.proof(caller.workspace_id, known)
+    proof = await log.audit.proof(caller.workspace_id, known, caller.root)
     headers = {"Content-Disposition": f'attachment; filename="{known}.tlog-proof"'}
     return Response(proof, media_type=_MEDIA, headers=headers)
 

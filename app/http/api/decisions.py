@@ -47,7 +47,7 @@ async def report_outcome(
     unknown = DecisionNotFound("This key has asked for no decision with this id")
     known = id_in_path(decision_id, unknown)
     try:
-        _, line = await services.log.audit.entry(caller.workspace_id, known)
+        _, line = await services.log.audit.entry(caller.workspace_id, known, caller.root)
     except AuditEntryNotFound:
         raise unknown from None
     decision = decode_call(line)

@@ -132,4 +132,4 @@ async def explain_entry(
     contain is `unknown`, never guessed. 410 if a policy has changed too often since then.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return await explanations.past_decisions.explain(caller.workspace_id, known)
+    return await explanations.past_decisions.explain(caller.workspace_id, known, caller.root)
