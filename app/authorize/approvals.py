@@ -41,7 +41,8 @@ class ApprovalRequest(Struct, frozen=True):
 
     question: the commit of the call, without a step. now_ms: the store's time, estimated; 0 = unknown.
     bound: the part of its context that the approval binds. digest: the MAC of everything bound.
-    parameters: as people see them. checks: the plan's quotas, each with what it asks by itself if it is full.
+    parameters: as people see them. base: what rules ask however full the quotas are, with why. checks: the plan's
+    quotas, each with what it asks by itself if it is full.
     """
 
     question: CommitQuestion
@@ -50,14 +51,15 @@ class ApprovalRequest(Struct, frozen=True):
     bound: tuple[str, ...]
     digest: str
     parameters: bytes
+    base: tuple[tuple[Escalation, str], ...]
     checks: tuple[Check, ...]
 
     def other_reasons(self, full: Sequence[int]) -> str:
         """Why other rules than the one that is named ask, too: what follows its reason. full: as for `origins`."""
-        if not full:
-            return ""
-        named = self.question.plan.quotas[full[0] - 1].when_full.reason
-        reasons = dict.fromkeys(self.checks[number - 1].when_full.reason for number in full)
+        plan = self.question.plan
+        named = (plan.quotas[full[0] - 1].when_full if full else plan.outcome).reason
+        of_checks = (self.checks[number - 1].when_full.reason for number in full)
+        reasons = dict.fromkeys((*(reason for _, reason in self.base), *of_checks))
         return "".join(f"; {reason}" for reason in reasons if reason != named)
 
     def origins(self, full: Collection[int]) -> bytes:

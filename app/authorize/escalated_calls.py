@@ -111,8 +111,9 @@ class EscalatedCalls:
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
         checks = (*plan.quotas, *beside)
-        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters, checks)
-        return await self._settle(asked, await run(escalations, agent, request, now_us), full, commit, run)
+        base = await run(escalations, agent, request, now_us)
+        asked = ApprovalRequest(question, agent, now_ms, tuple(bound), digest, parameters, base, checks)
+        return await self._settle(asked, full, commit, run)
 
     def _bound(self, agent: CompiledAgent, request: AuthorizeRequest, asker: str) -> tuple[dict[str, Any], str | None]:
         """The part of the context that is bound, and the MAC of everything bound; None without a secret."""
@@ -121,7 +122,7 @@ class EscalatedCalls:
         return bound, self._signer.mac(Purpose.CALL, form)
 
     async def _settle(
-        self, asked: ApprovalRequest, base: tuple[Escalation, ...], full: tuple[int, ...], commit: Commit, run: _Run
+        self, asked: ApprovalRequest, full: tuple[int, ...], commit: Commit, run: _Run
     ) -> Decision | Stale:
         """Do what the call's approval requires, and retry while others change it or the quotas."""
         question, agent = asked.question, asked.agent
@@ -131,7 +132,7 @@ class EscalatedCalls:
         for _ in range(ATTEMPTS):
             if current is None:
                 current = await self._current(asked)
-            asking = distinct((*base, *_asking(agent, asked.checks, full), *beyond))
+            asking = distinct((*(each for each, _ in asked.base), *_asking(agent, asked.checks, full), *beyond))
             step = self._step(asked, current, asking, full, ended)
             plan = question.plan
             if step.step == "ask":

@@ -11,7 +11,6 @@ from app.pdp.compiled import CompiledAgent
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import open_quotas, plan_of, settled_breakers, settled_quotas
 from app.pdp.relations import NOTHING
-from app.pdp.rules.remembered import looked_up_beside
 from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
 from app.schemas.patterns import counted_searches
@@ -54,9 +53,6 @@ def decide(agent: Judged, request: AuthorizeRequest, now_us: int, key_id: str = 
         outcome, deciding = failure
         quotas = open_quotas(view.asked, outcome.result, deciding)
         settled = settled_quotas(quotas, request, key_id) if quotas else ()
-        if outcome.result is Result.ESCALATED:
-            remembered = [each for policy in view.asked for each in policy.remembered]
-            settled = (*settled, *looked_up_beside(remembered, settled, outcome, request)) if remembered else settled
         plan = plan_of(outcome, settled, view.when_all_pass.breakers)
     if view.breakers:
         plan = replace(plan, breakers=settled_breakers(view.breakers, request, key_id))

@@ -47,34 +47,25 @@ class Approved(Struct, frozen=True):
     reason: str
 
 
-def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[Escalation, ...]:
-    """The escalations of all rules that ask a person about this call, however full its quotas are; each once."""
+def escalations(agent: CompiledAgent, request: AuthorizeRequest, now_us: int) -> tuple[tuple[Escalation, str], ...]:
+    """The escalations of all rules that ask a person about this call, however full its quotas are, each with why."""
     minute, context = now_us // MINUTE_US, request.context or NOTHING
-    asked = [
-        agent.escalation(policy.policy_id, condition.ref)
+    return tuple(
+        (asked, reason)
         for policy in agent.view_of(request).asked
         for condition in policy.conditions
         if condition.when_failed is Result.ESCALATED
-        and condition.failed(request.parameters, context, minute) is not None
-    ]
-    return distinct(each for each in asked if each is not None)
+        and (reason := condition.failed(request.parameters, context, minute)) is not None
+        and (asked := agent.escalation(policy.policy_id, condition.ref)) is not None
+    )
 
 
 def asking_beside(agent: CompiledAgent, request: AuthorizeRequest, plan: Plan, key_id: str) -> tuple[Check, ...]:
-    """The checks whose rules ask people if they are full, and cannot change the plan's escalation.
-
-    Those of values approved before are in the plan already.
-    """
+    """The checks whose rules ask people if they are full, and cannot change the plan's escalation."""
     if plan.outcome.result is not Result.ESCALATED:
         return ()
     quotas = settled_quotas(open_quotas(agent.view_of(request).asked, Result.ALLOWED, 0), request, key_id)
-    return tuple(
-        each
-        for each in quotas
-        if each.when_full.result is Result.ESCALATED
-        and not isinstance(each, RememberedCheck)
-        and each not in plan.quotas
-    )
+    return tuple(each for each in quotas if each.when_full.result is Result.ESCALATED and each not in plan.quotas)
 
 
 def asking_rule(check: Check) -> RuleRef | None:

@@ -10,8 +10,6 @@ from app.model.policies import Policy
 from app.pdp.clauses import covers
 from app.pdp.costs import ANY_SIZE
 from app.pdp.quotas import OpenBreaker, OpenQuota
-from app.pdp.rules.pinned_request import PinCheck
-from app.pdp.rules.remembered import TargetCheck
 from app.pdp.rules.rule_type import CompiledRule, Condition, Verdicts
 
 
@@ -19,14 +17,12 @@ class PolicyView(Struct, frozen=True):
     """A policy as it concerns one tool: only rules that do not abstain, in the policy's order.
 
     allowed: the outcome if nothing fails; its rule is the first that covers the tool.
-    remembered: of the quotas, the look-ups of values approved before and of pinned requests.
     """
 
     policy_id: str
     conditions: tuple[Condition, ...]
     quotas: tuple[OpenQuota, ...]
     allowed: Outcome
-    remembered: tuple[TargetCheck | PinCheck, ...] = ()
 
 
 class ToolView(Struct, frozen=True):
@@ -88,5 +84,4 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
         return None
     first = min(present, key=lambda ref: ref.index)
     allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows "{tool}"', DecisionCode.ALLOWED)
-    remembered = tuple(quota for quota in quotas if isinstance(quota, TargetCheck | PinCheck))
-    return PolicyView(policy.id, tuple(conditions), quotas, allowed, remembered)
+    return PolicyView(policy.id, tuple(conditions), quotas, allowed)

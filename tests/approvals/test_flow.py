@@ -278,3 +278,21 @@ def test_a_full_limit_that_asks_tells_how_long_to_wait(tenant, person):
         assert tenant.reader.post("/v1/authorize", json=call, headers={"Idempotency-Key": name}).json() == first
     tenant.new_policy(agent, ALLOW, ASK)
     assert ask(tenant, agent)["retryAfterSeconds"] is None
+
+
+def test_the_reason_of_an_approval_says_why_each_rule_asks(tenant, person):
+    """Those that asked because of what the call says, and those that looked something up; each once."""
+    agent = tenant.new_agent()["id"]
+    asks = {"tools": ["refund.*"], "effect": "escalate"}
+    large = {**asks, "type": "parameter_constraint", "parameters": {"amount": {"max": 10}}}
+    known = {**asks, "type": "parameter_constraint", "parameters": {"to": {"approvedBefore": {"withinSeconds": 60}}}}
+    tenant.new_policy(agent, ALLOW, ASK, large, known, {**asks, "type": "pinned_request"}, name="refunds")
+    call = {"agent_id": agent, "tool_name": "refund.create", "parameters": {"amount": 99, "to": "ann"}}
+    asked = tenant.reader.post("/v1/authorize", json=call).json()
+    shown = person.get(f"/v1/approvals/{asked['approval']['id']}").json()
+    assert shown["reason"].split("; ") == [
+        '"refund.create" needs a person\'s approval under policy "refunds"',
+        'Parameter "amount" is 99, above the maximum 10',
+        'No person has approved such a call with the same "to" in the last 60 s',
+        "context.request is not the request that was pinned for context.session",
+    ]

@@ -68,7 +68,7 @@ def _asked(question: CommitQuestion, approval: ApprovalStep) -> bytes:
             "key_person": caller.person,
             "policy_id": outcome.policy_id or "",
             "rule": "" if rule is None else f"{rule.index} {rule.type}",
-            "reason": outcome.reason,
+            "reason": outcome.reason + approval.other_reasons,
             "decisions": question.decision_id,
             "values": approval.values.decode(),
             **({"plan": request.plan} if request.plan else {}),

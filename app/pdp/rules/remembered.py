@@ -1,6 +1,6 @@
 """`approvedBefore`: the values of a call that people must have approved in an earlier call of its agent and tool."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.approved_before import MAX_TARGETS
-from app.model.decisions import AuthorizeRequest, Check, Outcome, RememberedCheck, Target
+from app.model.decisions import AuthorizeRequest, Outcome, RememberedCheck, Target
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped
-from app.pdp.quotas import CallQuota
 from app.pdp.relations import Json
 from app.pdp.rules.rule_type import Macs, PlacedRule
 
@@ -53,19 +52,6 @@ class TargetCheck(Struct, frozen=True):
                     raise Ambiguous("has a value that is no text")
                 seen[name, value] = within_ms
         yield from seen.items()
-
-
-def looked_up_beside(
-    remembered: Iterable[CallQuota], quotas: Sequence[Check], outcome: Outcome, request: AuthorizeRequest
-) -> Iterator[RememberedCheck]:
-    """Yield the look-ups that cannot change this escalation, except those among the quotas.
-
-    One that is full leaves the outcome as it is, but the approval is then for its rule, too.
-    """
-    for each in remembered:
-        check = each.of(request, "")
-        if isinstance(check, RememberedCheck) and check not in quotas:
-            yield replace(check, when_full=outcome)
 
 
 def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetCheck]:
