@@ -268,7 +268,6 @@ def test_another_workspaces_id_is_answered_like_an_unknown_one_byte_for_byte(our
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="POST /v1/authorize with an approval sometimes asks once more; not known why")
 @pytest.mark.parametrize(("method", "path", "place", "whose"), [each for each in PROBES if each[:2] not in ENDLESS])
 def test_another_workspaces_id_costs_the_store_what_an_unknown_one_costs(
     quiet, ours, theirs, method, path, place, whose
