@@ -35,7 +35,7 @@ ARGV[13]      rule            "<index> <type>"; "" = none
 ARGV[14]      backlog         `room:<entries that the stream may hold unsealed>`: the field of `commits` that holds the
                               last sequence number for which there is certainly room
 ARGV[15]      patience_us     how long the replica waits for the reply; an upper bound for the time from now to the answer
-ARGV[16]      noted           key_id of the entry; of a workload's token, also a space and its subject
+ARGV[16]      logged_as       key_id of the entry; of a workload's token, also a space and its subject
 ARGV[11+6i]   newest_spared   quota i: maximum less one: quota i is full while the call at this index is in the window
 ARGV[12+6i]   window_us       quota i: length of the window
 ARGV[13+6i]   full_result     outcome if quota i is the first full one
@@ -72,7 +72,7 @@ HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a c
 local call, EXACT = redis.call, 2 ^ 53
 local caller_key, agent, commits, audit_stream = unpack(KEYS, 1, 4)
 local arrived_us, waited, decision_id, action, parameters, context, reason, tool_name, versions, agent_id,
-  result, policy, rule, backlog, patience_us, noted = unpack(ARGV, 1, 16)
+  result, policy, rule, backlog, patience_us, logged_as = unpack(ARGV, 1, 16)
 -- Quota i: its key, the index of the newest call that it spares, and its window.
 local function quota_at(i) return KEYS[4 + i], ARGV[11 + 6 * i], ARGV[12 + 6 * i] end
 local last_key, last_arg = #KEYS, #ARGV
@@ -173,10 +173,10 @@ if versioned_at then
   policy_id = string.sub(policy, 1, versioned_at - 1)
   extras[#extras + 1], extras[#extras + 2] = 'policyVersion', string.sub(policy, versioned_at + 1)
 end
-local key_id, subject_at = noted, #noted > 36 and string.find(noted, ' ', 1, true)
+local key_id, subject_at = logged_as, #logged_as > 36 and string.find(logged_as, ' ', 1, true)
 if subject_at then
-  key_id, extras[#extras + 1], extras[#extras + 2] = string.sub(noted, 1, subject_at - 1), 'subject',
-    string.sub(noted, subject_at + 1)
+  key_id, extras[#extras + 1], extras[#extras + 2] = string.sub(logged_as, 1, subject_at - 1), 'subject',
+    string.sub(logged_as, subject_at + 1)
 end
 --@ entry: adds to `extras`
 -- The first write, because scripts do not roll back: if this one fails, nothing has changed.

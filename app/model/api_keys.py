@@ -69,7 +69,7 @@ class Caller(Struct, frozen=True):
     via, person: of a session, as in `Actor`.
     record: the id of the record that says whether it is still valid, if that is another: a workload's token has a
     record of its own, and its key_id is that of the workload.
-    noted: the id that its entries have, and, for a workload's token, a space and the token's subject.
+    logged_as: the id that its entries have, and, for a workload's token, a space and the token's subject.
     """
 
     workspace_id: str
@@ -83,15 +83,17 @@ class Caller(Struct, frozen=True):
     via: Via = Via.KEY
     person: str = ""
     record: str = ""
-    noted: str = ""
+    logged_as: str = ""
 
     def __post_init__(self) -> None:
         if not self.root:
             force_setattr(self, "root", self.key_id)
         if not self.record:
             force_setattr(self, "record", self.key_id)
-        if not self.noted:
-            force_setattr(self, "noted", self.key_id if self.record == self.key_id else f"{self.key_id} {self.name}")
+        if not self.logged_as:
+            force_setattr(
+                self, "logged_as", self.key_id if self.record == self.key_id else f"{self.key_id} {self.name}"
+            )
         force_setattr(self, "asks_for_all", self.agents is None and not ASKING.isdisjoint(self.scopes))
 
     @property

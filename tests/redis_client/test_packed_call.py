@@ -157,7 +157,7 @@ async def test_other_callers_tools_and_keys_are_packed_separately():
     commit = Committing()
     await commit()
     keys, args = await commit(caller=Caller("w", "other", CALLER.scopes))
-    assert (keys[0], args["noted"]) == (Keyspace("w").key("other"), "other")
+    assert (keys[0], args["logged_as"]) == (Keyspace("w").key("other"), "other")
     keys, args = await commit(request=replace(ASKED, idempotency=Idempotency("key", "body")))
     assert (keys[-1], args["body_digest"]) == (Keyspace("w").first_answer("k", "key"), "1000000 body")
     _, args = await commit(request=replace(ASKED, tool_name="file.write"))

@@ -137,7 +137,7 @@ class CommitDecision:
         arguments = CommitArguments(keyspace, agent_id, versions, keys)
         result, policy, rule, _ = arguments.outcome(plan.outcome)
         arguments.fixed += (request.tool_name, f"{tokens.agent} {tokens.workspace}", agent_id, result, policy, rule)
-        arguments.fixed += (self._backlog, self._patience_us or 0, caller.noted)
+        arguments.fixed += (self._backlog, self._patience_us or 0, caller.logged_as)
         add_quotas(arguments, plan, question.decision_id)
         if tokens.groups:
             versions_of_groups = (f"{group_token(digest)} {token or '-'} " for digest, token in tokens.groups)
