@@ -28,17 +28,21 @@ class AppError(Exception):
     code: ClassVar[str] = "INTERNAL_ERROR"
     headers: Mapping[str, str] = {}
 
+    in_profile: ClassVar[bool] = False
+    """Whether AuthZEN's access request and approval profile has a problem type for it."""
+
+    def __init_subclass__(cls, *, code: str = "", status: int = 0, in_profile: bool = False) -> None:
+        """Declare an error. What is left out is as in the class that it is derived from."""
+        cls.code, cls.status, cls.in_profile = code or cls.code, status or cls.status, in_profile or cls.in_profile
+
     def __init__(self, message: str, details: Sequence[Detail] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.details = list(details)
 
 
-class Invalid(AppError):
+class Invalid(AppError, status=400, code="VALIDATION_ERROR"):
     """The request is malformed; each detail names the place and what is wrong there."""
-
-    status = 400
-    code = "VALIDATION_ERROR"
 
     @classmethod
     def at(cls, path: str, message: str) -> "Invalid":
@@ -46,46 +50,30 @@ class Invalid(AppError):
         return cls(f"{path}: {message}", [Detail(path, message)])
 
 
-class Unauthorized(AppError):
+class Unauthorized(AppError, status=401, code="UNAUTHORIZED"):
     """The Authorization header is missing or malformed, or its key is unknown or revoked."""
 
-    status = 401
-    code = "UNAUTHORIZED"
     headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer"}
 
 
-class ApiKeyExpired(Unauthorized):
+class ApiKeyExpired(Unauthorized, code="API_KEY_EXPIRED"):
     """The key's expiresAt has passed, by the store's clock."""
 
-    code = "API_KEY_EXPIRED"
 
-
-class InsufficientScope(AppError):
+class InsufficientScope(AppError, status=403, code="INSUFFICIENT_SCOPE"):
     """The key is valid, but lacks the scope that this endpoint requires, or is bound to other agents."""
 
-    status = 403
-    code = "INSUFFICIENT_SCOPE"
 
-
-class CallRefused(AppError):
+class CallRefused(AppError, status=403, code="CALL_REFUSED"):
     """The request of a gateway's client is denied, needs approval, or cannot be judged; Remit-Code says why."""
 
-    status = 403
-    code = "CALL_REFUSED"
 
-
-class NoAccess(AppError):
+class NoAccess(AppError, status=403, code="NO_ACCESS"):
     """The identity provider knows the person, but none of their groups has access."""
 
-    status = 403
-    code = "NO_ACCESS"
 
-
-class SeveralWorkspaces(AppError):
+class SeveralWorkspaces(AppError, status=409, code="SEVERAL_WORKSPACES"):
     """The person has access to several workspaces, each of which is a detail, and must name one."""
-
-    status = 409
-    code = "SEVERAL_WORKSPACES"
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "SeveralWorkspaces":
@@ -94,412 +82,260 @@ class SeveralWorkspaces(AppError):
         return cls(f"Choose a workspace: {', '.join(each.message for each in details)}", details)
 
 
-class CrossSite(AppError):
+class CrossSite(AppError, status=403, code="CROSS_SITE"):
     """A browser sent the session's cookie with a request that no page of this service made."""
 
-    status = 403
-    code = "CROSS_SITE"
 
-
-class NotFound(AppError):
+class NotFound(AppError, status=404, code="NOT_FOUND"):
     """Nothing is served at this path."""
 
-    status = 404
-    code = "NOT_FOUND"
 
-
-class OwnApproval(AppError):
+class OwnApproval(AppError, status=403, code="OWN_APPROVAL"):
     """Whoever asked for an approval cannot decide it, and nobody else can cancel it."""
 
-    status = 403
-    code = "OWN_APPROVAL"
 
-
-class NotAnApprover(AppError):
+class NotAnApprover(AppError, status=403, code="NOT_AN_APPROVER"):
     """The rules that asked demand that people of certain groups decide, who have signed in."""
 
-    status = 403
-    code = "NOT_AN_APPROVER"
 
-
-class SignInTooOld(AppError):
+class SignInTooOld(AppError, status=403, code="SIGN_IN_TOO_OLD"):
     """The rules that asked demand that people decide who have signed in lately: sign in again, with `max_age`."""
 
-    status = 403
-    code = "SIGN_IN_TOO_OLD"
 
-
-class ApprovalNotFound(NotFound):
+class ApprovalNotFound(NotFound, code="APPROVAL_NOT_FOUND"):
     """No approval with this id exists in the caller's workspace, or it ended long ago."""
 
-    code = "APPROVAL_NOT_FOUND"
 
-
-class NotRequestable(AppError):
+class NotRequestable(AppError, status=400, code="NOT_REQUESTABLE", in_profile=True):
     """The denial of an access request was not one of a call that waits for people."""
 
-    status = 400
-    code = "NOT_REQUESTABLE"
 
-
-class InvalidDenialBinding(AppError):
+class InvalidDenialBinding(AppError, status=400, code="INVALID_DENIAL_BINDING", in_profile=True):
     """No denial of this very question, by this key, has the evaluation_id of the access request."""
 
-    status = 400
-    code = "INVALID_DENIAL_BINDING"
 
-
-class ExpiredDenial(AppError):
+class ExpiredDenial(AppError, status=410, code="EXPIRED_DENIAL", in_profile=True):
     """The time in which the denied access could be requested is over."""
 
-    status = 410
-    code = "EXPIRED_DENIAL"
 
-
-class DuplicateRequest(AppError):
+class DuplicateRequest(AppError, status=409, code="DUPLICATE_REQUEST", in_profile=True):
     """The Idempotency-Key was used for another access request."""
 
-    status = 409
-    code = "DUPLICATE_REQUEST"
 
-
-class UnknownTask(NotFound):
+class UnknownTask(NotFound, code="UNKNOWN_TASK", in_profile=True):
     """No access request that the caller may see has this id."""
 
-    code = "UNKNOWN_TASK"
 
-
-class TaskExpired(AppError):
+class TaskExpired(AppError, status=410, code="TASK_EXPIRED", in_profile=True):
     """Nobody decided the access request in time."""
 
-    status = 410
-    code = "TASK_EXPIRED"
 
-
-class InvalidTaskState(AppError):
+class InvalidTaskState(AppError, status=409, code="INVALID_TASK_STATE", in_profile=True):
     """The access request is decided already, so it cannot be cancelled."""
 
-    status = 409
-    code = "INVALID_TASK_STATE"
 
-
-class DecisionNotFound(NotFound):
+class DecisionNotFound(NotFound, code="DECISION_NOT_FOUND"):
     """This key has asked for no decision with this id."""
 
-    code = "DECISION_NOT_FOUND"
 
-
-class OutcomeConflict(AppError):
+class OutcomeConflict(AppError, status=409, code="OUTCOME_CONFLICT"):
     """The call was not allowed, was allowed too long ago, or has a different outcome on record."""
 
-    status = 409
-    code = "OUTCOME_CONFLICT"
 
-
-class ResourceNotFound(NotFound):
+class ResourceNotFound(NotFound, code="RESOURCE_NOT_FOUND"):
     """No resource of this type and id is in the catalogue of the caller's workspace."""
 
-    code = "RESOURCE_NOT_FOUND"
 
-
-class ToolNotFound(NotFound):
+class ToolNotFound(NotFound, code="TOOL_NOT_FOUND"):
     """No tool with this name is in the catalogue of the caller's workspace."""
 
-    code = "TOOL_NOT_FOUND"
 
-
-class WebhookNotFound(NotFound):
+class WebhookNotFound(NotFound, code="WEBHOOK_NOT_FOUND"):
     """No webhook with this id exists in the caller's workspace."""
 
-    code = "WEBHOOK_NOT_FOUND"
 
-
-class WebhookEventNotFound(NotFound):
+class WebhookEventNotFound(NotFound, code="WEBHOOK_EVENT_NOT_FOUND"):
     """No undelivered event of this webhook has this id."""
 
-    code = "WEBHOOK_EVENT_NOT_FOUND"
 
-
-class AuditEntryNotFound(NotFound):
+class AuditEntryNotFound(NotFound, code="AUDIT_ENTRY_NOT_FOUND"):
     """No audit entry with this id exists in the caller's workspace."""
 
-    code = "AUDIT_ENTRY_NOT_FOUND"
 
-
-class CheckpointNotFound(NotFound):
+class CheckpointNotFound(NotFound, code="CHECKPOINT_NOT_FOUND"):
     """No signed checkpoint exists, or none covers this entry yet."""
 
-    code = "CHECKPOINT_NOT_FOUND"
 
-
-class AgentNotFound(NotFound):
+class AgentNotFound(NotFound, code="AGENT_NOT_FOUND"):
     """No agent with this id exists in the caller's workspace."""
 
-    code = "AGENT_NOT_FOUND"
 
-
-class PolicyNotFound(NotFound):
+class PolicyNotFound(NotFound, code="POLICY_NOT_FOUND"):
     """No policy with this id exists in the caller's workspace."""
 
-    code = "POLICY_NOT_FOUND"
 
-
-class PolicyVersionNotFound(NotFound):
+class PolicyVersionNotFound(NotFound, code="POLICY_VERSION_NOT_FOUND"):
     """The policy does not have this version yet."""
 
-    code = "POLICY_VERSION_NOT_FOUND"
 
-
-class ApiKeyNotFound(NotFound):
+class ApiKeyNotFound(NotFound, code="API_KEY_NOT_FOUND"):
     """No API key with this id exists in the caller's workspace."""
 
-    code = "API_KEY_NOT_FOUND"
 
-
-class SessionNotFound(NotFound):
+class SessionNotFound(NotFound, code="SESSION_NOT_FOUND"):
     """No session with this id exists in the caller's workspace, or it has ended."""
 
-    code = "SESSION_NOT_FOUND"
 
-
-class RequestNotFound(NotFound):
+class RequestNotFound(NotFound, code="REQUEST_NOT_FOUND"):
     """No request is pinned for this session."""
 
-    code = "REQUEST_NOT_FOUND"
 
-
-class IssuerNotFound(NotFound):
+class IssuerNotFound(NotFound, code="ISSUER_NOT_FOUND"):
     """No issuer of workload tokens with this name exists in the caller's workspace."""
 
-    code = "ISSUER_NOT_FOUND"
 
-
-class MethodNotAllowed(AppError):
+class MethodNotAllowed(AppError, status=405, code="METHOD_NOT_ALLOWED"):
     """The path does not support this method; the Allow header names those it does."""
-
-    status = 405
-    code = "METHOD_NOT_ALLOWED"
 
     def __init__(self, message: str, allow: str) -> None:
         super().__init__(message)
         self.headers = {"Allow": allow}
 
 
-class RequestTimeout(AppError):
+class RequestTimeout(AppError, status=408, code="REQUEST_TIMEOUT"):
     """The whole request did not arrive in time."""
 
-    status = 408
-    code = "REQUEST_TIMEOUT"
 
-
-class AliasTaken(AppError):
+class AliasTaken(AppError, status=409, code="ALIAS_TAKEN"):
     """Another agent of the workspace has this alias."""
 
-    status = 409
-    code = "ALIAS_TAKEN"
 
-
-class PolicyKeyTaken(AppError):
+class PolicyKeyTaken(AppError, status=409, code="POLICY_KEY_TAKEN"):
     """Another policy of the same agent, group or workspace has this key."""
 
-    status = 409
-    code = "POLICY_KEY_TAKEN"
 
-
-class AgentRevoked(AppError):
+class AgentRevoked(AppError, status=409, code="AGENT_REVOKED"):
     """The agent is revoked. This is final: its status cannot change again."""
 
-    status = 409
-    code = "AGENT_REVOKED"
 
-
-class IdempotencyConflict(AppError):
+class IdempotencyConflict(AppError, status=409, code="IDEMPOTENCY_CONFLICT"):
     """This Idempotency-Key was already used for a different request."""
 
-    status = 409
-    code = "IDEMPOTENCY_CONFLICT"
 
-
-class IdempotencyStale(AppError):
+class IdempotencyStale(AppError, status=409, code="IDEMPOTENCY_STALE"):
     """The first answer to this Idempotency-Key is no longer valid: the agent or its policies have changed since, a
     time window has closed, or the call was reported as not executed.
     """
 
-    status = 409
-    code = "IDEMPOTENCY_STALE"
 
-
-class NotSignedIn(AppError):
+class NotSignedIn(AppError, status=409, code="NOT_A_SESSION"):
     """The request was made with an API key, and only a session can be signed out."""
 
-    status = 409
-    code = "NOT_A_SESSION"
 
-
-class LastAdminKey(AppError):
+class LastAdminKey(AppError, status=409, code="LAST_ADMIN_KEY"):
     """This is the workspace's last valid admin key; without it, no key could be created over the API."""
 
-    status = 409
-    code = "LAST_ADMIN_KEY"
 
-
-class ApprovalDecided(AppError):
+class ApprovalDecided(AppError, status=409, code="APPROVAL_DECIDED"):
     """The approval is no longer pending: it was decided or cancelled, or it expired."""
 
-    status = 409
-    code = "APPROVAL_DECIDED"
 
-
-class ApprovalChanged(AppError):
+class ApprovalChanged(AppError, status=409, code="APPROVAL_CHANGED"):
     """The approval has changed since the person who decides read it."""
 
-    status = 409
-    code = "APPROVAL_CHANGED"
 
-
-class IssuerTaken(AppError):
+class IssuerTaken(AppError, status=409, code="ISSUER_TAKEN"):
     """The issuer is set up with this audience already, under another name or in another workspace."""
 
-    status = 409
-    code = "ISSUER_TAKEN"
 
-
-class RequestPinned(AppError):
+class RequestPinned(AppError, status=409, code="REQUEST_PINNED"):
     """Another request was pinned for this session, and the first one counts."""
 
-    status = 409
-    code = "REQUEST_PINNED"
 
-
-class LimitReached(AppError):
+class LimitReached(AppError, status=409, code="LIMIT_REACHED"):
     """The workspace, the agent or the API key already has as many of these as this service allows."""
 
-    status = 409
-    code = "LIMIT_REACHED"
 
-
-class ApprovalMismatch(AppError):
+class ApprovalMismatch(AppError, status=409, code="APPROVAL_MISMATCH"):
     """No open approval of this very call, asked for with this key, has the given approval_id. Nothing was decided."""
 
-    status = 409
-    code = "APPROVAL_MISMATCH"
 
-
-class VersionNotKept(AppError):
+class VersionNotKept(AppError, status=410, code="VERSION_NOT_KEPT"):
     """This version is no longer kept, because too many changes have followed it."""
 
-    status = 410
-    code = "VERSION_NOT_KEPT"
 
-
-class VersionConflict(AppError):
+class VersionConflict(AppError, status=412, code="VERSION_CONFLICT"):
     """If-Match does not name the current version: it has changed since you read it. Nothing was written."""
 
-    status = 412
-    code = "VERSION_CONFLICT"
 
-
-class PayloadTooLarge(AppError):
+class PayloadTooLarge(AppError, status=413, code="PAYLOAD_TOO_LARGE"):
     """The body is larger than this service reads."""
 
-    status = 413
-    code = "PAYLOAD_TOO_LARGE"
 
-
-class TooManyRequests(AppError):
+class TooManyRequests(AppError, status=429, code="RATE_LIMITED"):
     """The key asks faster than this replica allows; the Retry-After header says how long to wait."""
-
-    status = 429
-    code = "RATE_LIMITED"
 
     def __init__(self, per_second: int, seconds: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         super().__init__(f"This API key has asked more than {per_second} times a second; wait {seconds} s")
         self.headers = {name.decode(): value.decode() for name, value in headers} | {"Retry-After": str(seconds)}
 
 
-class TooManyMismatches(AppError):
+class TooManyMismatches(AppError, status=429, code="TOO_MANY_MISMATCHES"):
     """The key's holder has named too many approvals within a minute that are not open or not of the call."""
 
-    status = 429
-    code = "TOO_MANY_MISMATCHES"
     headers: Mapping[str, str] = {"Retry-After": "60"}
 
 
-class BatchTooLarge(AppError):
+class BatchTooLarge(AppError, status=400, code="BATCH_TOO_LARGE"):
     """The batch has more calls than can be allowed all at once or not at all."""
 
-    status = 400
-    code = "BATCH_TOO_LARGE"
 
-
-class Overloaded(AppError):
+class Overloaded(AppError, status=503, code="OVERLOADED"):
     """The request takes this replica too long, or too many of the workspace's wait. Nothing was decided."""
 
-    status = 503
-    code = "OVERLOADED"
     headers: Mapping[str, str] = {"Retry-After": "1"}
 
 
-class TooManyStreams(AppError):
+class TooManyStreams(AppError, status=429, code="TOO_MANY_STREAMS"):
     """The key already has the maximum number of streams and exports open on this replica."""
-
-    status = 429
-    code = "TOO_MANY_STREAMS"
 
     def __init__(self, most: int) -> None:
         super().__init__(f"This API key has {most} streams and exports open on this replica; close one of them first")
         self.headers = {"Retry-After": "1"}
 
 
-class TooManyReplays(AppError):
+class TooManyReplays(AppError, status=429, code="TOO_MANY_REPLAYS"):
     """The workspace already has the maximum number of replays running on this replica."""
-
-    status = 429
-    code = "TOO_MANY_REPLAYS"
 
     def __init__(self, most: int) -> None:
         super().__init__(f"This workspace has {most} replays running on this replica; wait until one has ended")
         self.headers = {"Retry-After": "5"}
 
 
-class LockedOut(AppError):
+class LockedOut(AppError, status=429, code="LOCKED_OUT"):
     """Too many authentications from this address have failed; the Retry-After header says how long to wait."""
-
-    status = 429
-    code = "LOCKED_OUT"
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"Too many requests from this address had no valid API key; wait {seconds} s")
         self.headers = {"Retry-After": str(seconds)}
 
 
-class HeadTooLarge(AppError):
+class HeadTooLarge(AppError, status=431, code="HEAD_TOO_LARGE"):
     """The request line and headers are larger than this service reads."""
 
-    status = 431
-    code = "HEAD_TOO_LARGE"
 
-
-class StoreUnavailable(AppError):
+class StoreUnavailable(AppError, status=503, code="STORE_UNAVAILABLE"):
     """The store gave no valid answer in time, so there is no decision: Remit fails closed and never guesses."""
 
-    status = 503
-    code = "STORE_UNAVAILABLE"
 
-
-class ProviderUnavailable(AppError):
+class ProviderUnavailable(AppError, status=503, code="PROVIDER_UNAVAILABLE"):
     """The identity provider gave no usable answer, so nobody can sign in with it now."""
 
-    status = 503
-    code = "PROVIDER_UNAVAILABLE"
     headers: Mapping[str, str] = {"Retry-After": "5"}
 
 
-class AuditLogDamaged(AppError):
+class AuditLogDamaged(AppError, status=500, code="AUDIT_LOG_DAMAGED"):
     """The stored audit log is not what was sealed; `remit audit verify` says where the damage begins."""
-
-    status = 500
-    code = "AUDIT_LOG_DAMAGED"
 
 
 def codes() -> list[str]:

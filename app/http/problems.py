@@ -9,19 +9,7 @@ from litestar.exceptions import ClientException, HTTPException, MethodNotAllowed
 from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 
-from app.errors import (
-    AppError,
-    Detail,
-    DuplicateRequest,
-    ExpiredDenial,
-    Invalid,
-    InvalidDenialBinding,
-    InvalidTaskState,
-    NotFound,
-    NotRequestable,
-    TaskExpired,
-    UnknownTask,
-)
+from app.errors import AppError, Detail, Invalid, NotFound
 from app.http.answers import JSON, Header, RawResponse, not_allowed
 from app.model.access_requests import PATH as REQUESTS
 from app.model.api_keys import without_raw_keys
@@ -33,16 +21,6 @@ AUTHZEN = "/access/"
 
 PROBLEMS = "application/problem+json"
 _TYPE = "urn:openid:authzen:access-request:error:"
-_OF_PROFILE = (
-    NotRequestable,
-    InvalidDenialBinding,
-    ExpiredDenial,
-    DuplicateRequest,
-    UnknownTask,
-    TaskExpired,
-    InvalidTaskState,
-)
-"""Errors whose types the access request and approval profile names."""
 
 
 class Problem(Struct, frozen=True):
@@ -84,7 +62,7 @@ class ProblemDetails(Struct, frozen=True):
 
 def problem_details(error: type[AppError], detail: str) -> ProblemDetails:
     """The problem details of an error of this type."""
-    kind = f"{_TYPE}{error.code.lower()}" if issubclass(error, _OF_PROFILE) else "about:blank"
+    kind = f"{_TYPE}{error.code.lower()}" if error.in_profile else "about:blank"
     return ProblemDetails(kind, error.code.replace("_", " ").capitalize(), error.status, detail)
 
 
