@@ -5,7 +5,9 @@ import { Interrupted, MalformedAnswer, NotAnOutage, RemitError, Unavailable } fr
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const ID_PREFIX = "remit-client-";
-const BUSY_MS = 1000;
+/** What of a timeout the program may take for itself; with more, an answer could hardly have come in time. */
+const BUSY_SHARE = 0.5;
+const TICK_MS = 50;
 
 /** Where the service is and who asks. The key appears in no message, and no inspection shows it. */
 export interface Settings {
@@ -23,8 +25,9 @@ export interface Outgoing {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The deadline has passed. lostMs: for how long the call waited for this program instead of the network. */
 class Late {
-  constructor(readonly byMs: number) {}
+  constructor(readonly lostMs: number) {}
 }
 
 /** Sends requests, a bounded number at a time. */
@@ -44,25 +47,28 @@ export class Wire {
   /** The answer. until: the deadline, by performance.now(). Throws RemitError. */
   async exchange(request: Outgoing, until: number): Promise<Answer> {
     const ended = new AbortController();
-    const late = () => ended.abort(new Late(performance.now() - until));
+    const watch = new Watch(until, (lostMs) => ended.abort(new Late(lostMs)));
     const stop = () => ended.abort(new Interrupted("The call to Remit was ended by its signal."));
     const aborted = new Promise<never>((_, reject) => {
       ended.signal.addEventListener("abort", () => reject(ended.signal.reason));
     });
     aborted.catch(() => undefined);
-    const timer = setTimeout(late, Math.max(0, until - performance.now()));
     request.signal?.addEventListener("abort", stop);
     if (request.signal?.aborted) stop();
     let hasSlot = false;
     try {
       const slot = this.#slots.take(ended.signal);
-      if (slot) await Promise.race([slot, aborted]);
+      if (slot) {
+        const began = performance.now();
+        await Promise.race([slot, aborted]);
+        watch.lostMs += performance.now() - began;
+      }
       hasSlot = true;
       const id = this.#idPrefix + ++this.#numbers;
       const answering = this.#answer(request, id, ended.signal);
       answering.catch(() => undefined);
       const answer = await Promise.race([answering, aborted]);
-      if (performance.now() > until) throw this.#late();
+      if (performance.now() > until) throw new NotAnOutage(this.#late().message); // it may say no
       this.#requireAnswerTo(id, answer);
       return answer;
     } catch (error) {
@@ -70,7 +76,7 @@ export class Wire {
       ended.abort(); // the rest of an answer that was refused is not read
       throw this.#explained(reason, hasSlot);
     } finally {
-      clearTimeout(timer);
+      watch.stop();
       request.signal?.removeEventListener("abort", stop);
       if (hasSlot) this.#slots.give();
     }
@@ -102,7 +108,7 @@ export class Wire {
   }
 
   #explained(error: unknown, hasSlot: boolean): RemitError {
-    const { base, maxInFlight } = this.#settings;
+    const { base, maxInFlight, timeoutMs } = this.#settings;
     if (error instanceof RemitError) return error;
     if (error instanceof Late) {
       if (!hasSlot) {
@@ -111,9 +117,10 @@ export class Wire {
             "calls at once.",
         );
       }
-      // The timer itself was late, so an answer may well have arrived without being read.
-      if (error.byMs > BUSY_MS) {
-        return new NotAnOutage(`This program was too busy to read the answer of Remit at ${base} in time.`);
+      if (error.lostMs > timeoutMs * BUSY_SHARE) {
+        return new NotAnOutage(
+          `This program was too busy with other things to ask Remit at ${base} in time, or to read its answer.`,
+        );
       }
       return this.#late();
     }
@@ -139,6 +146,37 @@ export class Wire {
       `Remit at ${base} did not answer within ${timeoutMs} ms. Check that it is healthy (GET /readyz), or raise ` +
         "timeoutMs.",
     );
+  }
+}
+
+/** Measures for how long the event loop was busy with something else, and ends the call at its deadline. */
+class Watch {
+  lostMs = 0;
+  #due = 0;
+  #timer: ReturnType<typeof setTimeout>;
+
+  constructor(
+    readonly until: number,
+    readonly late: (lostMs: number) => void,
+  ) {
+    this.#timer = this.#begin();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #begin(): ReturnType<typeof setTimeout> {
+    const now = performance.now();
+    this.#due = Math.max(now, Math.min(this.until, now + TICK_MS));
+    return setTimeout(() => this.#tick(), this.#due - now);
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    this.lostMs += Math.max(0, now - this.#due);
+    if (now < this.until) this.#timer = this.#begin();
+    else this.late(this.lostMs);
   }
 }
 

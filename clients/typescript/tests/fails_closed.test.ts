@@ -200,15 +200,31 @@ test("calls that wait for others of the client are no outage", async () => {
   server.close();
 });
 
-test("a program that is too busy to read an answer has no outage", async () => {
+// As long as the timeout, or so long that too little of it is left for an answer.
+for (const blockedMs of [HURRY_MS + 10, HURRY_MS * 0.8]) {
+  test(`a program that is busy for ${blockedMs} ms has no outage`, async () => {
+    const server = await FaultyServer.start([null]);
+    const ran: unknown[] = [];
+    const remit = new Remit({ url: server.url, key: KEY, timeoutMs: HURRY_MS });
+    const asking = remit.guard("bot", "tool", (x: object) => ran.push(x), { onUnavailable: "allow" })({});
+    await server.wasAsked(1);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockedMs);
+    await assert.rejects(asking, (error) => error instanceof NotAnOutage && /too busy/.test(error.message));
+    assert.deepEqual(ran, []);
+    server.close();
+  });
+}
+
+test("a call that got its turn shortly before the deadline has no outage", async () => {
   const server = await FaultyServer.start([null]);
-  const ran: unknown[] = [];
-  const remit = new Remit({ url: server.url, key: KEY, timeoutMs: HURRY_MS });
-  const asking = remit.guard("bot", "tool", (x: object) => ran.push(x), { onUnavailable: "allow" })({});
+  const remit = new Remit({ url: server.url, key: KEY, timeoutMs: HURRY_MS, maxInFlight: 1 });
+  const end = new AbortController();
+  const holding = remit.approval("a1", { waitMs: PATIENT_MS, signal: end.signal });
   await server.wasAsked(1);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, HURRY_MS + 1_500);
+  const asking = remit.guard("bot", "tool", () => assert.fail("it ran"), { onUnavailable: "allow" })({});
+  setTimeout(() => end.abort(), HURRY_MS * 0.8);
+  await assert.rejects(holding, Interrupted);
   await assert.rejects(asking, (error) => error instanceof NotAnOutage && /too busy/.test(error.message));
-  assert.deepEqual(ran, []);
   server.close();
 });
 

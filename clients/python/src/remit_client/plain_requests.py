@@ -14,6 +14,7 @@ from remit_client.wire import Call, Settings
 
 IDLE_S = 5.0
 MOST_AT_ONCE = 100
+TOO_MANY = "Too many requests under way"
 LEFT_EARLY = "Server disconnected without sending a response."
 
 

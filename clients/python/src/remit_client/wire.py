@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -43,6 +44,12 @@ TEXT = "text/plain"
 _GATEWAY_FAILED = (502, 504)
 _STORE_AWAY = (503, "STORE_UNAVAILABLE")
 """The answers that the agent cannot cause, whatever it calls and however often."""
+
+EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
+"""What the system answers if this program has too much open."""
+
+BUSY_SHARE = 0.5
+"""The share of a timeout that the program may take for itself; with more, an answer could hardly have come in time."""
 
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
@@ -162,14 +169,22 @@ class Settings:
         """How often a call may be sent: more than once only if a repeat cannot count twice."""
         return 1 + self.retries if call.repeatable else 1
 
-    def unreachable(self, error: Exception) -> RemitError:
-        """The error for no answer. Its message may contain addresses from the cause, never headers."""
+    def unreachable(self, error: Exception, lost_seconds: float = 0.0) -> RemitError:
+        """The error for no answer. Its message may contain addresses from the cause, never headers.
+
+        lost_seconds: for how long this program was too busy to send the request or read the answer.
+        """
         if isinstance(error, httpx.PoolTimeout):
             return NotAnOutage(
                 f"More calls than this client has connections to {self.base} were waiting for one. Raise `limits` in "
                 "http_options, or make fewer calls at once."
             )
         if isinstance(error, httpx.TimeoutException | TimeoutError):
+            if lost_seconds > self.timeout * BUSY_SHARE:
+                return NotAnOutage(
+                    f"This program was too busy with other things to ask Remit at {self.shown} in time, or to read its "
+                    "answer."
+                )
             return self.late()
         if wrong := _wrong_certificate(error):
             return MalformedAnswer(
@@ -177,6 +192,10 @@ class Settings:
                 "REMIT_URL, or set SSL_CERT_FILE to the certificate of your own authority if it signed the server's."
             )
         why = f"{type(error).__name__}: {error}".rstrip(": ")
+        if _is_exhausted(error):
+            return NotAnOutage(
+                f"This program has too many files or connections open ({why}). Make fewer calls at once."
+            )
         if isinstance(error, httpx.ProxyError):
             return Unavailable(
                 f"The proxy in front of Remit at {self.base} did not pass the request on ({why}). Check HTTPS_PROXY "
@@ -222,6 +241,22 @@ class Settings:
                 f"{self.base} sent the answer to another request. Something between here and Remit mixes answers up, "
                 "so no answer that comes through it can be trusted."
             )
+
+
+def _is_exhausted(error: BaseException | None) -> bool:
+    """Whether this program could open no connection, whatever the state of the network.
+
+    If names cannot be looked up, the error does not say why, so it is tried whether a file can be opened.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in EXHAUSTED:
+            return True
+        error = error.__cause__ or error.__context__
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return True
+    return False
 
 
 def _wrong_certificate(error: BaseException | None) -> ssl.SSLCertVerificationError | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 
-from remit_client._async.io import ClientPerLoop, HttpClient, deadline, over_socket
+from remit_client._async.io import ClientPerLoop, HttpClient, Watch, over_socket
+from remit_client.errors import NotAnOutage
 from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
@@ -28,14 +28,17 @@ class AsyncConnections:
         """
         settings = self._settings
         headers, request_id = settings.headers_of(call)
+        watch = Watch(until)
         try:
-            answer = await self._answer(call, headers, content, until)
+            answer = await self._answer(call, headers, content, watch)
         except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # UnicodeError: not a valid host name
-            raise settings.unreachable(error) from error
+            raise settings.unreachable(error, watch.stop()) from error
         except (RuntimeError, httpx.StreamError) as error:
             raise settings.interrupted(error) from error
-        if time.monotonic() > until:
-            raise settings.late()
+        finally:
+            watch.stop()
+        if watch.left() < 0:
+            raise NotAnOutage(str(settings.late()))  # there is an answer, and it may say no
         settings.require_answer_to(answer, request_id)
         return answer
 
@@ -63,10 +66,10 @@ class AsyncConnections:
         if client is not None:
             await client.aclose()
 
-    async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+    async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, watch: Watch) -> Answer:
         """The answer. Raises what httpx raises, and TimeoutError."""
         settings = self._settings
-        with deadline(until - time.monotonic()):
+        with watch.waiting():
             client = self._client()
             request = client.build_request(
                 call.method,
@@ -83,7 +86,7 @@ class AsyncConnections:
                     body += chunk
                     if max(len(body), declared_length(response.headers)) > MAX_ANSWER_BYTES:
                         raise settings.too_large(call)
-                    if time.monotonic() > until:
+                    if watch.left() < 0:
                         raise TimeoutError
             finally:
                 await response.aclose()

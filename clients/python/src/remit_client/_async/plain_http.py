@@ -8,6 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
+import ssl
+import threading
 import time
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,13 +18,14 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from remit_client._async.connections import AsyncConnections
-from remit_client._async.io import deadline
+from remit_client._async.io import Watch, deadline
 from remit_client.http_answers import AnswerReader, TooLarge
 from remit_client.idle_connections import IdleConnections
 from remit_client.plain_requests import (
     IDLE_S,
     LEFT_EARLY,
     MOST_AT_ONCE,
+    TOO_MANY,
     host_and_port,
     is_quiet,
     request_bytes,
@@ -37,21 +41,17 @@ class PlainConnections(AsyncConnections):
         self._by_loop: WeakKeyDictionary[object, _LoopConnections] = WeakKeyDictionary()
         self._tls: Any = None
 
-    async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+    async def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, watch: Watch) -> Answer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # trio
-            return await super()._answer(call, headers, content, until)
+            return await super()._answer(call, headers, content, watch)
         request = request_bytes(self._settings.url(call), call, headers, content)
         mine = self._mine(loop)
-        if mine.limit.locked():
-            with deadline(until - time.monotonic()):
-                await mine.limit.acquire()
-        else:
-            await mine.limit.acquire()
+        await self._take_place(mine.limit, watch)
         try:
-            connection = mine.idle.take() or await self._connect(loop, until)
-            answer = await connection.ask(request, until)
+            connection = mine.idle.take() or await self._connect(loop, watch)
+            answer = await connection.ask(request, watch.until)
             mine.idle.keep(connection)
         except TooLarge:
             raise self._settings.too_large(call) from None
@@ -84,19 +84,66 @@ class PlainConnections(AsyncConnections):
             self._by_loop = WeakKeyDictionary()
         super()._forget_other_process()
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop, until: float) -> _Connection:
+    async def _take_place(self, limit: asyncio.Semaphore, watch: Watch) -> None:
+        """Be one of the requests under way. Raises PoolTimeout."""
+        if limit.locked():
+            began = time.monotonic()
+            try:
+                with watch.waiting():
+                    await limit.acquire()
+            except TimeoutError:
+                raise httpx.PoolTimeout(TOO_MANY) from None
+            watch.lose(time.monotonic() - began)
+        else:
+            await limit.acquire()
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop, watch: Watch) -> _Connection:
         url = self._settings.authorize_url
         secure = url.scheme == "https"
         if secure and self._tls is None:
             self._tls = httpx.create_ssl_context()
-        with deadline(min(self._settings.connect_timeout, until - time.monotonic())):
-            _, connection = await loop.create_connection(
-                _Connection,
-                *host_and_port(url),
-                ssl=self._tls,
-                happy_eyeballs_delay=0.25,
-            )
-        return connection
+        host, port = host_and_port(url)
+        until = time.monotonic() + min(self._settings.connect_timeout, watch.left())
+        with deadline(until - time.monotonic()):
+            addresses = await _addresses(loop, host, port)
+        for place, (family, kind, protocol, _, address) in enumerate(addresses):
+            opened = socket.socket(family, kind, protocol)
+            try:
+                opened.setblocking(False)
+                # An address that does not answer leaves time for the ones after it.
+                with deadline((until - time.monotonic()) / (len(addresses) - place)):
+                    await loop.sock_connect(opened, address)
+                    named = {"ssl": self._tls, "server_hostname": host} if secure else {}
+                    _, connection = await loop.create_connection(_Connection, sock=opened, **named)
+                    return connection
+            except BaseException as error:
+                opened.close()
+                last = place == len(addresses) - 1
+                if last or not isinstance(error, OSError) or isinstance(error, ssl.SSLError):
+                    raise
+        raise OSError(f"{host} has no address")
+
+
+async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[Any]:
+    """The addresses of a host, looked up in a thread of its own: slow tools may have taken all of the loop's."""
+    with contextlib.suppress(socket.gaierror):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    found: asyncio.Future[list[Any]] = loop.create_future()
+
+    def deliver(set_result: Any, result: Any) -> None:
+        if not found.done():
+            set_result(result)
+
+    def look_up() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            try:
+                addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                loop.call_soon_threadsafe(deliver, found.set_result, addresses)
+            except (OSError, UnicodeError) as error:
+                loop.call_soon_threadsafe(deliver, found.set_exception, error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    return await found
 
 
 class _LoopConnections:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 
-from remit_client._sync.io import ClientPerLoop, HttpClient, deadline, over_socket
+from remit_client._sync.io import ClientPerLoop, HttpClient, Watch, over_socket
+from remit_client.errors import NotAnOutage
 from remit_client.wire import MAX_ANSWER_BYTES, Answer, Call, Settings, declared_length, encode, interpret
 
 
@@ -29,14 +29,17 @@ class Connections:
         """
         settings = self._settings
         headers, request_id = settings.headers_of(call)
+        watch = Watch(until)
         try:
-            answer = self._answer(call, headers, content, until)
+            answer = self._answer(call, headers, content, watch)
         except (httpx.HTTPError, OSError, TimeoutError, UnicodeError) as error:  # UnicodeError: not a valid host name
-            raise settings.unreachable(error) from error
+            raise settings.unreachable(error, watch.stop()) from error
         except (RuntimeError, httpx.StreamError) as error:
             raise settings.interrupted(error) from error
-        if time.monotonic() > until:
-            raise settings.late()
+        finally:
+            watch.stop()
+        if watch.left() < 0:
+            raise NotAnOutage(str(settings.late()))  # there is an answer, and it may say no
         settings.require_answer_to(answer, request_id)
         return answer
 
@@ -64,10 +67,10 @@ class Connections:
         if client is not None:
             client.close()
 
-    def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+    def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, watch: Watch) -> Answer:
         """The answer. Raises what httpx raises, and TimeoutError."""
         settings = self._settings
-        with deadline(until - time.monotonic()):
+        with watch.waiting():
             client = self._client()
             request = client.build_request(
                 call.method,
@@ -84,7 +87,7 @@ class Connections:
                     body += chunk
                     if max(len(body), declared_length(response.headers)) > MAX_ANSWER_BYTES:
                         raise settings.too_large(call)
-                    if time.monotonic() > until:
+                    if watch.left() < 0:
                         raise TimeoutError
             finally:
                 response.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -17,9 +18,33 @@ def over_socket(path: str | None) -> dict[str, Any]:
     return {} if path is None else {"transport": httpx.HTTPTransport(uds=path)}
 
 
-def deadline(seconds: float) -> AbstractContextManager[Any]:
-    """A block that does nothing: no thread can be interrupted, so reads have timeouts and callers check the time."""
-    return nullcontext(seconds)
+class Watch:
+    """Measures how long a request had to wait for this program instead of the network.
+
+    until: the deadline, by time.monotonic().
+    """
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self._began = time.monotonic()
+        self._waited = 0.0
+
+    def left(self) -> float:
+        """Seconds until the deadline; negative if it has passed."""
+        return self.until - time.monotonic()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """A block that waits for the network. No thread can be interrupted, so what waits has a timeout."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waited += time.monotonic() - began
+
+    def stop(self) -> float:
+        """The seconds in which the request did not wait for the network."""
+        return time.monotonic() - self._began - self._waited
 
 
 class ClientPerLoop:

@@ -16,12 +16,14 @@ from typing import Any
 import httpx
 
 from remit_client._sync.connections import Connections
+from remit_client._sync.io import Watch
 from remit_client.http_answers import AnswerReader, TooLarge
 from remit_client.idle_connections import IdleConnections
 from remit_client.plain_requests import (
     IDLE_S,
     LEFT_EARLY,
     MOST_AT_ONCE,
+    TOO_MANY,
     is_quiet,
     host_and_port,
     request_bytes,
@@ -43,16 +45,16 @@ class PlainConnections(Connections):
         self._idle: IdleConnections[_Connection] = IdleConnections()  # shared by threads
         self._limit = threading.BoundedSemaphore(MOST_AT_ONCE)
 
-    def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, until: float) -> Answer:
+    def _answer(self, call: Call[Any], headers: dict[str, str], content: bytes | None, watch: Watch) -> Answer:
         request = request_bytes(self._settings.url(call), call, headers, content)
         self._forget_other_process()
         limit = self._limit
-        if not limit.acquire(timeout=max(0.0, until - time.monotonic())):
-            raise TimeoutError
+        if not limit.acquire(timeout=max(0.0, watch.left())):
+            raise httpx.PoolTimeout(TOO_MANY)
         try:
-            connection = self._idle.take() or self._connect(until)
+            connection = self._idle.take() or self._connect(watch)
             try:
-                answer = connection.ask(request, until)
+                answer = connection.ask(request, watch)
             except BaseException:  # even if interrupted: the next request must not read this one's answer
                 connection.close()
                 raise
@@ -73,19 +75,24 @@ class PlainConnections(Connections):
             self._begin()
         super()._forget_other_process()
 
-    def _connect(self, until: float) -> _Connection:
-        until = min(until, time.monotonic() + self._settings.connect_timeout)
+    def _connect(self, watch: Watch) -> _Connection:
+        until = min(watch.until, time.monotonic() + self._settings.connect_timeout)
         url = self._settings.authorize_url
         host, port = host_and_port(url)
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        with watch.waiting():
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         for place, (family, kind, protocol, _, address) in enumerate(addresses):
             opened = socket.socket(family, kind, protocol)
             try:
                 # An address that does not answer leaves time for the ones after it.
                 opened.settimeout(_left(until) / (len(addresses) - place))
-                opened.connect(address)
+                with watch.waiting():
+                    opened.connect(address)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return _Connection(self._secured(opened, host, until) if url.scheme == "https" else opened)
+                if url.scheme != "https":
+                    return _Connection(opened)
+                with watch.waiting():
+                    return _Connection(self._secured(opened, host, until))
             except BaseException as error:
                 opened.close()
                 last = place == len(addresses) - 1
@@ -109,12 +116,13 @@ class _Connection:
         self._socket = opened
         self._reader = AnswerReader()
 
-    def ask(self, request: bytes, until: float) -> Answer:
-        """The answer. Raises httpx.HTTPError, OSError, TimeoutError at `until`, TooLarge."""
-        sent_whole = self._send(request, until)
+    def ask(self, request: bytes, watch: Watch) -> Answer:
+        """The answer. Raises httpx.HTTPError, OSError, TimeoutError at the deadline, TooLarge."""
+        sent_whole = self._send(request, watch)
         while True:
-            self._socket.settimeout(_left(until))
-            data = self._socket.recv(CHUNK)
+            self._socket.settimeout(_left(watch.until))
+            with watch.waiting():
+                data = self._socket.recv(CHUNK)
             answer = self._reader.feed(data)
             if answer is not None:
                 self.stays_open, self._idle_since = self._reader.can_go_on and sent_whole, time.monotonic()
@@ -122,14 +130,15 @@ class _Connection:
             if not data:
                 raise httpx.RemoteProtocolError(LEFT_EARLY)
 
-    def _send(self, request: bytes, until: float) -> bool:
+    def _send(self, request: bytes, watch: Watch) -> bool:
         """False: the server closed the connection before it had read everything.
 
         It may have answered first, for example that the body is too large.
         """
-        self._socket.settimeout(_left(until))
+        self._socket.settimeout(_left(watch.until))
         try:
-            self._socket.sendall(request)
+            with watch.waiting():
+                self._socket.sendall(request)
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
