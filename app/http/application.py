@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from litestar import Litestar
 from litestar.datastructures import State
@@ -43,6 +43,7 @@ _GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
 class Application(Litestar):
     """Litestar, except that calls and the files of console and documentation are answered before routing."""
 
+    open_services: Callable[[], AbstractAsyncContextManager[Services]]
     has_console = True
     public_url: str | None = None
 
@@ -92,16 +93,17 @@ def build_application(
 
     has_console: whether it serves the console. public_url: where people reach it.
     """
-
-    @asynccontextmanager
-    async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        async with open_services() as services:
-            app.state.services = services
-            yield
-
-    application = _application(lifespan)
+    application = _application()
+    application.open_services = open_services
     application.has_console, application.public_url = has_console, public_url
     return application
+
+
+@asynccontextmanager
+async def _with_services(application: Litestar) -> AsyncIterator[None]:
+    async with cast("Application", application).open_services() as services:
+        application.state.services = services
+        yield
 
 
 def application_of(services: Services) -> Application:
@@ -111,11 +113,11 @@ def application_of(services: Services) -> Application:
     return application
 
 
-def _application(*lifespans: Callable[[Litestar], AbstractAsyncContextManager[None]]) -> Application:
+def _application() -> Application:
     return Application(
         [options_handler(ROUTES), *ROUTES],  # in this order, Litestar does not add its OPTIONS handlers
         request_class=BodyRequest,
-        lifespan=[*lifespans],
+        lifespan=[_with_services],
         dependencies={
             "services": Provide(_services, sync_to_thread=False),
             **{name: Provide(_group(name), sync_to_thread=False) for name in _GROUPS},
