@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from app.model.group_scopes import GroupScopes
-from app.model.sign_ins import Identity
+from app.model.sign_ins import Identity, SignOut
 
 
 class IdentityProvider(Protocol):
@@ -26,7 +26,7 @@ class IdentityProvider(Protocol):
 
     async def presented(self, token: str) -> dict[str, Any]: ...
 
-    async def logged_out(self, token: str) -> dict[str, Any]: ...
+    async def logged_out(self, token: str) -> SignOut: ...
 
     def identity(self, claims: dict[str, Any], workspace: str = "", id_token: str = "") -> tuple[str, Identity]: ...
 

@@ -19,7 +19,7 @@ CHOICE_SECONDS = 600
 """How long somebody with access to several workspaces may take to choose one."""
 
 ID_TOKEN_USED_S = 900
-"""How long an ID token that was used is remembered: longer than a program could present it."""
+"""How long an ID token that was used, and a sign-out, are remembered: longer than an ID token can sign somebody in."""
 
 CODE_SECONDS = 60
 """How long the one-time code of `remit console` is valid."""
@@ -61,7 +61,8 @@ class SignIn(Struct, frozen=True, kw_only=True):
 class Identity(Struct, frozen=True, kw_only=True):
     """Who signs in, and what they may do.
 
-    key_id: the API key that vouches for them; "" = none. person and what follows: as in `SignIn`.
+    key_id: the API key that vouches for them; "" = none. person and what follows: as in `SignIn`. issued_s: when the
+    provider said so, s since the epoch; a later sign-out there refuses the sign-in.
     """
 
     name: str
@@ -72,6 +73,20 @@ class Identity(Struct, frozen=True, kw_only=True):
     sid: str = ""
     authenticated_s: int | None = None
     id_token: str = ""
+    issued_s: int = 0
+
+
+class SignOut(Struct, frozen=True, kw_only=True):
+    """Somebody signed out at the identity provider. person, sid: as in `SignIn`; "" = whichever, of one of them.
+
+    at_s: when, s since the epoch. token: names the message that says so. remembered_s: for how long it could be sent.
+    """
+
+    person: str = ""
+    sid: str = ""
+    at_s: int
+    token: str
+    remembered_s: int
 
 
 class WaitingSignIn(Struct, frozen=True):

@@ -62,3 +62,14 @@ async def fetch_json(
         return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
         raise ProviderUnavailable("The identity provider answered something other than a JSON object") from None
+
+
+async def published(issuer: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The issuer's metadata and keys. Raises ProviderUnavailable."""
+    metadata = await fetch_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    if metadata.get("issuer") != issuer:
+        raise ProviderUnavailable(f"The identity provider calls itself another issuer than {issuer}")
+    keys = (await fetch_json(require_fetchable("jwks_uri", metadata.get("jwks_uri")))).get("keys")
+    if not isinstance(keys, list):
+        raise ProviderUnavailable("The identity provider's keys are not a list")
+    return metadata, [key for key in keys if isinstance(key, dict)]

@@ -13,9 +13,18 @@ from urllib.parse import quote, urlencode
 from app.canonical.visible import is_hidden
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
 from app.model.group_scopes import GroupScopes, parse_group_scopes, scopes_by_workspace
-from app.model.sign_ins import Identity
-from app.oidc.fetching import fetch_json, require_fetchable
-from app.oidc.tokens import LEEWAY_S, authenticated_s, claims_of, header_of, key_for, require_fresh, require_nonce
+from app.model.sign_ins import Identity, SignOut
+from app.oidc.fetching import fetch_json, published, require_fetchable
+from app.oidc.tokens import (
+    LEEWAY_S,
+    authenticated_s,
+    claims_of,
+    header_of,
+    key_for,
+    require_fresh,
+    require_logout,
+    require_nonce,
+)
 from app.settings import PREFIX, Settings, SettingsError
 
 REFRESH_S = 3600.0
@@ -31,7 +40,6 @@ FRESH_TOKEN_S = 600
 _GROUPS_MAX = 1_000
 _HINT_BYTES = 4 * 1024
 """A longer ID token is not kept for the sign-out: it would not fit into an address."""
-_LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 
 class Provider:
@@ -146,17 +154,18 @@ class Provider:
             raise Unauthorized(f"The token's iat is more than {FRESH_TOKEN_S} seconds ago")
         return claims
 
-    async def logged_out(self, token: str) -> dict[str, Any]:
-        """The claims of a logout token: `sub`, `sid` or both, and `jti`. Raises Unauthorized."""
+    async def logged_out(self, token: str) -> SignOut:
+        """Who signed out, as a logout token says: a person, a session of the provider, or both. Raises Unauthorized."""
         claims = await self._verified(token, self.client_id, ["jti"], (None, "JWT", "logout+jwt"))
-        events = claims.get("events")
-        if not isinstance(events, dict) or not isinstance(events.get(_LOGOUT_EVENT), dict):
-            raise Unauthorized("The token's events do not have the logout event")
-        if "nonce" in claims:
-            raise Unauthorized("The token has a nonce, as ID tokens do")
-        if not any(isinstance(claims.get(name), str) for name in ("sub", "sid")):
-            raise Unauthorized("The token has neither sub nor sid")
-        return claims
+        require_logout(claims)
+        sid = claims.get("sid")
+        return SignOut(
+            person=self.person(claims["sub"]) if "sub" in claims else "",
+            sid=sid if isinstance(sid, str) else "",
+            at_s=int(claims["iat"]),
+            token=f"{self.issuer} {claims['jti']}",
+            remembered_s=int(claims["exp"] - claims["iat"]) + 2 * LEEWAY_S,
+        )
 
     def identity(self, claims: dict[str, Any], workspace: str = "", id_token: str = "") -> tuple[str, Identity]:
         """The name of a workspace in which the person has access, and who they are there.
@@ -182,6 +191,7 @@ class Provider:
             sid=sid if isinstance(sid, str) else "",
             authenticated_s=authenticated_s(claims),
             id_token=id_token,
+            issued_s=int(claims["iat"]),
         )
 
     def person(self, sub: str) -> str:
@@ -228,22 +238,11 @@ class Provider:
         """Read metadata and keys. Raises ProviderUnavailable, and then what was known stays."""
         self._tried_s = self._now_s()
         try:
-            self._metadata, self._keys = await _published(self.issuer)
+            self._metadata, self._keys = await published(self.issuer)
         except ProviderUnavailable as error:
             self._problem = error.message
             raise
         self._read_s = self._now_s()
-
-
-async def _published(issuer: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The issuer's metadata and keys. Raises ProviderUnavailable."""
-    metadata = await fetch_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    if metadata.get("issuer") != issuer:
-        raise ProviderUnavailable(f"The identity provider calls itself another issuer than {issuer}")
-    keys = (await fetch_json(require_fetchable("jwks_uri", metadata.get("jwks_uri")))).get("keys")
-    if not isinstance(keys, list):
-        raise ProviderUnavailable("The identity provider's keys are not a list")
-    return metadata, [key for key in keys if isinstance(key, dict)]
 
 
 def _name_in(claims: dict[str, Any]) -> str:

@@ -12,9 +12,11 @@ ALGORITHMS = {"RS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
 """The algorithms that are accepted, and the type of key that each is used with. None is symmetric."""
 LEEWAY_S = 30
 TOKEN_BYTES = 16 * 1024
+_LOGOUT_S = 24 * 3600
+"""How long a logout token may be valid: until then, it is remembered that it was used."""
+_LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 _FOREIGN_KEYS = ("crit", "jku", "jwk", "x5c", "x5u", "b64")
 """Fields of a header that name a key, or what must be understood: a token does not choose how it is verified."""
-
 
 _TIMES = ("exp", "iat", "nbf")
 
@@ -126,3 +128,16 @@ def require_nonce(claims: dict[str, Any], nonce: str) -> None:
     given = claims.get("nonce")
     if not isinstance(given, str) or not hmac.compare_digest(given.encode(), nonce.encode()):
         raise Unauthorized("The token's nonce is not the one that was sent")
+
+
+def require_logout(claims: dict[str, Any]) -> None:
+    """Raise Unauthorized unless these are claims of a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6)."""
+    events = claims.get("events")
+    if not isinstance(events, dict) or not isinstance(events.get(_LOGOUT_EVENT), dict):
+        raise Unauthorized("The token's events do not have the logout event")
+    if "nonce" in claims:
+        raise Unauthorized("The token has a nonce, as ID tokens do")
+    if "sub" not in claims and not (claims.get("sid") and isinstance(claims["sid"], str)):
+        raise Unauthorized("The token has neither sub nor sid")
+    if claims["exp"] - claims["iat"] > _LOGOUT_S:
+        raise Unauthorized(f"The token is valid for more than {_LOGOUT_S} seconds")

@@ -48,11 +48,6 @@ def used_token(digest: str) -> str:
     return f"remit:used:{digest}"
 
 
-def signed_out(digest: str) -> str:
-    """String: when the person or session of the identity provider with this SHA-256 signed out there, s."""
-    return f"remit:signed-out:{digest}"
-
-
 @lru_cache(maxsize=4096)
 def keyspace_of(workspace_id: str) -> "Keyspace":
     """The workspace's key names, built once because every decision needs them."""
@@ -236,6 +231,10 @@ class Keyspace:
     def live_buckets(self, policy_id: str, fingerprint: str, agent_id: str) -> str:
         """Sorted set: the values for which an agent has a bucket that still counts."""
         return f"{self._prefix}live:{policy_id}:{fingerprint}:{agent_id}"
+
+    def signed_out(self, digest: str) -> str:
+        """String: when the person, or the session of the identity provider, with this SHA-256 signed out there, s."""
+        return f"{self._prefix}signed-out:{digest}"
 
     def issuer_keys(self, name: str) -> str:
         """Hash: the public keys that were last read from an issuer, and when."""

@@ -1,8 +1,7 @@
 """Sessions: made by signing in, listed, ended."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from typing import Any
 
 from msgspec import json
 
@@ -18,6 +17,7 @@ from app.model.sign_ins import (
     LONGEST_MS,
     Identity,
     SignIn,
+    SignOut,
     WaitingSignIn,
     new_code,
     new_session_token,
@@ -28,7 +28,7 @@ from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
 from app.redis_client.scripts import PUT_SIGN_IN
 from app.store.changes import require_actor
-from app.store.keyspace import Keyspace, code_pointer, key_pointer, signed_out, used_token, waiting_sign_in
+from app.store.keyspace import Keyspace, code_pointer, key_pointer, used_token, waiting_sign_in
 from app.store.optimistic import ATTEMPTS, contended, require_room
 from app.store.paging import read_records
 from app.store.revocations import Revoked, revoke_record
@@ -38,6 +38,9 @@ SESSIONS_MAX = 10_000
 
 SESSIONS_PER_KEY = 100
 """Sessions made from one API key that may be in use."""
+
+_FOR_GOOD = 2**53
+"""When a session of the provider was signed out: it does not begin again, so no later token of it counts."""
 
 
 class SignIns:
@@ -50,7 +53,8 @@ class SignIns:
     async def create(self, workspace_id: str, identity: Identity, via: Via) -> tuple[SignIn, str]:
         """Create a session; return it and its token, which is stored nowhere.
 
-        A session made from a key ends with it, at the latest. Raises Unauthorized if the key is gone, LimitReached.
+        A session made from a key ends with it, at the latest. Raises Unauthorized if the key is gone, or the person has
+        signed out meanwhile; LimitReached.
         """
         keyspace = Keyspace(workspace_id)
         for _ in range(ATTEMPTS):
@@ -80,16 +84,20 @@ class SignIns:
                 actor = (identity.person, identity.name) if identity.person else (COMMAND_LINE.id, COMMAND_LINE.name)
             args: list[Value] = [actor[0], json.encode(session.snapshot), session.id, now_ms, ends_ms]
             args += (SESSIONS_MAX, known, " ".join([*in_use, session.id]), actor[1])
+            args += (identity.issued_s if identity.person else "",)
             args += _record(session, digest_of(token), maker)
             # The pointer comes first: without its record, it grants nothing.
             pointer = key_pointer(digest_of(token))
             await self._client.change("SET", pointer, f"{workspace_id} {session.id}", "PXAT", ends_ms)
             keys = [keyspace.key(identity.key_id), keyspace.changes, keyspace.key(session.id), keyspace.sign_ins]
+            keys += _sign_outs(keyspace, identity.person, identity.sid)
             status = check_reply(PUT_SIGN_IN, await self._client.run(PUT_SIGN_IN, keys, args))[0]
             if status == "done":
                 return session, token
             await self._client.call("DEL", pointer)
             require_actor(status)
+            if status == "signed_out":
+                raise Unauthorized("You have signed out at the identity provider meanwhile; sign in again")
             require_room(status, "workspace", "sessions", SESSIONS_MAX)
         return contended()
 
@@ -120,43 +128,42 @@ class SignIns:
                 return
         contended()
 
-    async def end_of_person(self, workspace_id: str, person: str | None, sid: str | None) -> int:
-        """End the sessions of the person, or those made in the provider's session `sid`; return how many.
+    async def sign_out_once(self, workspace_ids: Iterable[str], who: SignOut) -> bool:
+        """End their sessions in these workspaces; False if the same message has done so before.
 
-        Both given: those that are of both. The trail says that each was ended by itself.
+        No sign-in of theirs is completed with what the provider said until then. If this is interrupted, the message
+        can be sent again.
         """
-        ended = 0
+        if await self._client.call("GET", used_token(digest_of(who.token))) is not None:
+            return False
+        for each in workspace_ids:
+            await self._sign_out(each, who)
+        await self._first_seen(who.token, who.remembered_s)
+        return True
+
+    async def _sign_out(self, workspace_id: str, who: SignOut) -> None:
+        keyspace, person, sid = Keyspace(workspace_id), who.person, who.sid
+        # First the note, then the list: a session that is created meanwhile is in the list, or finds the note.
+        note = keyspace.signed_out(_digest_of(person, sid))
+        known_s = await self._client.call("GET", note)  # of two sign-outs, the earlier one may arrive last
+        noted_s = _FOR_GOOD if sid else max(who.at_s, int(known_s or 0))
+        await self._client.change("SET", note, noted_s, "EX", ID_TOKEN_USED_S)
         async for session in self.each(workspace_id):
-            if session.person and person in (None, session.person) and sid in (None, session.sid):
-                actor = Actor(session.id, session.name, ActorKind.KEY)
+            if session.person and person in ("", session.person) and sid in ("", session.sid):
+                actor = Actor(session.id, session.name, ActorKind.KEY)  # the trail says that each was ended by itself
                 with suppress(SessionNotFound, Unauthorized):  # it has ended meanwhile
                     await self.end(workspace_id, session.id, by=ChangedBy(actor, "signed out at the identity provider"))
-                    ended += 1
-        return ended
-
-    async def note_signed_out(self, issuer: str, claims: dict[str, Any]) -> None:
-        """Note that whoever a logout token names has signed out, until nobody can choose a workspace any more."""
-        name = _signed_out(issuer, claims.get("sub"), claims.get("sid"))
-        await self._client.change("SET", name, int(claims["iat"]), "EX", CHOICE_SECONDS)
-
-    async def require_signed_in(self, issuer: str, claims: dict[str, Any]) -> None:
-        """Raise Unauthorized if the person of this ID token has signed out since."""
-        sub, sid = claims["sub"], claims.get("sid")
-        names = {_signed_out(issuer, *each) for each in ((sub, sid), (sub, None), (None, sid))}
-        for name in names:
-            signed_out_s = await self._client.call("GET", name)
-            if signed_out_s is not None and claims["iat"] <= int(signed_out_s):
-                raise Unauthorized("You have signed out at the identity provider meanwhile; sign in again")
 
     async def use_id_token(self, issuer: str, token: str) -> bool:
         """True if this ID token has not been used; from now on, no program can present it."""
         # Without its signature, which can be written in several ways.
-        return await self.first_seen(issuer, token.rpartition(".")[0], ID_TOKEN_USED_S)
+        return await self._first_seen(f"{issuer} {token.rpartition('.')[0]}", ID_TOKEN_USED_S)
 
-    async def first_seen(self, issuer: str, token: str, seconds: int) -> bool:
-        """True if this token, named by its `jti` or by all of it, has not been used; it is then remembered so long."""
-        name = used_token(digest_of(f"{issuer} {token}"))
-        return await self._client.change("SET", name, "1", "NX", "EX", max(1, seconds)) is not None
+    async def _first_seen(self, token: str, seconds: int) -> bool:
+        """True if nothing that works once has been used under this name; it is then remembered so long."""
+        return (
+            await self._client.change("SET", used_token(digest_of(token)), "1", "NX", "EX", max(1, seconds)) is not None
+        )
 
     async def ask_workspace(self, waiting: WaitingSignIn) -> str:
         """A one-time code with which the person can choose a workspace, within ten minutes."""
@@ -192,10 +199,14 @@ class SignIns:
         return [each for each, ends in zip(ids, replies, strict=True) if ends is not None and now_ms < int(ends)]
 
 
-def _signed_out(issuer: str, sub: Any, sid: Any) -> str:
-    """The key that notes who signed out: this person, this session of the provider, or this session of this person."""
-    texts = [each if isinstance(each, str) else None for each in (sub, sid)]
-    return signed_out(digest_of(json.encode([issuer, *texts]).decode()))
+def _sign_outs(keyspace: Keyspace, person: str, sid: str) -> list[str]:
+    """The keys with sign-outs that end this person's sign-in in this session of the provider; none without a person."""
+    each = [(person, ""), *([(person, sid), ("", sid)] if sid else [])] if person else []
+    return [keyspace.signed_out(_digest_of(*one)) for one in each]
+
+
+def _digest_of(person: str, sid: str) -> str:
+    return digest_of(f"{person} {sid}")
 
 
 def session_of(record: dict[str, str]) -> SignIn:

@@ -18,7 +18,7 @@ from app.model.approvals import ApprovalStatus, ApprovalTerms, Approvers
 from app.model.ids import Ids
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
-from app.model.sign_ins import Identity
+from app.model.sign_ins import Identity, SignOut
 from app.model.times import parse_time_ms
 from app.model.via import Via
 from app.redis_client.replies import as_record
@@ -268,7 +268,8 @@ def decide_in_new_session(verdict, via=Via.CONSOLE):
 
 async def end_sessions(scene, replica):
     """The identity provider says that Pat has signed out."""
-    await replica.sign_ins.end_of_person(scene.workspace_id, pat().person, None)
+    who = SignOut(person=pat().person, at_s=-1, token=scene.workspace_id, remembered_s=60)
+    await replica.sign_ins.sign_out_once([scene.workspace_id], who)
     return "", None
 
 

@@ -143,9 +143,7 @@ async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
         claims = await services.provider.presented(data.id_token)
         name, identity = services.provider.identity(claims, "" if data.workspace is UNSET else data.workspace)
         workspace_id = await workspace_id_of(services, name)
-        sign_ins = services.records.sign_ins
-        await sign_ins.require_signed_in(services.provider.issuer, claims)
-        if not await sign_ins.use_id_token(services.provider.issuer, data.id_token):
+        if not await services.records.sign_ins.use_id_token(services.provider.issuer, data.id_token):
             raise Unauthorized("The ID token was used before; sign in again")
         return workspace_id, identity
     key = "" if data.key is UNSET else data.key

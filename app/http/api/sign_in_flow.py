@@ -30,8 +30,6 @@ SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/b
 WORKSPACE = "/console/workspace"
 _FLOW: dict[str, Any] = {"tag": "Sessions", "scopes": ()}
 _CHOICE_BYTES = 4 * 1024
-_REMEMBERED_S = 7 * 24 * 3600
-"""How long a logout token is remembered at most, however long it says that it lives."""
 _LOGOUT_BYTES = 32 * 1024
 _is_code = re.compile(r"[!-~]{1,4096}", re.ASCII).fullmatch
 _is_age = re.compile(r"[0-9]{1,4}|1[0-9]{4}|2[0-8][0-9]{3}", re.ASCII).fullmatch
@@ -174,7 +172,6 @@ async def _signed_in(
         code = await services.records.sign_ins.ask_workspace(waiting)
         return workspace_page(WORKSPACE, code, [each.message for each in error.details])
     workspace_id = await workspace_id_of(services, name)
-    await services.records.sign_ins.require_signed_in(provider.issuer, waiting.claims)
     session, token = await services.records.sign_ins.create(workspace_id, identity, Via.CONSOLE)
     return signed_in(session, token, waiting.to)
 
@@ -188,20 +185,13 @@ async def log_out(request: Request[Any, Any, Any], services: NamedDependency[Ser
     provider = _required(services)
     token = _once(await _form(request, _LOGOUT_BYTES), "logout_token")
     try:
-        claims = await provider.logged_out(token)
+        signed_out = await provider.logged_out(token)
     except Unauthorized as error:
         raise Invalid.at("logout_token", error.message) from None
-    if not await services.records.sign_ins.first_seen(
-        provider.issuer, str(claims["jti"]), min(int(claims["exp"] - claims["iat"]) + 60, _REMEMBERED_S)
-    ):
+    ids = await services.records.workspaces.by_name()
+    named = dict.fromkeys(each.workspace for each in provider.table)
+    if not await services.records.sign_ins.sign_out_once([ids[name] for name in named if name in ids], signed_out):
         raise Invalid.at("logout_token", "was used before")
-    await services.records.sign_ins.note_signed_out(provider.issuer, claims)
-    person = provider.person(claims["sub"]) if isinstance(claims.get("sub"), str) else None
-    sid = claims["sid"] if isinstance(claims.get("sid"), str) else None
-    for name in dict.fromkeys(each.workspace for each in provider.table):
-        workspace_id = (await services.records.workspaces.by_name()).get(name)
-        if workspace_id is not None:
-            await services.records.sign_ins.end_of_person(workspace_id, person, sid)
     return Response("", status_code=200, headers=HEADERS)
 
 
