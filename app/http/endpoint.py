@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin
 
 from litestar import Response
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 
 from app.errors import (
@@ -79,8 +81,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 def endpoint(method: str, path: str, *, litestar: dict[str, Any] | None = None, **declared: Any) -> _Declare:
     """Make the function below the handler of an endpoint. declared: fields of `Endpoint`. litestar: further options.
 
-    A function that takes `data` has a body, one that takes `params` has a query. A body that the function reads by
-    itself is declared as `body`.
+    A function that takes `data` has a body, one that takes `params` has a query; it also takes what the path names,
+    `request`, and whatever the application provides, such as `caller` and `services`, each with its plain type. A body
+    that the function reads by itself is declared as `body`.
     """
 
     def declare(function: Callable[..., Any]) -> BaseRouteHandler:
@@ -94,6 +97,9 @@ def endpoint(method: str, path: str, *, litestar: dict[str, Any] | None = None, 
             raise TypeError(f"{path}: a query is decoded by the guard that checks the key")
         if "data" in arguments:
             options["dto"] = BodyDTO
+        function.__annotations__ |= {
+            name: _source(name, path)[argument.annotation] for name, argument in arguments.items() if name != "request"
+        }
         return HTTPRouteHandler(route, http_method=method, status_code=operation.status, **options)(function)  # type: ignore[arg-type]
 
     return declare
@@ -150,6 +156,13 @@ def _derived_fields(function: Callable[..., Any]) -> dict[str, Any]:
         "answer": answer,
         "status": 204 if answer is None else 200,
     }
+
+
+def _source(name: str, path: str) -> Any:
+    """Where Litestar finds an argument of this name: its word for that."""
+    if name == "data":
+        return JSONBody
+    return FromPath if f"{{{name}}}" in path else NamedDependency
 
 
 def _bare(annotation: Any) -> Any:

@@ -4,8 +4,6 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath
 
 from app.approvals.access_requests import Submission
 from app.errors import (
@@ -60,7 +58,7 @@ _POLL_SECONDS = "5"
     request_headers=(SUBMISSION_KEY,),
 )
 async def submit_access_request(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
+    request: Request[Any, Any, Any], caller: Caller, services: Services
 ) -> Response[TaskView]:
     """Request access that was denied.
 
@@ -104,9 +102,7 @@ async def submit_access_request(
     errors=(UnknownTask, TaskExpired),
     headers=RETRY_AFTER,
 )
-async def get_access_request(
-    task_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[TaskView]:
+async def get_access_request(task_id: str, caller: Caller, services: Services) -> Response[TaskView]:
     """Read an access request, and once it is approved, its result."""
     view = task_of(_endpoint(services), await _approvals(services, caller, task_id))
     headers = {"Retry-After": _POLL_SECONDS} if view.task.status is TaskStatus.PENDING else {}
@@ -123,10 +119,7 @@ async def get_access_request(
     errors=(UnknownTask, TaskExpired, InvalidTaskState, OwnApproval),
 )
 async def cancel_access_request(
-    task_id: FromPath[str],
-    request: Request[Any, Any, Any],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    task_id: str, request: Request[Any, Any, Any], caller: Caller, services: Services
 ) -> Response[bytes]:
     """Cancel an access request.
 

@@ -1,8 +1,5 @@
 """/v1/agents/{id}/quotas: how full an agent's limits are."""
 
-from litestar.di import NamedDependency
-from litestar.params import FromPath
-
 from app.errors import AgentNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.agents import AGENT_QUOTAS
@@ -22,9 +19,7 @@ _READ_THE_LOG = (Scope.READ, Scope.VIEW, Scope.AUDIT)
     example=AGENT_QUOTAS,
     errors=(AgentNotFound, AuditLogDamaged),
 )
-async def list_agent_quotas(
-    agent_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> AgentQuotas:
+async def list_agent_quotas(agent_id: str, caller: Caller, services: Services) -> AgentQuotas:
     """List how full an agent's limits, budgets and denial breakers are.
 
     Each rule in force that counts the agent's calls: what is taken, what is left, and when the oldest counted call

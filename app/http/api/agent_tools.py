@@ -2,8 +2,6 @@
 
 import msgspec
 from litestar import MediaType, Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath
 
 from app.errors import AgentNotFound
 from app.explain.tool_listings import ToolListing
@@ -44,12 +42,7 @@ class ToolFilters(QueryFields, frozen=True):
     example=AGENT_TOOLS,
     errors=(AgentNotFound,),
 )
-async def list_agent_tools(
-    agent_id: FromPath[str],
-    params: NamedDependency[ToolFilters],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-) -> Response[bytes]:
+async def list_agent_tools(agent_id: str, params: ToolFilters, caller: Caller, services: Services) -> Response[bytes]:
     """List what an agent may call.
 
     Every known tool, sorted by name, with the result that the agent's calls would get, before their parameters are

@@ -3,8 +3,6 @@
 from typing import Any
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 
 from app.admin.requests import AgentChanges, NewAgent
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, LimitReached, VersionConflict
@@ -61,20 +59,13 @@ class UpdateAgent(Body, AgentChanges, frozen=True):
     errors=(LimitReached, AliasTaken),
     headers=ETAG,
 )
-async def create_agent(
-    data: JSONBody[CreateAgent],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    by: NamedDependency[ChangedBy],
-) -> Response[AgentView]:
+async def create_agent(data: CreateAgent, caller: Caller, admin: Admin, by: ChangedBy) -> Response[AgentView]:
     """Create an agent."""
     return _answer(await admin.agents.create(caller.workspace_id, data, by))
 
 
 @endpoint("GET", "/v1/agents", **_READ)
-async def list_agents(
-    params: NamedDependency[AgentFilters], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[list[AgentView]]:
+async def list_agents(params: AgentFilters, caller: Caller, records: Records) -> Response[list[AgentView]]:
     """List agents, oldest first."""
     agents = records.agents.each(
         caller.workspace_id, params.limit, params.offset, alias=params.alias, name=params.name, status=params.status
@@ -83,9 +74,7 @@ async def list_agents(
 
 
 @endpoint("GET", "/v1/agents/{agent_id}", **_READ, errors=(AgentNotFound,), headers=ETAG)
-async def get_agent(
-    agent_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[AgentView]:
+async def get_agent(agent_id: str, caller: Caller, records: Records) -> Response[AgentView]:
     """Read an agent."""
     return _answer(await records.agents.get(caller.workspace_id, await agent_in_path(records, caller, agent_id)))
 
@@ -99,12 +88,7 @@ async def get_agent(
     headers=ETAG,
 )
 async def update_agent(
-    agent_id: FromPath[str],
-    data: JSONBody[UpdateAgent],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
-    if_match: NamedDependency[Versions],
+    agent_id: str, data: UpdateAgent, caller: Caller, services: Services, by: ChangedBy, if_match: Versions
 ) -> Response[AgentView]:
     """Change an agent.
 
@@ -116,13 +100,7 @@ async def update_agent(
 
 
 @endpoint("DELETE", "/v1/agents/{agent_id}", **_WRITE, errors=(AgentNotFound, VersionConflict))
-async def delete_agent(
-    agent_id: FromPath[str],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
-    if_match: NamedDependency[Versions],
-) -> None:
+async def delete_agent(agent_id: str, caller: Caller, services: Services, by: ChangedBy, if_match: Versions) -> None:
     """Delete an agent with its policies.
 
     Its audit entries stay.

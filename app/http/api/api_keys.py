@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 
 from app.admin.requests import NewKey, Rotation
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
@@ -61,12 +59,7 @@ class CreateApiKey(Body, NewKey, frozen=True):
     errors=(AgentNotFound, LimitReached),
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
-async def create_key(
-    data: JSONBody[CreateApiKey],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    by: NamedDependency[ChangedBy],
-) -> CreatedApiKey:
+async def create_key(data: CreateApiKey, caller: Caller, admin: Admin, by: ChangedBy) -> CreatedApiKey:
     """Create an API key.
 
     The raw key is in this answer and never shown again.
@@ -81,9 +74,7 @@ class RotateApiKey(Body, Rotation, frozen=True):
 
 
 @endpoint("GET", "/v1/api-keys", **_ADMIN, example=API_KEY_VIEW)
-async def list_keys(
-    params: NamedDependency[KeyPage], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[list[ApiKeyView]]:
+async def list_keys(params: KeyPage, caller: Caller, records: Records) -> Response[list[ApiKeyView]]:
     """List API keys, oldest first."""
     keys = records.api_keys.each(caller.workspace_id, params.limit, params.offset)
     return await answer_list(keys, ApiKeyView.of)
@@ -99,13 +90,7 @@ async def list_keys(
     errors=(ApiKeyNotFound, LimitReached),
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
-async def rotate_key(
-    key_id: FromPath[str],
-    data: JSONBody[RotateApiKey],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    by: NamedDependency[ChangedBy],
-) -> RotatedApiKey:
+async def rotate_key(key_id: str, data: RotateApiKey, caller: Caller, admin: Admin, by: ChangedBy) -> RotatedApiKey:
     """Replace an API key.
 
     Creates its successor and sets when the key itself expires, in one step; nothing has to run later. The successor's
@@ -120,13 +105,7 @@ async def rotate_key(
 
 
 @endpoint("DELETE", "/v1/api-keys/{key_id}", **_ADMIN, errors=(ApiKeyNotFound, LastAdminKey))
-async def revoke_key(
-    key_id: FromPath[str],
-    params: NamedDependency[Revocation],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    by: NamedDependency[ChangedBy],
-) -> None:
+async def revoke_key(key_id: str, params: Revocation, caller: Caller, admin: Admin, by: ChangedBy) -> None:
     """Revoke an API key.
 
     Every later request with it gets 401, from every replica. The last valid key with the scope `admin` is kept (409)

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 from litestar import Request
-from litestar.di import NamedDependency
 from litestar.response import Stream
 
 from app.approvals.following import ApprovalEvent, place_of
@@ -33,9 +32,7 @@ _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
     errors=(TooManyStreams,),
     request_headers=(last_event_id("^[0-9]{1,15}-[0-9]{1,15}$"),),
 )
-async def stream_approvals(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Stream:
+async def stream_approvals(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Stream:
     """Follow approvals as server-sent events.
 
     One event for each change of an approval, named after its new status: from the Last-Event-ID on, or from now on. The

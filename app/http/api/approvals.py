@@ -5,8 +5,6 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from litestar import Request, Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
 from app.approvals.approvals import unknown_approval
@@ -86,9 +84,7 @@ class ApproveCall(ApprovalNote, frozen=True):
     errors=(AgentNotFound,),
     headers=NEXT_CURSOR,
 )
-async def list_approvals(
-    params: NamedDependency[ApprovalQuery], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[list[Approval]]:
+async def list_approvals(params: ApprovalQuery, caller: Caller, records: Records) -> Response[list[Approval]]:
     """List approvals, waiting and decided."""
     params = await with_agent_id(records, caller, params)
     found, before = await records.approvals.page(caller.workspace_id, params)
@@ -97,11 +93,7 @@ async def list_approvals(
 
 @endpoint("GET", "/v1/approvals/{approval_id}", **_SEE_ONE, errors=(ApprovalNotFound,), headers=ETAG)
 async def get_approval(
-    approval_id: FromPath[str],
-    request: Request[Any, Any, Any],
-    params: NamedDependency[Waiting],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    approval_id: str, request: Request[Any, Any, Any], params: Waiting, caller: Caller, services: Services
 ) -> Response[Approval]:
     """Read one approval, or wait until it is decided."""
     wanted = _known(approval_id)
@@ -124,11 +116,7 @@ async def get_approval(
     request_headers=(IF_MATCH_APPROVAL,),
 )
 async def approve_call(
-    approval_id: FromPath[str],
-    data: JSONBody[ApproveCall],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
+    approval_id: str, data: ApproveCall, caller: Caller, records: Records, if_match: Versions
 ) -> Response[Approval]:
     """Approve the call.
 
@@ -159,11 +147,7 @@ async def approve_call(
     request_headers=(IF_MATCH_APPROVAL,),
 )
 async def deny_call(
-    approval_id: FromPath[str],
-    data: JSONBody[ApprovalNote],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
+    approval_id: str, data: ApprovalNote, caller: Caller, records: Records, if_match: Versions
 ) -> Response[Approval]:
     """Deny the call."""
     return await _refuse(records, caller, approval_id, ApprovalStatus.DENIED, data, if_match)
@@ -178,11 +162,7 @@ async def deny_call(
     request_headers=(IF_MATCH_APPROVAL,),
 )
 async def cancel_approval(
-    approval_id: FromPath[str],
-    data: JSONBody[ApprovalNote],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
+    approval_id: str, data: ApprovalNote, caller: Caller, records: Records, if_match: Versions
 ) -> Response[Approval]:
     """Withdraw the request.
 
@@ -192,12 +172,7 @@ async def cancel_approval(
 
 
 async def _refuse(
-    records: Records,
-    caller: Caller,
-    approval_id: str,
-    verdict: ApprovalStatus,
-    data: ApprovalNote,
-    if_match: Versions,
+    records: Records, caller: Caller, approval_id: str, verdict: ApprovalStatus, data: ApprovalNote, if_match: Versions
 ) -> Response[Approval]:
     approval = await records.approvals.decide(
         caller.workspace_id,

@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import Annotated
 
-from litestar.di import NamedDependency
-from litestar.params import JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.approvals.approvals import unknown_approval
@@ -88,9 +86,7 @@ class DecidedApproval(Struct, frozen=True, omit_defaults=True):
     examples=DECIDE_TOGETHER,
     example=DECIDED_TOGETHER,
 )
-async def decide_together(
-    data: JSONBody[DecideTogether], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> list[DecidedApproval]:
+async def decide_together(data: DecideTogether, caller: Caller, records: Records) -> list[DecidedApproval]:
     """Decide several approvals.
 
     Those struck out are denied, first; the others get the verdict. Each is decided by itself, as if its id and version

@@ -1,7 +1,6 @@
 """/v1/audit-logs/counts: how many entries match, by value and over time."""
 
 from litestar import Response
-from litestar.di import NamedDependency
 
 from app.errors import AgentNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
@@ -35,9 +34,7 @@ _COUNTS = {
     errors=(AgentNotFound, AuditLogDamaged),
     headers=AUDIT_FLOOR,
 )
-async def count_audit_log(
-    params: NamedDependency[CountQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[Counts]:
+async def count_audit_log(params: CountQuery, caller: Caller, services: Services) -> Response[Counts]:
     """Count the entries that match, by value.
 
     Counts are exact, and include every decision already answered. With `step`, they are also given for each interval.

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from litestar import Request
-from litestar.di import NamedDependency
 from litestar.response import Stream
 
 from app.errors import AgentNotFound, AuditLogDamaged, TooManyStreams
@@ -42,10 +41,7 @@ class ExportQuery(AuditFilters, frozen=True):
     headers={"Content-Disposition": "A name for the file."},
 )
 async def export_audit_log(
-    request: Request[Any, Any, Any],
-    params: NamedDependency[ExportQuery],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    request: Request[Any, Any, Any], params: ExportQuery, caller: Caller, services: Services
 ) -> Stream:
     """Export the audit log as a file, oldest first.
 

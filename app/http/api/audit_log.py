@@ -3,8 +3,6 @@
 from typing import Annotated, Any
 
 from litestar import MediaType, Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath
 
 from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
@@ -61,9 +59,7 @@ class Since(QueryFields, frozen=True):
     errors=(AgentNotFound, AuditLogDamaged),
     headers={**NEXT_CURSOR, **AUDIT_FLOOR, **AUDIT_SCAN},
 )
-async def query_audit_log(
-    params: NamedDependency[AuditQuery], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[bytes]:
+async def query_audit_log(params: AuditQuery, caller: Caller, services: Services) -> Response[bytes]:
     """Query the audit log, newest first.
 
     All given filters must match. Every decision already answered is found, on every replica. A page has up to 4 MiB;
@@ -83,9 +79,7 @@ async def query_audit_log(
 
 
 @endpoint("GET", "/v1/audit-logs/{entry_id}", **_READ, answer=AuditEntry, errors=(AuditEntryNotFound, AuditLogDamaged))
-async def get_audit_entry(
-    entry_id: FromPath[str], caller: NamedDependency[Caller], log: NamedDependency[Log]
-) -> Response[bytes]:
+async def get_audit_entry(entry_id: str, caller: Caller, log: Log) -> Response[bytes]:
     """Read one audit entry.
 
     The id of an entry is that of the decision: `id` in the answer to authorize.
@@ -96,15 +90,13 @@ async def get_audit_entry(
 
 
 @endpoint("GET", "/v1/audit-logs/status", **_READ, example=BACKLOG)
-async def audit_log_status(caller: NamedDependency[Caller], log: NamedDependency[Log]) -> Backlog:
+async def audit_log_status(caller: Caller, log: Log) -> Backlog:
     """Read how far sealing is behind, and what the last verification found."""
     return await log.audit.backlog(caller.workspace_id)
 
 
 @endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT), example=VERIFICATION_VIEW)
-async def verify_audit_log(
-    params: NamedDependency[Since], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> VerificationView:
+async def verify_audit_log(params: Since, caller: Caller, services: Services) -> VerificationView:
     """Verify the chain of the audit log.
 
     Recomputes the chain from the entries, two thousand segments per request. While `complete` is false and nothing is
@@ -121,9 +113,7 @@ async def verify_audit_log(
 
 
 @endpoint("GET", "/v1/changes", tag="Changes", scopes=(Scope.ADMIN, Scope.AUDIT), example=CHANGE, headers=NEXT_CURSOR)
-async def query_changes(
-    params: NamedDependency[ChangeQuery], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[list[Change]]:
+async def query_changes(params: ChangeQuery, caller: Caller, records: Records) -> Response[list[Change]]:
     """Query the trail of changes, newest first.
 
     Who created, updated or deleted which agent, policy or API key. Each entry is written in the same step as its

@@ -3,8 +3,6 @@
 from typing import Any
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath
 
 from app.errors import AuditEntryNotFound, AuditLogDamaged, CheckpointNotFound
 from app.http.endpoint import endpoint
@@ -18,7 +16,7 @@ _NOTE: dict[str, Any] = {"answer": str, "media": (_MEDIA,), "errors": (Checkpoin
 
 
 @endpoint("GET", "/v1/audit-logs/checkpoint", **_READ, **_NOTE)
-async def get_audit_checkpoint(caller: NamedDependency[Caller], log: NamedDependency[Log]) -> Response[str]:
+async def get_audit_checkpoint(caller: Caller, log: Log) -> Response[str]:
     """Read the newest signed checkpoint of the audit log.
 
     A signed note of C2SP: the log's origin, how many entries its Merkle tree has, and the root; below, the signatures
@@ -36,9 +34,7 @@ async def get_audit_checkpoint(caller: NamedDependency[Caller], log: NamedDepend
     errors=(AuditEntryNotFound, CheckpointNotFound, AuditLogDamaged),
     headers={"Content-Disposition": "A name for the file."},
 )
-async def get_audit_proof(
-    entry_id: FromPath[str], caller: NamedDependency[Caller], log: NamedDependency[Log]
-) -> Response[str]:
+async def get_audit_proof(entry_id: str, caller: Caller, log: Log) -> Response[str]:
     """Read the proof that the newest signed checkpoint covers an entry.
 
     In the format `c2sp.org/tlog-proof@v1`, which can be verified offline; `extra` is the entry as the log has it. It
@@ -51,7 +47,7 @@ async def get_audit_proof(
 
 
 @endpoint("GET", "/v1/changes/checkpoint", tag="Changes", scopes=(Scope.ADMIN, Scope.AUDIT), **_NOTE)
-async def get_changes_checkpoint(caller: NamedDependency[Caller], log: NamedDependency[Log]) -> Response[str]:
+async def get_changes_checkpoint(caller: Caller, log: Log) -> Response[str]:
     """Read the newest signed checkpoint of the trail of changes.
 
     As of the audit log; its origin ends with `/changes`.

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 
 from litestar import Request
-from litestar.di import NamedDependency
 from litestar.response import Stream
 
 from app.audit.scan import EntryChunk
@@ -35,10 +34,7 @@ from app.views.audit_log import with_codes
     request_headers=(last_event_id("^[0-9]{1,15}$"),),
 )
 async def stream_audit_log(
-    request: Request[Any, Any, Any],
-    params: NamedDependency[AuditFilters],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    request: Request[Any, Any, Any], params: AuditFilters, caller: Caller, services: Services
 ) -> Stream:
     """Follow the audit log as server-sent events.
 

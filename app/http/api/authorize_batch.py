@@ -4,7 +4,6 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 from litestar import Request, Response
-from litestar.di import NamedDependency
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.authorize.batch import Answered
@@ -74,9 +73,7 @@ _decode = msgspec.json.Decoder(AuthorizeBatch).decode
     example=BATCH_ANSWER,
     errors=(BatchTooLarge,),
 )
-async def authorize_batch(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[bytes]:
+async def authorize_batch(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Ask whether agents may make several calls.
 
     Up to 1,000 calls, each decided as by `POST /v1/authorize`, with its own entry in the audit log. Limits and budgets

@@ -4,7 +4,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from litestar import Request, Response
-from litestar.di import NamedDependency
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from app.authorize.batch import Answered, Asked
@@ -96,9 +95,7 @@ _decode_one = msgspec.json.Decoder(EvaluationBody).decode
     answer=EvaluationsView,
     example=EVALUATIONS_ANSWER,
 )
-async def evaluations(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[bytes]:
+async def evaluations(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Evaluate access several times, as AuthZEN asks for it.
 
     The Access Evaluations API of AuthZEN 1.0. An evaluation that cannot be decided is `false`, with `context.error`;

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from litestar.di import NamedDependency
-from litestar.params import FromPath
 from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import NotFound
@@ -52,7 +50,7 @@ class Metadata(Struct, frozen=True, kw_only=True):
     errors=(NotFound,),
     litestar=_CACHED,
 )
-async def metadata(services: NamedDependency[Services]) -> Metadata:
+async def metadata(services: Services) -> Metadata:
     """Read the metadata of this decision point.
 
     Without `REMIT_PUBLIC_URL` there is none, because every URL in it is absolute.
@@ -69,7 +67,7 @@ async def metadata(services: NamedDependency[Services]) -> Metadata:
     errors=(NotFound,),
     litestar=_CACHED,
 )
-async def metadata_of_workspace(workspace_id: FromPath[str], services: NamedDependency[Services]) -> Metadata:
+async def metadata_of_workspace(workspace_id: str, services: Services) -> Metadata:
     """Read the metadata of a workspace's decision point.
 
     Its endpoints are everyone's: the key says which workspace is asked. Whether the workspace exists is not told.

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.di import NamedDependency
 from msgspec import UNSET, Raw, UnsetType
 
 from app.errors import Invalid
@@ -58,9 +57,7 @@ _Decoded = tuple[Any, Page, Reading]
     answer=FoundEntities,
     example=FOUND_ENTITIES,
 )
-async def search_subjects(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[bytes]:
+async def search_subjects(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Find the subjects that may do something, as AuthZEN asks for it.
 
     Active agents of the type, judged with the properties that the catalogue has of them. With `context.agent`, the
@@ -92,9 +89,7 @@ async def search_subjects(
 @endpoint(
     "POST", PATHS["resource"], **_ENDPOINT, body=ResourceSearch, examples=SEARCHES["resource"], answer=FoundEntities
 )
-async def search_resources(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[bytes]:
+async def search_resources(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Find the resources on which a subject may do something, as AuthZEN asks for it.
 
     Resources of the type that are in the catalogue, judged with their properties there; for the type `tool`, all known
@@ -123,9 +118,7 @@ async def search_resources(
     answer=FoundActions,
     example=FOUND_ACTIONS,
 )
-async def search_actions(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[bytes]:
+async def search_actions(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Find what a subject may do on a resource, as AuthZEN asks for it.
 
     The actions that the catalogue has for the resource, or for its type if the resource has none. A tool's is `call`.

@@ -3,8 +3,6 @@
 from typing import Any
 
 from litestar import Request, Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType, field
 
 from app.errors import Invalid, LimitReached, ToolNotFound, VersionConflict
@@ -111,10 +109,7 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     request_headers=(IF_MATCH_CATALOG, CHANGE_REASON),
 )
 async def put_catalog(
-    request: Request[Any, Any, Any],
-    params: NamedDependency[CatalogWrite],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    request: Request[Any, Any, Any], params: CatalogWrite, caller: Caller, services: Services
 ) -> Response[ChangedCatalogView]:
     """Put tools into the catalogue.
 
@@ -136,9 +131,7 @@ async def put_catalog(
 
 
 @endpoint("GET", "/v1/catalog", **_READ, example=CATALOG_TOOL_VIEW, headers=ETAG)
-async def list_catalog(
-    params: NamedDependency[ToolPage], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Response[list[CatalogToolView]]:
+async def list_catalog(params: ToolPage, caller: Caller, services: Services) -> Response[list[CatalogToolView]]:
     """List the known tools, by name.
 
     The tools of the catalogue, and with `catalogued` false those that only the sealed log has.
@@ -150,9 +143,7 @@ async def list_catalog(
 
 
 @endpoint("GET", "/v1/catalog/tool/{tool}", **_READ, errors=(ToolNotFound,), headers=ETAG)
-async def get_tool(
-    tool: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[CatalogToolView]:
+async def get_tool(tool: str, caller: Caller, records: Records) -> Response[CatalogToolView]:
     """Read a tool of the catalogue."""
     found = await records.catalog.get(caller.workspace_id, _tool_in(tool))
     return Response(CatalogToolView.of(found), headers=version_header(found.version))
@@ -162,12 +153,7 @@ async def get_tool(
     "PUT", "/v1/catalog/tool/{tool}", **_WRITE, examples=PUT_TOOL, errors=(LimitReached, VersionConflict), headers=ETAG
 )
 async def put_tool(
-    tool: FromPath[str],
-    data: JSONBody[PutTool],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
+    tool: str, data: PutTool, caller: Caller, records: Records, if_match: Versions, by: ChangedBy
 ) -> Response[CatalogToolView]:
     """Put one tool into the catalogue."""
     made = await records.catalog.put_tool(caller.workspace_id, _entry(_tool_in(tool), data), if_match=if_match, by=by)
@@ -175,13 +161,7 @@ async def put_tool(
 
 
 @endpoint("DELETE", "/v1/catalog/tool/{tool}", **_WRITE, errors=(ToolNotFound, VersionConflict))
-async def delete_tool(
-    tool: FromPath[str],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
-) -> None:
+async def delete_tool(tool: str, caller: Caller, records: Records, if_match: Versions, by: ChangedBy) -> None:
     """Remove a tool from the catalogue."""
     await records.catalog.delete_tool(caller.workspace_id, _tool_in(tool), if_match=if_match, by=by)
 

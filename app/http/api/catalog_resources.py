@@ -3,8 +3,6 @@
 from typing import Any
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import field
 
 from app.errors import Invalid, LimitReached, ResourceNotFound, VersionConflict
@@ -53,10 +51,7 @@ class PutResource(Body, frozen=True):
 
 @endpoint("GET", _PATH, **_READ, example=RESOURCE_VIEW, errors=(ResourceNotFound,), headers=ETAG)
 async def get_resource(
-    resource_type: FromPath[str],
-    resource_name: FromPath[str],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
+    resource_type: str, resource_name: str, caller: Caller, records: Records
 ) -> Response[ResourceView]:
     """Read a resource of the catalogue."""
     named = _entry(resource_type, resource_name, PutResource())
@@ -65,13 +60,13 @@ async def get_resource(
 
 @endpoint("PUT", _PATH, **_WRITE, examples=PUT_RESOURCE, errors=(LimitReached, VersionConflict), headers=ETAG)
 async def put_resource(
-    resource_type: FromPath[str],
-    resource_name: FromPath[str],
-    data: JSONBody[PutResource],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
+    resource_type: str,
+    resource_name: str,
+    data: PutResource,
+    caller: Caller,
+    records: Records,
+    if_match: Versions,
+    by: ChangedBy,
 ) -> Response[ResourceView]:
     """Put one resource into the catalogue.
 
@@ -84,12 +79,7 @@ async def put_resource(
 
 @endpoint("DELETE", _PATH, **_WRITE, errors=(ResourceNotFound, VersionConflict))
 async def delete_resource(
-    resource_type: FromPath[str],
-    resource_name: FromPath[str],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
+    resource_type: str, resource_name: str, caller: Caller, records: Records, if_match: Versions, by: ChangedBy
 ) -> None:
     """Remove a resource from the catalogue."""
     named = _entry(resource_type, resource_name, PutResource())

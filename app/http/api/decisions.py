@@ -1,8 +1,5 @@
 """/v1/decisions: reported outcomes of allowed calls."""
 
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
-
 from app.errors import AuditEntryNotFound, DecisionNotFound, OutcomeConflict
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
@@ -32,12 +29,7 @@ class ReportOutcome(Body, frozen=True):
     example=CALL_OUTCOME,
     errors=(DecisionNotFound, OutcomeConflict),
 )
-async def report_outcome(
-    decision_id: FromPath[str],
-    data: JSONBody[ReportOutcome],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-) -> CallOutcome:
+async def report_outcome(decision_id: str, data: ReportOutcome, caller: Caller, services: Services) -> CallOutcome:
     """Report the outcome of an allowed call.
 
     Once, within 24 hours, with the key that asked; a repeated report gets the first answer again. The log gets an

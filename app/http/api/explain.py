@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from litestar import Request
-from litestar.di import NamedDependency
-from litestar.params import FromPath
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
@@ -81,9 +79,7 @@ class ExplainBody(Body, frozen=True):
     example=EXPLANATION,
     errors=(AgentNotFound,),
 )
-async def explain(
-    request: Request[Any, Any, Any], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Explanation:
+async def explain(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Explanation:
     """Explain what would be answered, and why.
 
     What authorize would answer to this key, and the part of every rule of every policy in it. The decision itself runs,
@@ -123,9 +119,7 @@ def _decode(decisions: Decisions, raw: bytes) -> tuple[ExplainBody, AuthorizeReq
     example=PAST_EXPLANATION,
     errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
 )
-async def explain_entry(
-    entry_id: FromPath[str], caller: NamedDependency[Caller], explanations: NamedDependency[Explanations]
-) -> PastExplanation:
+async def explain_entry(entry_id: str, caller: Caller, explanations: Explanations) -> PastExplanation:
     """Explain a past decision.
 
     The part of each policy in the decision, as the policies were when its entry was written. What the log does not

@@ -4,8 +4,6 @@ import re
 from typing import Any, ClassVar
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 
 from app.errors import Invalid, IssuerNotFound, IssuerTaken, LimitReached
 from app.http.bodies import Body
@@ -29,16 +27,14 @@ class PutIssuer(Body, IssuerFields, frozen=True):
 
 
 @endpoint("GET", "/v1/issuers", **_ADMIN, example=ISSUER_VIEW)
-async def list_issuers(caller: NamedDependency[Caller], records: NamedDependency[Records]) -> list[IssuerView]:
+async def list_issuers(caller: Caller, records: Records) -> list[IssuerView]:
     """List issuers, by name."""
     found = await records.issuers.list_all(caller.workspace_id)
     return [IssuerView.of(each, await records.issuers.keys_of(caller.workspace_id, each)) for each in found]
 
 
 @endpoint("GET", _PATH, **_ADMIN, errors=(IssuerNotFound,))
-async def get_issuer(
-    issuer_name: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> IssuerView:
+async def get_issuer(issuer_name: str, caller: Caller, records: Records) -> IssuerView:
     """Read an issuer."""
     issuer, _ = await records.issuers.get(caller.workspace_id, _known(issuer_name))
     return IssuerView.of(issuer, await records.issuers.keys_of(caller.workspace_id, issuer))
@@ -46,12 +42,7 @@ async def get_issuer(
 
 @endpoint("PUT", _PATH, **_ADMIN, examples=PUT_ISSUER, status=200, errors=(IssuerTaken, LimitReached))
 async def put_issuer(
-    issuer_name: FromPath[str],
-    data: JSONBody[PutIssuer],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    records: NamedDependency[Records],
-    by: NamedDependency[ChangedBy],
+    issuer_name: str, data: PutIssuer, caller: Caller, admin: Admin, records: Records, by: ChangedBy
 ) -> Response[IssuerView]:
     """Create or replace an issuer.
 
@@ -65,12 +56,7 @@ async def put_issuer(
 
 
 @endpoint("DELETE", _PATH, **_ADMIN, errors=(IssuerNotFound,))
-async def delete_issuer(
-    issuer_name: FromPath[str],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    by: NamedDependency[ChangedBy],
-) -> None:
+async def delete_issuer(issuer_name: str, caller: Caller, admin: Admin, by: ChangedBy) -> None:
     """Delete an issuer.
 
     Every later request with one of its tokens gets 401, from every replica.

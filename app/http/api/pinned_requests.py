@@ -2,8 +2,6 @@
 
 from typing import Annotated, ClassVar
 
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from app.errors import Invalid, RequestNotFound, RequestPinned
@@ -50,11 +48,7 @@ class PinRequest(Body, frozen=True):
     errors=(RequestPinned,),
 )
 async def pin_request(
-    session_id: FromPath[str],
-    data: JSONBody[PinRequest],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
+    session_id: str, data: PinRequest, caller: Caller, services: Services, by: ChangedBy
 ) -> SessionRequest:
     """Pin the user's request of a session.
 
@@ -80,8 +74,6 @@ async def pin_request(
     example=PINNED_REQUEST,
     errors=(RequestNotFound,),
 )
-async def show_pinned_request(
-    session_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> SessionRequest:
+async def show_pinned_request(session_id: str, caller: Caller, services: Services) -> SessionRequest:
     """Show the pinned request of a session: when it was pinned, by whom, and its MAC; the text is not stored."""
     return await services.records.pinned_requests.of(caller.workspace_id, name_in_path(session_id))

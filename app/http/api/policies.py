@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 
 from app.admin.policy_lint import accepting
 from app.errors import AgentNotFound, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
@@ -114,11 +112,7 @@ class UpdatePolicy(Body, PolicyChanges, frozen=True):
     headers=ETAG,
 )
 async def create_policy(
-    data: JSONBody[CreatePolicy],
-    params: NamedDependency[WriteQuery],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
+    data: CreatePolicy, params: WriteQuery, caller: Caller, services: Services, by: ChangedBy
 ) -> Response[WrittenPolicyView]:
     """Create a policy.
 
@@ -132,9 +126,7 @@ async def create_policy(
 
 
 @endpoint("GET", "/v1/policies", **_READ, example=POLICY_VIEW, errors=(AgentNotFound,))
-async def list_policies(
-    params: NamedDependency[PolicyFilters], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[list[PolicyView]]:
+async def list_policies(params: PolicyFilters, caller: Caller, records: Records) -> Response[list[PolicyView]]:
     """List policies in evaluation order."""
     params = await with_agent_id(records, caller, params)
     owner = owner_or_none(params.agent_id, params.group)
@@ -145,12 +137,7 @@ async def list_policies(
 
 
 @endpoint("GET", "/v1/policies/{policy_id}", **_READ, errors=(AgentNotFound, PolicyNotFound), headers=ETAG)
-async def get_policy(
-    policy_id: FromPath[str],
-    params: NamedDependency[PolicyOwner],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-) -> Response[PolicyView]:
+async def get_policy(policy_id: str, params: PolicyOwner, caller: Caller, records: Records) -> Response[PolicyView]:
     """Read a policy."""
     known = await policy_in_path(records, caller, params, policy_id)
     policy = await records.policies.get(caller.workspace_id, known)
@@ -166,13 +153,13 @@ async def get_policy(
     headers=ETAG,
 )
 async def update_policy(
-    policy_id: FromPath[str],
-    data: JSONBody[UpdatePolicy],
-    params: NamedDependency[OwnedWrite],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
-    if_match: NamedDependency[Versions],
+    policy_id: str,
+    data: UpdatePolicy,
+    params: OwnedWrite,
+    caller: Caller,
+    services: Services,
+    by: ChangedBy,
+    if_match: Versions,
 ) -> Response[WrittenPolicyView]:
     """Change a policy.
 
@@ -195,12 +182,7 @@ async def update_policy(
     headers=MANAGED_BY,
 )
 async def delete_policy(
-    policy_id: FromPath[str],
-    params: NamedDependency[PolicyOwner],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
-    if_match: NamedDependency[Versions],
+    policy_id: str, params: PolicyOwner, caller: Caller, services: Services, by: ChangedBy, if_match: Versions
 ) -> Response[None]:
     """Delete a policy."""
     known = await policy_in_path(services.records, caller, params, policy_id)

@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-from litestar.di import NamedDependency
-from litestar.params import JSONBody
 from msgspec import Struct
 
 from app.admin.policy_lint import accepting
@@ -64,12 +62,7 @@ class PolicyWarnings(Struct, frozen=True):
     example=POLICY_WARNINGS,
     errors=(AgentNotFound, PolicyNotFound, PolicyKeyTaken),
 )
-async def lint_policies(
-    data: JSONBody[LintPolicies],
-    params: NamedDependency[WriteQuery],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-) -> PolicyWarnings:
+async def lint_policies(data: LintPolicies, params: WriteQuery, caller: Caller, services: Services) -> PolicyWarnings:
     """Warn about rules that are valid but probably not meant.
 
     The policies are treated as a set to be put, without `prune`, and judged together with everything else that governs

@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 from litestar import Request, Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, UnsetType
 
 from app.admin.policy_lint import accepting
@@ -100,9 +98,7 @@ class PutPolicies(Body, frozen=True):
 
 
 @endpoint("GET", "/v1/agents/{agent_id}/policies", **_GET, example=POLICY_SET_VIEW, errors=(AgentNotFound,))
-async def get_agent_policies(
-    agent_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[PolicySetView]:
+async def get_agent_policies(agent_id: str, caller: Caller, records: Records) -> Response[PolicySetView]:
     """Read all policies of an agent."""
     return await _shown(records, caller, Owner(await agent_in_path(records, caller, agent_id)))
 
@@ -116,53 +112,40 @@ async def get_agent_policies(
     errors=(AgentNotFound, *_REFUSALS),
 )
 async def put_agent_policies(
-    agent_id: FromPath[str],
-    data: JSONBody[PutPolicies],
+    agent_id: str,
+    data: PutPolicies,
     request: Request[Any, Any, Any],
-    params: NamedDependency[SetWrite],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    params: SetWrite,
+    caller: Caller,
+    services: Services,
 ) -> Response[AppliedSetView]:
     """Write all policies of an agent at once."""
     return await _applied(services, caller, request, params, data, agent=agent_id)
 
 
 @endpoint("GET", "/v1/groups/{group}/policies", **_GET)
-async def get_group_policies(
-    group: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[PolicySetView]:
+async def get_group_policies(group: str, caller: Caller, records: Records) -> Response[PolicySetView]:
     """Read all policies of a group."""
     return await _shown(records, caller, Owner(group=_group(group)))
 
 
 @endpoint("PUT", "/v1/groups/{group}/policies", **_PUT, errors=_REFUSALS)
 async def put_group_policies(
-    group: FromPath[str],
-    data: JSONBody[PutPolicies],
-    request: Request[Any, Any, Any],
-    params: NamedDependency[SetWrite],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    group: str, data: PutPolicies, request: Request[Any, Any, Any], params: SetWrite, caller: Caller, services: Services
 ) -> Response[AppliedSetView]:
     """Write all policies of a group at once."""
     return await _applied(services, caller, request, params, data, group=_group(group))
 
 
 @endpoint("GET", "/v1/workspace/policies", **_GET)
-async def get_workspace_policies(
-    caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> Response[PolicySetView]:
+async def get_workspace_policies(caller: Caller, records: Records) -> Response[PolicySetView]:
     """Read all policies of the whole workspace."""
     return await _shown(records, caller)
 
 
 @endpoint("PUT", "/v1/workspace/policies", **_PUT, errors=_REFUSALS)
 async def put_workspace_policies(
-    data: JSONBody[PutPolicies],
-    request: Request[Any, Any, Any],
-    params: NamedDependency[SetWrite],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
+    data: PutPolicies, request: Request[Any, Any, Any], params: SetWrite, caller: Caller, services: Services
 ) -> Response[AppliedSetView]:
     """Write all policies of the whole workspace at once."""
     return await _applied(services, caller, request, params, data)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
-from litestar.di import NamedDependency
-from litestar.params import JSONBody
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.cancellation import raise_if_cancelled
@@ -94,9 +92,7 @@ class PolicyTestResults(Struct, frozen=True):
     example=POLICY_TEST_RESULTS,
     errors=(AgentNotFound,),
 )
-async def run_policy_tests(
-    data: JSONBody[TestPolicies], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> PolicyTestResults:
+async def run_policy_tests(data: TestPolicies, caller: Caller, services: Services) -> PolicyTestResults:
     """Run tests against the policies in force, or against drafts.
 
     As `remit policy test` runs those in files: limits and sessions are simulated, so nothing is counted, logged or

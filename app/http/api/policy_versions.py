@@ -3,8 +3,6 @@
 from typing import Annotated, Any
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import Meta
 
 from app.admin.policy_lint import accepting
@@ -58,10 +56,7 @@ class RollBack(Body, frozen=True):
     errors=(AgentNotFound, PolicyNotFound),
 )
 async def list_versions(
-    policy_id: FromPath[str],
-    params: NamedDependency[VersionsQuery],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
+    policy_id: str, params: VersionsQuery, caller: Caller, records: Records
 ) -> Response[list[PolicyVersionView]]:
     """List the versions of a policy, newest first.
 
@@ -91,13 +86,13 @@ async def list_versions(
     headers=ETAG,
 )
 async def roll_back(
-    policy_id: FromPath[str],
-    data: JSONBody[RollBack],
-    params: NamedDependency[OwnedWrite],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
+    policy_id: str,
+    data: RollBack,
+    params: OwnedWrite,
+    caller: Caller,
+    services: Services,
+    if_match: Versions,
+    by: ChangedBy,
 ) -> Response[WrittenPolicyView]:
     """Make a former version of a policy current again.
 
@@ -111,12 +106,7 @@ async def roll_back(
 
 
 @endpoint("GET", "/v1/policies/{policy_id}/divergence", **_READ, example=DIVERGENCE_VIEW, errors=(PolicyNotFound,))
-async def get_divergence(
-    policy_id: FromPath[str],
-    params: NamedDependency[PolicyOwner],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-) -> DivergenceView:
+async def get_divergence(policy_id: str, params: PolicyOwner, caller: Caller, records: Records) -> DivergenceView:
     """Count what a shadow policy would have changed.
 
     How often the policy made the difference between the actual result and the result if the shadow policies had been

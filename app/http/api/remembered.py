@@ -1,8 +1,5 @@
 """/v1/agents/{id}/remembered: the values that count as approved before."""
 
-from litestar.di import NamedDependency
-from litestar.params import FromPath
-
 from app.errors import AgentNotFound, VersionConflict
 from app.http.endpoint import endpoint
 from app.http.openapi.examples.agents import REMEMBERED
@@ -22,9 +19,7 @@ from app.store.optimistic import Versions
     example=REMEMBERED,
     errors=(AgentNotFound,),
 )
-async def list_remembered(
-    agent_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> list[Remembered]:
+async def list_remembered(agent_id: str, caller: Caller, records: Records) -> list[Remembered]:
     """List what counts as approved before.
 
     The values of an agent's approved calls that rules with `approvedBefore` remember now, the latest approved first.
@@ -41,11 +36,7 @@ async def list_remembered(
     errors=(AgentNotFound, VersionConflict),
 )
 async def forget_remembered(
-    agent_id: FromPath[str],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-    by: NamedDependency[ChangedBy],
-    if_match: NamedDependency[Versions],
+    agent_id: str, caller: Caller, services: Services, by: ChangedBy, if_match: Versions
 ) -> None:
     """Forget what was approved before.
 

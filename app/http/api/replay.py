@@ -4,9 +4,7 @@ from typing import Any, ClassVar
 
 from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
-from litestar.params import JSONBody
 from litestar.response import Stream
 from msgspec import field
 
@@ -86,12 +84,7 @@ async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteH
     errors=(AgentNotFound, TooManyReplays, AuditLogDamaged),
     litestar={"guards": [has_room]},
 )
-async def replay_log(
-    request: Request[Any, Any, Any],
-    data: JSONBody[ReplayBody],
-    caller: NamedDependency[Caller],
-    services: NamedDependency[Services],
-) -> Stream:
+async def replay_log(request: Request[Any, Any, Any], data: ReplayBody, caller: Caller, services: Services) -> Stream:
     """Replay the log under a draft of policies.
 
     Judges the logged calls of a span of time again by the draft, with rate limits and budgets counted on the log's own

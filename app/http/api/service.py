@@ -5,7 +5,6 @@ They need no key. /metrics shows no names, and must not be reachable from outsid
 
 from typing import Any
 
-from litestar.di import NamedDependency
 from msgspec import Struct
 
 from app.errors import StoreUnavailable
@@ -65,7 +64,7 @@ async def livez() -> Health:
 
 
 @endpoint("GET", "/readyz", **_PUBLIC, errors=(StoreUnavailable,))
-async def readyz(services: NamedDependency[Services]) -> Health:
+async def readyz(services: Services) -> Health:
     """Check that decisions can be made."""
     # Both lanes reach the store; it accepts writes, knows the scripts, and has room.
     await services.readiness.require()
@@ -74,7 +73,7 @@ async def readyz(services: NamedDependency[Services]) -> Health:
 
 
 @endpoint("GET", "/metrics", **_PUBLIC, media=(f"{_TEXT}; charset=utf-8",), litestar={"media_type": _TEXT})
-async def metrics(services: NamedDependency[Services]) -> str:
+async def metrics(services: Services) -> str:
     """Read the metrics, for Prometheus."""
     # Of all replicas that share this machine's port, and of the store.
     numbers: dict[str, float] = {_UP: 0}

@@ -5,9 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from litestar import Request, Response
 from litestar.connection import ASGIConnection
-from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
-from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Meta, UnsetType
 
 from app.errors import (
@@ -106,9 +104,7 @@ async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: Base
     headers=_COOKIE,
     litestar={"guards": [_without_a_key]},
 )
-async def sign_in(
-    request: Request[Any, Any, Any], data: JSONBody[SignInBody], services: NamedDependency[Services]
-) -> Response[NewSession]:
+async def sign_in(request: Request[Any, Any, Any], data: SignInBody, services: Services) -> Response[NewSession]:
     """Sign in.
 
     A session ends after 8 hours, when it has not been used for 30 minutes, or with the API key that it was made from.
@@ -166,7 +162,7 @@ async def workspace_id_of(services: Services, name: str) -> str:
 
 
 @endpoint("GET", "/v1/session", **_ANY, example=WHO_AM_I, litestar={"response_headers": _NO_STORE})
-async def show_session(caller: NamedDependency[Caller], services: NamedDependency[Services]) -> WhoAmI:
+async def show_session(caller: Caller, services: Services) -> WhoAmI:
     """Who am I?
 
     For a session or an API key: its workspace and scopes, until when it is valid, and numbers for the first screen.
@@ -178,10 +174,7 @@ async def show_session(caller: NamedDependency[Caller], services: NamedDependenc
     "DELETE", "/v1/session", **_ANY, example=SIGNED_OUT, status=200, errors=(CrossSite, NotSignedIn), headers=_COOKIE
 )
 async def sign_out(
-    request: Request[Any, Any, Any],
-    caller: NamedDependency[Caller],
-    by: NamedDependency[ChangedBy],
-    services: NamedDependency[Services],
+    request: Request[Any, Any, Any], caller: Caller, by: ChangedBy, services: Services
 ) -> Response[SignedOut]:
     """Sign out: the session ends, on every replica."""
     sign_ins, provider, where = services.records.sign_ins, services.provider, None
@@ -195,18 +188,13 @@ async def sign_out(
 
 
 @endpoint("GET", "/v1/sessions", **_ADMIN, example=SESSION)
-async def list_sessions(caller: NamedDependency[Caller], records: NamedDependency[Records]) -> list[SessionView]:
+async def list_sessions(caller: Caller, records: Records) -> list[SessionView]:
     """List the sessions of the workspace, those that end first first."""
     return [SessionView.of(each) async for each in records.sign_ins.each(caller.workspace_id)]
 
 
 @endpoint("DELETE", "/v1/sessions/{session_id}", **_ADMIN, errors=(SessionNotFound,))
-async def end_session(
-    session_id: FromPath[str],
-    caller: NamedDependency[Caller],
-    by: NamedDependency[ChangedBy],
-    records: NamedDependency[Records],
-) -> None:
+async def end_session(session_id: str, caller: Caller, by: ChangedBy, records: Records) -> None:
     """End a session.
 
     Every later request with it gets 401, from every replica, and its streams end within a second.

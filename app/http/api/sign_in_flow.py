@@ -10,7 +10,6 @@ from urllib.parse import parse_qs
 
 from litestar import Request, Response
 from litestar.connection import ASGIConnection
-from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from msgspec import UNSET, Struct, UnsetType
 
@@ -80,7 +79,7 @@ _GUARDED: dict[str, Any] = {"guards": [_no_key], "response_headers": HEADERS, "m
         "only": False,
     },
 )
-async def sign_in_options(services: NamedDependency[Services]) -> SignInOptions:
+async def sign_in_options(services: Services) -> SignInOptions:
     """Read how people can sign in."""
     provider = services.provider
     if provider is None:
@@ -90,7 +89,7 @@ async def sign_in_options(services: NamedDependency[Services]) -> SignInOptions:
 
 
 @endpoint("GET", SIGN_IN, **_FLOW, status=302, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
-async def go_to_provider(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
+async def go_to_provider(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """Sign in with the identity provider.
 
     For browsers. `to` says where to go afterwards, a path of the console; `workspace` which one, if there are several;
@@ -113,7 +112,7 @@ async def go_to_provider(request: Request[Any, Any, Any], services: NamedDepende
 
 
 @endpoint("GET", CALLBACK, **_FLOW, status=303, answer=None, errors=(NotFound,), litestar=_GUARDED)
-async def come_back(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
+async def come_back(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """Come back from the identity provider.
 
     For browsers: with a code, and in the browser that was sent there, this signs in. Somebody with access to several
@@ -141,7 +140,7 @@ async def come_back(request: Request[Any, Any, Any], services: NamedDependency[S
 
 
 @endpoint("POST", WORKSPACE, **_FLOW, status=303, answer=None, errors=(CrossSite, NotFound), litestar=_GUARDED)
-async def choose_workspace(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
+async def choose_workspace(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """Choose a workspace.
 
     For the form of that page, in the browser that got it, once: the session is of this workspace.
@@ -177,7 +176,7 @@ async def _signed_in(
 
 
 @endpoint("POST", LOGOUT, **_FLOW, status=200, answer=None, errors=(Invalid, NotFound), litestar=_GUARDED)
-async def log_out(request: Request[Any, Any, Any], services: NamedDependency[Services]) -> Response[str]:
+async def log_out(request: Request[Any, Any, Any], services: Services) -> Response[str]:
     """End the sessions of somebody who signed out elsewhere.
 
     For the identity provider: a logout token (OpenID Connect Back-Channel Logout 1.0). Each works once.

@@ -1,8 +1,5 @@
 """/v1/approvals/{approval_id}/usual: what is unusual about a call that waits for a person."""
 
-from litestar.di import NamedDependency
-from litestar.params import FromPath
-
 from app.approvals.approvals import unknown_approval
 from app.errors import ApprovalNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
@@ -21,9 +18,7 @@ from app.replica import Services
     example=USUAL,
     errors=(ApprovalNotFound, AuditLogDamaged),
 )
-async def get_usual(
-    approval_id: FromPath[str], caller: NamedDependency[Caller], services: NamedDependency[Services]
-) -> Usual:
+async def get_usual(approval_id: str, caller: Caller, services: Services) -> Usual:
     """Compare the call with what its agent was allowed to do with the tool.
 
     Each value of the parameters beside those of the latest 50 allowed calls: least, median and most of numbers, the

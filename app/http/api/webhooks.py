@@ -3,8 +3,6 @@
 from typing import Any
 
 from litestar import Response
-from litestar.di import NamedDependency
-from litestar.params import FromPath, JSONBody
 from msgspec import UNSET
 
 from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
@@ -47,12 +45,7 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     headers=ETAG,
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
-async def create_webhook(
-    data: JSONBody[CreateWebhook],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    by: NamedDependency[ChangedBy],
-) -> Response[WebhookView]:
+async def create_webhook(data: CreateWebhook, caller: Caller, admin: Admin, by: ChangedBy) -> Response[WebhookView]:
     """Create a webhook.
 
     It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is only in
@@ -62,15 +55,13 @@ async def create_webhook(
 
 
 @endpoint("GET", "/v1/webhooks", **_ADMIN)
-async def list_webhooks(caller: NamedDependency[Caller], admin: NamedDependency[Admin]) -> list[WebhookView]:
+async def list_webhooks(caller: Caller, admin: Admin) -> list[WebhookView]:
     """List webhooks and their state."""
     return await admin.webhooks.list_all(caller.workspace_id)
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound,), headers=ETAG)
-async def get_webhook(
-    webhook_id: FromPath[str], caller: NamedDependency[Caller], admin: NamedDependency[Admin]
-) -> Response[WebhookView]:
+async def get_webhook(webhook_id: str, caller: Caller, admin: Admin) -> Response[WebhookView]:
     """Read a webhook and its state."""
     return _answer(await admin.webhooks.get(caller.workspace_id, _known(webhook_id)))
 
@@ -84,12 +75,7 @@ async def get_webhook(
     headers=ETAG,
 )
 async def update_webhook(
-    webhook_id: FromPath[str],
-    data: JSONBody[UpdateWebhook],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
+    webhook_id: str, data: UpdateWebhook, caller: Caller, admin: Admin, if_match: Versions, by: ChangedBy
 ) -> Response[WebhookView]:
     """Change a webhook.
 
@@ -100,13 +86,7 @@ async def update_webhook(
 
 
 @endpoint("DELETE", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict))
-async def delete_webhook(
-    webhook_id: FromPath[str],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
-) -> None:
+async def delete_webhook(webhook_id: str, caller: Caller, records: Records, if_match: Versions, by: ChangedBy) -> None:
     """Delete a webhook.
 
     Its waiting events are not sent.
@@ -124,12 +104,7 @@ async def delete_webhook(
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
 async def rotate_webhook_secret(
-    webhook_id: FromPath[str],
-    data: JSONBody[RotateSecret],
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
-    if_match: NamedDependency[Versions],
-    by: NamedDependency[ChangedBy],
+    webhook_id: str, data: RotateSecret, caller: Caller, admin: Admin, if_match: Versions, by: ChangedBy
 ) -> Response[WebhookView]:
     """Rotate a webhook's secret.
 
@@ -143,10 +118,10 @@ async def rotate_webhook_secret(
     "POST", "/v1/webhooks/{webhook_id}/test", **_ADMIN, examples=SEND_TEST, example=ATTEMPT, errors=(WebhookNotFound,)
 )
 async def send_test(
-    webhook_id: FromPath[str],
-    data: JSONBody[SendTest],  # noqa: ARG001 - read, so that what is unknown in it is refused
-    caller: NamedDependency[Caller],
-    admin: NamedDependency[Admin],
+    webhook_id: str,
+    data: SendTest,  # noqa: ARG001 - read, so that what is unknown in it is refused
+    caller: Caller,
+    admin: Admin,
 ) -> Attempt:
     """Send one test event now.
 
@@ -156,18 +131,14 @@ async def send_test(
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}/events", **_ADMIN, example=UNSENT_VIEW, errors=(WebhookNotFound,))
-async def list_unsent_events(
-    webhook_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> list[UnsentView]:
+async def list_unsent_events(webhook_id: str, caller: Caller, records: Records) -> list[UnsentView]:
     """List events that could not be delivered."""
     found = await records.webhooks.unsent(caller.workspace_id, _known(webhook_id))
     return [UnsentView.of(each) for each in found]
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}/deliveries", **_ADMIN, example=DELIVERY_VIEW, errors=(WebhookNotFound,))
-async def list_deliveries(
-    webhook_id: FromPath[str], caller: NamedDependency[Caller], records: NamedDependency[Records]
-) -> list[DeliveryView]:
+async def list_deliveries(webhook_id: str, caller: Caller, records: Records) -> list[DeliveryView]:
     """List the latest attempts to deliver events, newest first.
 
     The last 50, delivered or not, until the webhook is deleted; test events are not among them. Neither events nor
@@ -184,12 +155,7 @@ async def list_deliveries(
     example=RETRIED,
     errors=(WebhookNotFound, WebhookEventNotFound),
 )
-async def retry_events(
-    webhook_id: FromPath[str],
-    data: JSONBody[RetryEvents],
-    caller: NamedDependency[Caller],
-    records: NamedDependency[Records],
-) -> Retried:
+async def retry_events(webhook_id: str, data: RetryEvents, caller: Caller, records: Records) -> Retried:
     """Retry parked events."""
     event = None if data.event is UNSET else data.event
     return Retried(await records.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
