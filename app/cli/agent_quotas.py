@@ -9,22 +9,19 @@ import click
 from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
 from app.cli.find import agent_path
-from app.cli.options import JSON
 from app.cli.output import print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 from app.model.text import with_hidden_shown
 
 
 @click.command("quotas")
 @on_api
 @AGENT
-@JSON
-def list_quotas(api: Api, agent: str, as_json: bool) -> None:
+@shows
+def list_quotas(api: Api, agent: str) -> Shown:
     """Print how full an agent's limits, budgets and denial breakers are, and for which values most."""
     found = api.get(f"{agent_path(api, agent)}/quotas")
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [row for each in found["quotas"] for row in _rows(each)]
     print_table(("POLICY", "RULE", "LIMIT", "TAKEN", "LEFT", "FREES IN"), rows, "Nothing limits this agent's calls")
 

@@ -7,22 +7,20 @@ import click
 from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
 from app.cli.find import agent_path
-from app.cli.options import JSON, NAME
+from app.cli.options import NAME
 from app.cli.output import print_record, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 
 
 @click.command("tools")
 @on_api
 @AGENT
 @click.option("--tool", type=NAME, help="Only this tool, known or not, with its conditions.")
-@JSON
-def list_tools(api: Api, agent: str, tool: str | None, as_json: bool) -> None:
+@shows
+def list_tools(api: Api, agent: str, tool: str | None) -> Shown:
     """Print the result an agent's calls of each known tool would get, before their parameters are known."""
     found = api.get(f"{agent_path(api, agent)}/tools", tool=tool)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     if tool is not None:
         _print_tool(found["tools"][0])
         return

@@ -11,10 +11,10 @@ from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
 from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
-from app.cli.options import A_GROUP, JSON, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
+from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
 from app.cli.output import counted, print_record, print_table
 from app.cli.remembered import forget_remembered, list_remembered
-from app.cli.session import checked, print_json
+from app.cli.session import Shown, checked, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 
 DESCRIPTION = click.option("--description", type=LONG_TEXT, help="What it is for.")
@@ -32,13 +32,11 @@ def agents() -> None:
 @click.option("--alias", type=AgentAlias(), help="Only the agent with this alias.")
 @click.option("--name", type=NAME, help="Only agents with this name.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Only agents in this state.")
-@JSON
-def list_agents(api: Api, alias: str | None, name: str | None, status: str | None, as_json: bool) -> None:
+@shows
+def list_agents(api: Api, alias: str | None, name: str | None, status: str | None) -> Shown:
     """Print a workspace's agents, oldest first."""
     found = api.get(_PATH, alias=alias, name=name, status=status)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [(each["id"], each["status"], each["updatedAt"], each["alias"] or "-", each["name"]) for each in found]
     hint = "There are no agents; `remit agents create NAME` creates one"
     if alias is not None or name is not None or status is not None:
@@ -49,13 +47,11 @@ def list_agents(api: Api, alias: str | None, name: str | None, status: str | Non
 @agents.command("show")
 @on_api
 @AGENT
-@JSON
-def show_agent(api: Api, agent: str, as_json: bool) -> None:
+@shows
+def show_agent(api: Api, agent: str) -> Shown:
     """Print one agent and its policies, in evaluation order."""
     found = find_agent(api, agent)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     own = api.get("/v1/policies", agent_id=found["id"])
     policies = [each["name"] if each["enabled"] else f"{each['name']} (disabled)" for each in own]
     fields = [("id", found["id"]), ("name", found["name"]), ("status", _status(found))]
@@ -77,20 +73,18 @@ def show_agent(api: Api, agent: str, as_json: bool) -> None:
 @DESCRIPTION
 @GROUPS
 @QUIET
-@JSON
+@shows
 @REASON
 def create_agent(
     api: Api, name: str, alias: str | None, kind: str, description: str | None, groups: tuple[str, ...], quiet: bool,
-    as_json: bool, reason: str,
-) -> None:  # fmt: skip
+    reason: str,
+) -> Shown:  # fmt: skip
     """Create an active agent. Until it has a policy, all its calls are denied."""
     given = {"name": name, "description": description or None, "groups": _once(groups), "alias": alias, "type": kind}
     checked(NewAgent, given)
     made = api.call("POST", _PATH, given, reason=reason)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(made["id"] if quiet else f"agent {made['id']}")
+    yield made
+    click.echo(made["id"] if quiet else f"agent {made['id']}")
 
 
 @agents.command("update")
@@ -103,12 +97,12 @@ def create_agent(
 @GROUPS
 @click.option("--no-groups", is_flag=True, help="Remove it from every group.")
 @click.option("--status", type=click.Choice([each.value for each in AgentStatus]), help="Its new status.")
-@JSON
+@shows
 @REASON
 def update_agent(
     api: Api, agent: str, name: str | None, alias: str | None, kind: str | None, description: str | None,
-    groups: tuple[str, ...], no_groups: bool, status: str | None, as_json: bool, reason: str,
-) -> None:  # fmt: skip
+    groups: tuple[str, ...], no_groups: bool, status: str | None, reason: str,
+) -> Shown:  # fmt: skip
     """Change an agent; every later decision applies the change. An empty description removes it.
 
     The groups given replace all of the agent's groups.
@@ -125,62 +119,58 @@ def update_agent(
             "Say what to change: --name, --alias, --type, --description, --group, --no-groups or --status"
         )
     checked(AgentChanges, changes)
-    _change(api, agent, changes, reason, as_json=as_json)
+    return _change(api, agent, changes, reason)
 
 
-def _change(api: Api, agent: str, changes: dict[str, Any], reason: str, *, as_json: bool) -> None:
+def _change(api: Api, agent: str, changes: dict[str, Any], reason: str) -> Shown:
     changed = api.call("PATCH", agent_path(api, agent), changes, reason=reason)
-    if as_json:
-        print_json(changed)
-    else:
-        click.echo(f"agent {changed['id']} is {changed['status']}")
+    yield changed
+    click.echo(f"agent {changed['id']} is {changed['status']}")
 
 
 @agents.command("suspend")
 @on_api
 @AGENT
-@JSON
+@shows
 @REASON
-def suspend_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
+def suspend_agent(api: Api, agent: str, reason: str) -> Shown:
     """Deny every call of an agent from now on, until `remit agents activate`."""
-    _change(api, agent, {"status": AgentStatus.SUSPENDED}, reason, as_json=as_json)
+    return _change(api, agent, {"status": AgentStatus.SUSPENDED}, reason)
 
 
 @agents.command("activate")
 @on_api
 @AGENT
-@JSON
+@shows
 @REASON
-def activate_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
+def activate_agent(api: Api, agent: str, reason: str) -> Shown:
     """Activate a suspended agent: its policies decide again."""
-    _change(api, agent, {"status": AgentStatus.ACTIVE}, reason, as_json=as_json)
+    return _change(api, agent, {"status": AgentStatus.ACTIVE}, reason)
 
 
 @agents.command("revoke")
 @on_api
 @AGENT
 @asks_first("A revoked agent stays revoked. Go on?")
-@JSON
+@shows
 @REASON
-def revoke_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
+def revoke_agent(api: Api, agent: str, reason: str) -> Shown:
     """Deny every call of an agent for good."""
-    _change(api, agent, {"status": AgentStatus.REVOKED}, reason, as_json=as_json)
+    return _change(api, agent, {"status": AgentStatus.REVOKED}, reason)
 
 
 @agents.command("delete")
 @on_api
 @AGENT
 @asks_first("Its policies and quotas are deleted, too. Go on?")
-@JSON
+@shows
 @REASON
-def delete_agent(api: Api, agent: str, as_json: bool, reason: str) -> None:
+def delete_agent(api: Api, agent: str, reason: str) -> Shown:
     """Delete an agent with its policies and quotas; its audit entries stay."""
     agent_id = find_agent(api, agent)["id"]
     policies = len(api.get("/v1/policies", agent_id=agent_id))
     api.call("DELETE", f"{_PATH}/{agent_id}", reason=reason)
-    if as_json:
-        print_json({"deleted": agent_id, "policies": policies})
-        return
+    yield {"deleted": agent_id, "policies": policies}
     click.echo(f"deleted {agent_id} with {counted(policies, 'policy', 'policies')}")
 
 

@@ -11,7 +11,7 @@ from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, Duration, name_and_scopes
 from app.cli.output import print_table
-from app.cli.session import checked, print_json
+from app.cli.session import Shown, checked, print_json, shows
 from app.model.api_keys import Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 
@@ -105,13 +105,11 @@ def rotate_key(api: Api, key: str, overlap: int, expires_at: str | None, raw: bo
 
 @keys.command("list")
 @on_api
-@JSON
-def list_keys(api: Api, as_json: bool) -> None:
+@shows
+def list_keys(api: Api) -> Shown:
     """List a workspace's keys; raw keys are stored nowhere."""
     found = api.get(_PATH)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [
         (
             each["id"],
@@ -131,15 +129,13 @@ def list_keys(api: Api, as_json: bool) -> None:
 @on_api
 @KEY
 @click.option("--force", is_flag=True, help="Even if it is the workspace's last admin key.")
-@JSON
+@shows
 @REASON
-def revoke_key(api: Api, key: str, force: bool, as_json: bool, reason: str) -> None:
+def revoke_key(api: Api, key: str, force: bool, reason: str) -> Shown:
     """Revoke a key; every later request with it is answered 401."""
     revoked = find_key(api, key)
     api.call("DELETE", f"{_PATH}/{revoked['id']}", reason=reason, force=force)
-    if as_json:
-        print_json({"deleted": revoked["id"]})
-        return
+    yield {"deleted": revoked["id"]}
     click.echo(f"revoked {revoked['id']} ({revoked['prefix']}…, {revoked['name']})")
 
 

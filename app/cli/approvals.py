@@ -11,7 +11,7 @@ from app.cli.approval_display import print_call, print_unusual, visible
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, Option, Uuid, filters
 from app.cli.output import WholeNumber, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, print_json, shows
 from app.model.approvals import ApprovalFilters, ApprovalStatus
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")
@@ -29,13 +29,11 @@ def approvals() -> None:
 @approvals.command("list")
 @URL_OPTION
 @filters(ApprovalFilters, agent_id=Option("--agent", help="Only those of the agent with this id or alias."))
-@JSON
-def list_approvals(url: str, query: dict[str, str], as_json: bool) -> None:
+@shows
+def list_approvals(url: str, query: dict[str, str]) -> Shown:
     """List approvals, newest first; those of one plan or session together, the calls of a plan in their order."""
     found = _api(url).get("/v1/approvals", **query)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [
         (each["id"], each["status"], each["expiresAt"], _session(each), _place(each), visible(each["toolName"]))
         for each in _together(found)
@@ -67,16 +65,14 @@ def _place(approval: dict[str, Any]) -> str:
 @approvals.command("show")
 @URL_OPTION
 @click.argument("approval_id", type=Uuid("remit approvals list"))
-@JSON
-def show_approval(url: str, approval_id: str, as_json: bool) -> None:
+@shows
+def show_approval(url: str, approval_id: str) -> Shown:
     """Print one approval with the whole call."""
     api = _api(url)
     found = api.get(f"/v1/approvals/{approval_id}")
-    if as_json:
-        print_json(found)
-    else:
-        print_call(found)
-        print_unusual(api, approval_id)
+    yield found
+    print_call(found)
+    print_unusual(api, approval_id)
 
 
 @approvals.command("approve")

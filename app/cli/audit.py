@@ -16,7 +16,7 @@ from app.cli.groups import CommandGroup
 from app.cli.log_queries import FILTERS, newest, settled
 from app.cli.options import JSON, WORKSPACE
 from app.cli.output import WholeNumber, counted
-from app.cli.session import in_workspace, print_json, progress_bar
+from app.cli.session import Shown, in_workspace, progress_bar, shows
 from app.cli.verify import verify_log
 from app.model.audit import Format
 from app.model.counts import CountBy
@@ -137,13 +137,11 @@ def tail_log(api: Api, query: dict[str, Any], newest_lines: int, following: bool
 
 @audit.command("status")
 @on_api
-@JSON
-def show_status(api: Api, as_json: bool) -> None:
+@shows
+def show_status(api: Api) -> Shown:
     """Print the extent of the log, and how far sealing lags."""
     log = api.get("/v1/audit-logs/status")
-    if as_json:
-        print_json(log)
-        return
+    yield log
     click.echo(f"entries   {log['firstSequence']} to {log['lastSequence']}, sealed up to {log['sealedSequence']}")
     click.echo(f"unsealed  {log['unsealed']}, the oldest for {log['lagSeconds']:.1f} s")
     click.echo(f"segments  {log['segments']}")
@@ -181,15 +179,13 @@ def _print_verification(last: dict[str, Any] | None, intact_at: str | None) -> N
     "--step", type=WholeNumber(1, 2_678_400), help="Also count per interval of so many seconds; needs --from."
 )
 @click.option("--limit", type=WholeNumber(1, 1000), default=10, show_default=True, help="The most values to print.")
-@JSON
+@shows
 def count_entries(
-    api: Api, query: dict[str, Any], by: str, step: int | None, limit: int, as_json: bool
-) -> None:  # fmt: skip
+    api: Api, query: dict[str, Any], by: str, step: int | None, limit: int
+) -> Shown:  # fmt: skip
     """Count entries by result, agent, tool, policy or code, the most frequent first."""
     found = api.get("/v1/audit-logs/counts", **settled(api, query), by=by, step=step, limit=limit)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     for each in found["values"]:
         over_time = "  " + " ".join(map(str, each["counts"])) if "counts" in each else ""
         value = each["value"] or ("no decision" if by == CountBy.RESULT else "none")
@@ -231,8 +227,8 @@ def export_log(api: Api, query: dict[str, Any], kind: str, output: str) -> None:
 @audit.command("archive")
 @WORKSPACE
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@JSON
-def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
+@shows
+def archive_log(workspace: str, folder: Path) -> Shown:
     """Add every sealed segment that is not archived yet to FOLDER/<workspace id>/.
 
     Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention only drops archived
@@ -244,10 +240,8 @@ def archive_log(workspace: str, folder: Path, as_json: bool) -> None:
             return workspace_id, await services.log.audit.archive(folder, workspace_id, progress)
 
     workspace_id, added = in_workspace(workspace, write)
-    if as_json:
-        print_json({"folder": str(folder / workspace_id), "segmentsAdded": added})
-    else:
-        click.echo(f"{counted(added, 'segment')} added")
+    yield {"folder": str(folder / workspace_id), "segmentsAdded": added}
+    click.echo(f"{counted(added, 'segment')} added")
 
 
 audit.add_command(explain_decision)

@@ -8,9 +8,9 @@ import msgspec
 from app.cli.api import Api, Refused, on_api
 from app.cli.find import tool_path
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, REASON
+from app.cli.options import REASON
 from app.cli.output import counted, print_record, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 from app.model.text import with_hidden_shown
 
 _PATH = "/v1/catalog"
@@ -27,17 +27,15 @@ def catalog() -> None:
 @on_api
 @click.argument("file", type=click.File("rb"))
 @click.option("--prune", is_flag=True, help="Remove tools that are not in the file.")
-@JSON
+@shows
 @REASON
-def import_tools(api: Api, file: BinaryIO, prune: bool, as_json: bool, reason: str) -> None:
+def import_tools(api: Api, file: BinaryIO, prune: bool, reason: str) -> Shown:
     """Import tools from FILE (- is standard input), an MCP server's answer to `tools/list`."""
     try:
         done = api.call("PUT", _PATH, file.read(), reason=reason, prune=prune)
     except Refused as refused:
         raise click.ClickException(f"{file.name}: {refused.message}") from None
-    if as_json:
-        print_json(done)
-        return
+    yield done
     for word in ("added", "changed", "removed"):
         for name in done[word]:
             click.echo(f"{word:<8} {name}")
@@ -46,13 +44,11 @@ def import_tools(api: Api, file: BinaryIO, prune: bool, as_json: bool, reason: s
 
 @catalog.command("list")
 @on_api
-@JSON
-def list_tools(api: Api, as_json: bool) -> None:
+@shows
+def list_tools(api: Api) -> Shown:
     """List every known tool by name; tools known only from the log are marked `seen`."""
     found = api.get(_PATH)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [(each["name"], "catalogue" if each["catalogued"] else "seen", _line(each)) for each in found]
     print_table(("TOOL", "FROM", "WHAT IT IS"), rows, "No tools are known; `remit catalog import FILE` adds some")
 
@@ -60,13 +56,11 @@ def list_tools(api: Api, as_json: bool) -> None:
 @catalog.command("show")
 @on_api
 @TOOL
-@JSON
-def show_tool(api: Api, tool: str, as_json: bool) -> None:
+@shows
+def show_tool(api: Api, tool: str) -> Shown:
     """Print one tool of the catalogue."""
     found = api.get(tool_path(tool))
-    if as_json:
-        print_json(found)
-        return
+    yield found
     schema = found.get("inputSchema")
     fields = [("name", found["name"]), ("title", found["title"] or "-"), ("description", found["description"] or "-")]
     fields += [("inputSchema", "none" if schema is None else msgspec.json.encode(schema).decode())]
@@ -77,15 +71,13 @@ def show_tool(api: Api, tool: str, as_json: bool) -> None:
 @catalog.command("delete")
 @on_api
 @TOOL
-@JSON
+@shows
 @REASON
-def delete_tool(api: Api, tool: str, as_json: bool, reason: str) -> None:
+def delete_tool(api: Api, tool: str, reason: str) -> Shown:
     """Remove a tool from the catalogue; policies and log are unchanged."""
     api.call("DELETE", tool_path(tool), reason=reason)
-    if as_json:
-        print_json({"deleted": tool})
-    else:
-        click.echo(f"deleted {tool}")
+    yield {"deleted": tool}
+    click.echo(f"deleted {tool}")
 
 
 def _line(tool: dict[str, Any]) -> str:

@@ -7,9 +7,9 @@ import click
 
 from app.cli.api import Api, on_api
 from app.cli.find import find_key
-from app.cli.options import JSON, Option, Time, Uuid, filters
+from app.cli.options import Option, Time, Uuid, filters
 from app.cli.output import WholeNumber, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 from app.model.actors import UNRECORDED
 from app.model.changes import ChangeFilters, is_change_id
 from app.model.ids import canonical_uuid
@@ -34,8 +34,8 @@ from app.model.text import with_hidden_shown
     "--limit", type=WholeNumber(1, MAX_PAGE), default=100, show_default=True, help="The most changes to print."
 )
 @click.option("--before", help="Only changes before this one: the position that the last page ended with.")
-@JSON
-def changes(api: Api, query: dict[str, Any], limit: int, before: str | None, as_json: bool) -> None:
+@shows
+def changes(api: Api, query: dict[str, Any], limit: int, before: str | None) -> Shown:
     """Print who changed which agent, policy, key or webhook, when and why, newest first."""
     if before is not None and not is_change_id(before):
         raise click.BadParameter("must be the position that the page before ended with", param_hint="--before")
@@ -44,13 +44,11 @@ def changes(api: Api, query: dict[str, Any], limit: int, before: str | None, as_
         query["actor_id"] = canonical_uuid(actor) or find_key(api, actor)["id"]
     page, older_than = api.page("/v1/changes", query | {"limit": limit, "cursor": before})
     changed = [*map(json.loads, page)]
-    if as_json:
-        print_json(changed)
-    else:
-        heads = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
-        print_table(heads, [_row(each) for each in changed], "No change matches")
     if older_than is not None:
         click.echo(f"There are older ones: add --before {older_than} for the next page", err=True)
+    yield changed
+    heads = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
+    print_table(heads, [_row(each) for each in changed], "No change matches")
 
 
 def _row(change: dict[str, Any]) -> tuple[str, ...]:

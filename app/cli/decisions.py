@@ -4,8 +4,8 @@ import click
 
 from app.cli.api import URL_OPTION, over_http
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, Uuid
-from app.cli.session import print_json
+from app.cli.options import Uuid
+from app.cli.session import Shown, shows
 from app.model.outcomes import CallStatus
 
 
@@ -18,13 +18,11 @@ def decisions() -> None:
 @URL_OPTION
 @click.argument("decision_id", type=Uuid("remit audit query --json"))
 @click.argument("status", type=click.Choice([each.value for each in CallStatus]))
-@JSON
-def report_outcome(url: str, decision_id: str, status: str, as_json: bool) -> None:
+@shows
+def report_outcome(url: str, decision_id: str, status: str) -> Shown:
     """Report the outcome of an allowed call: once, within 24 hours."""
     found = over_http(url, "the key that asked for the decision").call(
         "POST", f"/v1/decisions/{decision_id}/outcome", {"status": status}
     )
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"decision {found['decisionId']} is {found['status']}; limits given back: {found['refunded']}")
+    yield found
+    click.echo(f"decision {found['decisionId']} is {found['status']}; limits given back: {found['refunded']}")

@@ -9,9 +9,9 @@ from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.authorize import COLOURS, CONTEXT, asked, named_value
 from app.cli.completion import AGENT
-from app.cli.options import JSON, Time, Uuid
+from app.cli.options import Time, Uuid
 from app.cli.output import print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, print_json, shows
 from app.model.times import rfc3339
 
 _SHOWN = 60
@@ -66,16 +66,14 @@ def explain(
 @click.command("explain")
 @on_api
 @click.argument("entry", type=Uuid("remit audit query --json"))
-@JSON
-def explain_decision(api: Api, entry: str, as_json: bool) -> None:
+@shows
+def explain_decision(api: Api, entry: str) -> Shown:
     """Print why a logged decision was made, rule by rule, by the policies of its time. ENTRY is its id.
 
     Values that the log does not contain are reported as unknown, never guessed.
     """
     told = api.get(f"/v1/audit-logs/{entry}/explanation")
-    if as_json:
-        print_json(told)
-        return
+    yield told
     click.echo(f"{told['at']}  agent {told['agent']['alias'] or told['agent']['name']}  {told['code']}")
     print_explanation(told)
     if told["unknown"]:

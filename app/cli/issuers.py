@@ -6,9 +6,9 @@ import click
 
 from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, REASON
+from app.cli.options import REASON
 from app.cli.output import counted, print_record, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 from app.model.text import with_hidden_shown
 
 _PATH = "/v1/issuers"
@@ -24,30 +24,26 @@ def issuers() -> None:
 @on_api
 @NAME
 @click.argument("file", type=click.File("rb"))
-@JSON
+@shows
 @REASON
-def put_issuer(api: Api, name: str, file: BinaryIO, as_json: bool, reason: str) -> None:
+def put_issuer(api: Api, name: str, file: BinaryIO, reason: str) -> Shown:
     """Create or replace the issuer NAME with what FILE (- is standard input) has, in JSON."""
     try:
         put = api.call("PUT", f"{_PATH}/{name}", file.read(), reason=reason)
     except Refused as refused:
         raise click.ClickException(f"{file.name}: {refused.message}") from None
-    if as_json:
-        print_json(put)
-    else:
-        click.echo(f"issuer {put['name']} has {counted(len(put['rules']), 'rule')}")
     _warn(put)
+    yield put
+    click.echo(f"issuer {put['name']} has {counted(len(put['rules']), 'rule')}")
 
 
 @issuers.command("list")
 @on_api
-@JSON
-def list_issuers(api: Api, as_json: bool) -> None:
+@shows
+def list_issuers(api: Api) -> Shown:
     """List issuers by name, and when the keys of each were last read."""
     found = api.get(_PATH)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [
         (
             each["name"],
@@ -63,13 +59,11 @@ def list_issuers(api: Api, as_json: bool) -> None:
 @issuers.command("show")
 @on_api
 @NAME
-@JSON
-def show_issuer(api: Api, name: str, as_json: bool) -> None:
+@shows
+def show_issuer(api: Api, name: str) -> Shown:
     """Print an issuer: its tokens, and what their subjects may ask, rule by rule."""
     found = api.get(f"{_PATH}/{name}")
-    if as_json:
-        print_json(found)
-        return
+    yield found
     print_record([(each, with_hidden_shown(str(found[each]))) for each in ("name", "issuer", "audience")])
     for rule in found["rules"]:
         wanted = ", ".join(f"{claim} = {value}" for claim, value in rule["match"].items())
@@ -81,15 +75,13 @@ def show_issuer(api: Api, name: str, as_json: bool) -> None:
 @issuers.command("delete")
 @on_api
 @NAME
-@JSON
+@shows
 @REASON
-def delete_issuer(api: Api, name: str, as_json: bool, reason: str) -> None:
+def delete_issuer(api: Api, name: str, reason: str) -> Shown:
     """Delete an issuer: none of its tokens counts any more, on any replica."""
     api.call("DELETE", f"{_PATH}/{name}", reason=reason)
-    if as_json:
-        print_json({"deleted": name})
-    else:
-        click.echo(f"issuer {name} is deleted")
+    yield {"deleted": name}
+    click.echo(f"issuer {name} is deleted")
 
 
 def _warn(issuer: dict[str, Any]) -> None:

@@ -10,10 +10,9 @@ from urllib.parse import urlencode, urlsplit
 import click
 
 from app.cli.api import URL_OPTION, Refused, over_http
-from app.cli.options import JSON
 from app.cli.output import WholeNumber
 from app.cli.saved_session import forget, key_for, read_saved, remember
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 from app.model.api_keys import SESSION_TYPE
 
 _ANSWER_BYTES = 256 * 1024
@@ -30,8 +29,8 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 @click.option(
     "--max-age", type=WholeNumber(0, 28_800), help="Enter your password again if that was longer ago, in seconds."
 )
-@JSON
-def log_in(url: str, workspace: str | None, max_age: int | None, as_json: bool) -> None:
+@shows
+def log_in(url: str, workspace: str | None, max_age: int | None) -> Shown:
     """Sign in with the identity provider; later commands that talk to this service are made as you.
 
     Prints an address and a code to enter there, in any browser, and waits for at most ten minutes. A provider without
@@ -60,40 +59,34 @@ def log_in(url: str, workspace: str | None, max_age: int | None, as_json: bool) 
         token = sign_in(metadata, client_id, form, _ask)
     made = _session(url, token, workspace)
     remember(url, made["token"], made["until"])
-    if as_json:
-        print_json({name: value for name, value in made.items() if name != "token"})
-    else:
-        click.echo(f"signed in as {made['name']} ({', '.join(made['scopes'])}) until {made['until']}")
+    yield {name: value for name, value in made.items() if name != "token"}
+    click.echo(f"signed in as {made['name']} ({', '.join(made['scopes'])}) until {made['until']}")
 
 
 @click.command("logout")
 @URL_OPTION
-@JSON
-def log_out(url: str, as_json: bool) -> None:
+@shows
+def log_out(url: str) -> Shown:
     """Sign out: end the session of `remit login`, and remove it from this machine."""
     saved = read_saved(url)
     if saved is None:
         raise click.ClickException(f"Nobody is signed in at {url} on this machine")
     forget()
     over_http(url, "", saved["token"]).call("DELETE", "/v1/session")
-    if as_json:
-        print_json({"signedOut": url})
-    else:
-        click.echo(f"signed out of {url}")
+    yield {"signedOut": url}
+    click.echo(f"signed out of {url}")
 
 
 @click.command("whoami")
 @URL_OPTION
-@JSON
-def who_am_i(url: str, as_json: bool) -> None:
+@shows
+def who_am_i(url: str) -> Shown:
     """Print who the service takes you for: the key in REMIT_API_KEY, or the person of `remit login`."""
     key = key_for(url)
     if not key:
         raise click.UsageError("REMIT_API_KEY is not set, and nobody has signed in with `remit login`")
     me = over_http(url, "", key).call("GET", "/v1/session")
-    if as_json:
-        print_json(me)
-        return
+    yield me
     kind = "session" if key.startswith(SESSION_TYPE) else "API key"
     until = "never ends" if me["until"] is None else f"ends {me['until']}"
     click.echo(f"{me['name']}, in workspace {me['workspace']['name']}\n{kind} with {', '.join(me['scopes'])}; {until}")

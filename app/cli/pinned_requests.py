@@ -6,9 +6,9 @@ from urllib.parse import quote
 import click
 
 from app.cli.api import Api, on_api
-from app.cli.options import JSON, REASON
+from app.cli.options import REASON
 from app.cli.output import print_record
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
 
 
@@ -23,30 +23,28 @@ from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
     show_default=True,
     help="For how long it counts.",
 )
-@JSON
+@shows
 @REASON
-def pin_request(api: Api, session: str, request: Any, valid_seconds: int, as_json: bool, reason: str) -> None:
+def pin_request(api: Api, session: str, request: Any, valid_seconds: int, reason: str) -> Shown:
     """Pin the user's request, from a file or - for standard input, for a session of calls; the first one counts."""
     body = {"request": request.read(), "validSeconds": valid_seconds}
-    _print(api.call("POST", _path(session), body, reason=reason), as_json=as_json)
+    return _shown(api.call("POST", _path(session), body, reason=reason))
 
 
 @click.command("request")
 @on_api
 @click.argument("session")
-@JSON
-def show_request(api: Api, session: str, as_json: bool) -> None:
+@shows
+def show_request(api: Api, session: str) -> Shown:
     """Print what is known about the request that is pinned for a session of calls; its text is not stored."""
-    _print(api.get(_path(session)), as_json=as_json)
+    return _shown(api.get(_path(session)))
 
 
 def _path(session: str) -> str:
     return f"/v1/sessions/{quote(session, safe='')}/request"
 
 
-def _print(pinned: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(pinned)
-        return
+def _shown(pinned: dict[str, Any]) -> Shown:
+    yield pinned
     fields = [("session", pinned["session"]), ("characters", str(pinned["length"])), ("hmac", pinned["hmac"])]
     print_record([*fields, ("pinned", pinned["pinnedAt"]), ("by", pinned["pinnedBy"]), ("until", pinned["expiresAt"])])

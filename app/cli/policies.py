@@ -10,11 +10,11 @@ from app.cli.api import Api, on_api
 from app.cli.completion import POLICY
 from app.cli.find import find_agent, find_policy
 from app.cli.groups import LazyGroup
-from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON
+from app.cli.options import OF_AGENT, OF_GROUP, REASON
 from app.cli.output import counted, print_record, print_table
 from app.cli.policy_versions import list_versions, roll_back, show_divergence
 from app.cli.replay import replay_draft
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 
 _PATH = "/v1/policies"
 _LAZILY = {
@@ -47,14 +47,12 @@ def policies() -> None:
 @on_api
 @click.option("--agent", help="Only those of this agent, in evaluation order.")
 @click.option("--group", help="Only those of this group.")
-@JSON
-def list_policies(api: Api, agent: str | None, group: str | None, as_json: bool) -> None:
+@shows
+def list_policies(api: Api, agent: str | None, group: str | None) -> Shown:
     """List a workspace's policies."""
     agent_id = None if agent is None else find_agent(api, agent)["id"]
     found = api.get(_PATH, agent_id=agent_id, group=group)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     names = {each["id"]: each["alias"] or each["name"] for each in api.get("/v1/agents")}
     rows = [
         (
@@ -78,13 +76,11 @@ def list_policies(api: Api, agent: str | None, group: str | None, as_json: bool)
 @POLICY
 @OF_AGENT
 @OF_GROUP
-@JSON
-def show_policy(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
+@shows
+def show_policy(api: Api, policy: str, agent: str | None, group: str | None) -> Shown:
     """Print one policy, one rule per line."""
     found = find_policy(api, policy, agent, group)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     more = [(name, found[name]) for name, default in _OTHER_LINES.items() if found[name] != default]
     print_record(
         [
@@ -107,19 +103,17 @@ def show_policy(api: Api, policy: str, agent: str | None, group: str | None, as_
 @POLICY
 @OF_AGENT
 @OF_GROUP
-@JSON
+@shows
 @REASON
-def delete_policy(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool, reason: str) -> None:
+def delete_policy(api: Api, policy: str, agent: str | None, group: str | None, reason: str) -> Shown:
     """Delete a policy and its quotas."""
     found = find_policy(api, policy, agent, group)
     deleted, source = found["id"], found["managedBy"]
     api.call("DELETE", f"{_PATH}/{deleted}", reason=reason)
-    if as_json:
-        print_json({"deleted": deleted})
-    else:
-        click.echo(f"deleted {deleted}")
     if source is not None:
         click.echo(f'Warning: it is managed by "{source}", which will create it again when applied', err=True)
+    yield {"deleted": deleted}
+    click.echo(f"deleted {deleted}")
 
 
 def _state(policy: dict[str, Any]) -> str:

@@ -8,9 +8,9 @@ import click
 from app.cli.api import Api, Refused, on_api
 from app.cli.completion import AGENTS, POLICY
 from app.cli.find import find_agent, find_policy
-from app.cli.options import JSON, NAME, OF_AGENT, OF_GROUP, QUIET, REASON
+from app.cli.options import NAME, OF_AGENT, OF_GROUP, QUIET, REASON
 from app.cli.output import WholeNumber
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 
 _LOWEST, _HIGHEST = 0, 1_000
 FILE = click.File("rb")
@@ -28,12 +28,12 @@ STRICT = click.option("--strict", is_flag=True, help="Write nothing and exit wit
 @MODE
 @STRICT
 @QUIET
-@JSON
+@shows
 @REASON
 def create_policy(
     api: Api, agent: str | None, group: str | None, file: BinaryIO, mode: str | None, strict: bool, quiet: bool,
-    as_json: bool, reason: str,
-) -> None:  # fmt: skip
+    reason: str,
+) -> Shown:  # fmt: skip
     """Create a policy of AGENT or of a group; it applies from the next decision on.
 
     With neither it is a guardrail of the whole workspace, and the file must say so: "kind": "guardrail". Warnings about
@@ -45,10 +45,11 @@ def create_policy(
     options = {"agent_id": agent_id, "group": group, "mode": mode}
     body = _read(file) | {name: value for name, value in options.items() if value is not None}
     made = _written(api, "POST", "/v1/policies", body, reason, file.name, strict=strict)
-    if quiet and not as_json:
+    yield made
+    if quiet:
         click.echo(made["id"])
     else:
-        print_written(made, f"policy {made['id']}", as_json=as_json)
+        print_written(made, f"policy {made['id']}")
 
 
 @click.command("update")
@@ -67,13 +68,12 @@ def create_policy(
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it is evaluated at all.")
 @MODE
 @STRICT
-@JSON
+@shows
 @REASON
 def update_policy(
     api: Api, policy: str, agent: str | None, group: str | None, file: BinaryIO | None, name: str | None,
-    priority: int | None, managed_by: str | None, enabled: bool | None, mode: str | None, strict: bool, as_json: bool,
-    reason: str,
-) -> None:  # fmt: skip
+    priority: int | None, managed_by: str | None, enabled: bool | None, mode: str | None, strict: bool, reason: str,
+) -> Shown:  # fmt: skip
     """Change a policy; fields not given stay. Rate limits that keep their tools and window keep their counted calls."""
     if (file, name, priority, managed_by, enabled, mode) == (None,) * 6:
         options_named = "--file, --name, --priority, --mode, --managed-by, --enable or --disable"
@@ -84,8 +84,8 @@ def update_policy(
     given |= {} if managed_by is None else {"managedBy": managed_by or None}
     path = f"/v1/policies/{find_policy(api, policy, agent, group)['id']}"
     changed = _written(api, "PATCH", path, given, reason, None if file is None else file.name, strict=strict)
-    sentence = f"policy {changed['id']} is at version {changed['version']}"
-    print_written(changed, sentence, as_json=as_json)
+    yield changed
+    print_written(changed, f"policy {changed['id']} is at version {changed['version']}")
 
 
 def _read(file: BinaryIO) -> dict[str, Any]:
@@ -120,13 +120,10 @@ def _written(
     return written
 
 
-def print_written(policy: dict[str, Any], sentence: str, *, as_json: bool) -> None:
-    """Print the policy, or the sentence and, to stderr, the warnings."""
+def print_written(policy: dict[str, Any], sentence: str) -> None:
+    """Print the sentence and, to stderr, the warnings."""
     from app.cli.policy_lint import warning_lines
 
-    if as_json:
-        print_json(policy)
-        return
     click.echo(sentence)
     for line in warning_lines(policy.get("warnings", ())):
         click.echo(line, err=True)

@@ -5,21 +5,19 @@ import click
 from app.cli.api import Api, on_api
 from app.cli.completion import POLICY
 from app.cli.find import find_policy
-from app.cli.options import JSON, OF_AGENT, OF_GROUP, REASON
+from app.cli.options import OF_AGENT, OF_GROUP, REASON
 from app.cli.output import WholeNumber, counted, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 
 
 @click.command("versions")
 @on_api
 @POLICY
-@JSON
-def list_versions(api: Api, policy: str, as_json: bool) -> None:
+@shows
+def list_versions(api: Api, policy: str) -> Shown:
     """Print a policy's versions, newest first: who changed it, when, what and why."""
     versions = api.get(f"/v1/policies/{find_policy(api, policy)['id']}/versions")
-    if as_json:
-        print_json(versions)
-        return
+    yield versions
     rows = [
         (
             str(each["version"]),
@@ -38,15 +36,15 @@ def list_versions(api: Api, policy: str, as_json: bool) -> None:
 @POLICY
 @click.argument("version", type=WholeNumber(1))
 @REASON
-@JSON
-def roll_back(api: Api, policy: str, version: int, reason: str, as_json: bool) -> None:
+@shows
+def roll_back(api: Api, policy: str, version: int, reason: str) -> Shown:
     """Make a former version of a policy current again, as a new version."""
     from app.cli.policy_edits import print_written
 
     path = f"/v1/policies/{find_policy(api, policy)['id']}/rollback"
     changed = api.call("POST", path, {"version": version}, reason=reason)
-    sentence = f"policy {changed['id']} is at version {changed['version']}, as it was at {version}"
-    print_written(changed, sentence, as_json=as_json)
+    yield changed
+    print_written(changed, f"policy {changed['id']} is at version {changed['version']}, as it was at {version}")
 
 
 @click.command("divergence")
@@ -54,13 +52,11 @@ def roll_back(api: Api, policy: str, version: int, reason: str, as_json: bool) -
 @POLICY
 @OF_AGENT
 @OF_GROUP
-@JSON
-def show_divergence(api: Api, policy: str, agent: str | None, group: str | None, as_json: bool) -> None:
+@shows
+def show_divergence(api: Api, policy: str, agent: str | None, group: str | None) -> Shown:
     """Print how often a shadow policy would have changed a result, since its last change."""
     found = api.get(f"/v1/policies/{find_policy(api, policy, agent, group)['id']}/divergence")
-    if as_json:
-        print_json(found)
-        return
+    yield found
     state = found["mode"] if found["enabled"] else "off"
     calls = f"{counted(found['total'], 'call')} would have had another result since {found['since']}"
     click.echo(f"{calls} (version {found['version']}, mode {state})")

@@ -2,14 +2,16 @@
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 from msgspec.structs import replace
 
+from app.cli.options import JSON
 from app.logs import configure_logging
 from app.settings import Settings
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from app.replica import Services
 
 T = TypeVar("T")
+Shown = Generator[Any, None, None]
+"""What a command that `shows` returns: one value, and then nothing but output."""
 
 
 def read_settings() -> Settings:
@@ -77,3 +81,19 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(done - bar.pos)
 
         yield move
+
+
+def shows(command: Callable[..., Shown]) -> Callable[..., None]:
+    """The option --json. The command yields what it prints with it; what follows prints the same for people."""
+
+    @JSON
+    @wraps(command)
+    def show(*args: Any, as_json: bool, **values: Any) -> None:
+        with closing(command(*args, **values)) as shown:
+            found = next(shown)
+            if as_json:
+                print_json(found)
+            else:
+                next(shown, None)
+
+    return show

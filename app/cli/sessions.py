@@ -6,10 +6,10 @@ import click
 
 from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, REASON, WORKSPACE, name_and_scopes
+from app.cli.options import REASON, WORKSPACE, name_and_scopes
 from app.cli.output import print_table
 from app.cli.pinned_requests import pin_request, show_request
-from app.cli.session import in_workspace, print_json
+from app.cli.session import Shown, in_workspace, shows
 from app.model.api_keys import Scope
 from app.model.ids import canonical_uuid
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     default=Scope.ADMIN,
     what="What the session may do; may be given more than once.",
 )
-@JSON
-def sign_in_link(workspace: str, url: str, name: str, scopes: tuple[str, ...], as_json: bool) -> None:
+@shows
+def sign_in_link(workspace: str, url: str, name: str, scopes: tuple[str, ...]) -> Shown:
     """Print a link that signs a browser in, once, within a minute.
 
     Whoever may run this command has the store, and so may do everything. The code is in the part of the link that
@@ -39,10 +39,8 @@ def sign_in_link(workspace: str, url: str, name: str, scopes: tuple[str, ...], a
         return await services.records.sign_ins.new_code(workspace_id, name, tuple(map(Scope, scopes)))
 
     link = f"{url.rstrip('/')}/console/sign-in#{in_workspace(workspace, make)}"
-    if as_json:
-        print_json({"url": link})
-    else:
-        click.echo(link)
+    yield {"url": link}
+    click.echo(link)
 
 
 @click.group(cls=CommandGroup)
@@ -52,13 +50,11 @@ def sessions() -> None:
 
 @sessions.command("list")
 @on_api
-@JSON
-def list_sessions(api: Api, as_json: bool) -> None:
+@shows
+def list_sessions(api: Api) -> Shown:
     """List a workspace's sessions, those first that end first."""
     found = api.get("/v1/sessions")
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [
         (each["id"], ",".join(each["scopes"]), each["via"], each["createdAt"], each["endsAt"], each["name"])
         for each in found
@@ -69,18 +65,16 @@ def list_sessions(api: Api, as_json: bool) -> None:
 @sessions.command("end")
 @on_api
 @click.argument("session")
-@JSON
+@shows
 @REASON
-def end_session(api: Api, session: str, as_json: bool, reason: str) -> None:
+def end_session(api: Api, session: str, reason: str) -> Shown:
     """End the session with this id; every later request with it is answered 401."""
     session_id = canonical_uuid(session)
     if session_id is None:
         raise click.BadParameter("is not an id; `remit sessions list` shows them", param_hint="SESSION")
     api.call("DELETE", f"/v1/sessions/{session_id}", reason=reason)
-    if as_json:
-        print_json({"ended": session_id})
-    else:
-        click.echo(f"ended {session_id}")
+    yield {"ended": session_id}
+    click.echo(f"ended {session_id}")
 
 
 for _command in (pin_request, show_request):

@@ -3,9 +3,9 @@
 import click
 
 from app.cli.api import Api, on_api
-from app.cli.options import JSON, Uuid
+from app.cli.options import Uuid
 from app.cli.output import counted, print_table
-from app.cli.session import print_json
+from app.cli.session import Shown, shows
 
 WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 
@@ -13,13 +13,11 @@ WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 @click.command("events")
 @on_api
 @WEBHOOK
-@JSON
-def list_events(api: Api, webhook: str, as_json: bool) -> None:
+@shows
+def list_events(api: Api, webhook: str) -> Shown:
     """List the events that could not be delivered, waiting and parked."""
     found = api.get(f"/v1/webhooks/{webhook}/events")
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [
         (each["id"], each["type"], each["status"], str(each["attempts"]), each["nextAttemptAt"] or "by hand",
          each["error"])
@@ -31,13 +29,11 @@ def list_events(api: Api, webhook: str, as_json: bool) -> None:
 @click.command("deliveries")
 @on_api
 @WEBHOOK
-@JSON
-def list_deliveries(api: Api, webhook: str, as_json: bool) -> None:
+@shows
+def list_deliveries(api: Api, webhook: str) -> Shown:
     """List the last 50 attempts to deliver events, newest first."""
     found = api.get(f"/v1/webhooks/{webhook}/deliveries")
-    if as_json:
-        print_json(found)
-        return
+    yield found
     rows = [
         (each["at"], each["eventId"], each["type"], str(each["attempt"]), str(each["status"] or "-"),
          f"{each['milliseconds']} ms", each["error"] or "delivered")
@@ -50,11 +46,9 @@ def list_deliveries(api: Api, webhook: str, as_json: bool) -> None:
 @on_api
 @WEBHOOK
 @click.option("--event", help="Only this one, parked or not.")
-@JSON
-def retry_events(api: Api, webhook: str, event: str | None, as_json: bool) -> None:
+@shows
+def retry_events(api: Api, webhook: str, event: str | None) -> Shown:
     """Retry parked events now, and for another day."""
     retried = api.call("POST", f"/v1/webhooks/{webhook}/retry", {} if event is None else {"event": event})
-    if as_json:
-        print_json(retried)
-    else:
-        click.echo(f"{counted(retried['events'], 'event')} will be tried again")
+    yield retried
+    click.echo(f"{counted(retried['events'], 'event')} will be tried again")

@@ -9,7 +9,7 @@ from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
 from app.cli.options import JSON, REASON, Duration
 from app.cli.output import Share, print_table
-from app.cli.session import checked, print_json
+from app.cli.session import Shown, checked, print_json, shows
 from app.cli.webhook_events import WEBHOOK, list_deliveries, list_events, retry_events
 from app.model.webhooks import WebhookEvent, WebhookFormat
 
@@ -35,7 +35,7 @@ def webhooks() -> None:
 @DENIED_BY
 @DENIED_SAMPLE
 @click.option("--secret", help="The signing secret, whsec_…; generated if left out.")
-@JSON
+@shows
 @REASON
 def create_webhook(
     api: Api,
@@ -45,9 +45,8 @@ def create_webhook(
     denied_by: tuple[str, ...],
     denied_sample: float | None,
     secret: str | None,
-    as_json: bool,
     reason: str,
-) -> None:
+) -> Shown:
     """Create a webhook and print its secret, once. It receives events from now on."""
     given: dict[str, Any] = {
         "url": destination,
@@ -57,7 +56,7 @@ def create_webhook(
     }
     given |= {} if secret is None else {"secret": secret}
     checked(NewWebhook, given)
-    _print_secret(_sent(api, "POST", _PATH, given, reason, "URL"), as_json=as_json)
+    return _secret(_sent(api, "POST", _PATH, given, reason, "URL"))
 
 
 @webhooks.command("update")
@@ -74,7 +73,7 @@ def create_webhook(
 @click.option(
     "--on/--off", "enabled", default=None, help="Off: it receives nothing; on: it receives events from now on."
 )
-@JSON
+@shows
 @REASON
 def update_webhook(
     api: Api,
@@ -86,9 +85,8 @@ def update_webhook(
     denied_sample: float | None,
     every_denial: bool,
     enabled: bool | None,
-    as_json: bool,
     reason: str,
-) -> None:
+) -> Shown:
     """Change a webhook; fields not given stay."""
     options: dict[str, Any] = {"url": destination, "enabled": enabled, "format": kind, "events": events or None}
     given = {name: value for name, value in options.items() if value is not None}
@@ -101,21 +99,17 @@ def update_webhook(
         raise click.UsageError("Nothing to change; `remit webhooks update --help` lists what can be")
     checked(WebhookChanges, given)
     changed = _sent(api, "PATCH", f"{_PATH}/{webhook}", given, reason, "--destination")
-    if as_json:
-        print_json(changed)
-    else:
-        click.echo(f"changed {changed['id']}: {'on' if changed['enabled'] else 'off'}, {changed['url']}")
+    yield changed
+    click.echo(f"changed {changed['id']}: {'on' if changed['enabled'] else 'off'}, {changed['url']}")
 
 
 @webhooks.command("list")
 @on_api
-@JSON
-def list_webhooks(api: Api, as_json: bool) -> None:
+@shows
+def list_webhooks(api: Api) -> Shown:
     """List the webhooks, and how far each one's events have been sent."""
     found = api.get(_PATH)
-    if as_json:
-        print_json(found)
-        return
+    yield found
     counts = ("delivered", "waiting", "parked")
     rows = [
         (each["id"], "on" if each["enabled"] else "off", *(str(each[name]) for name in counts), each["url"])
@@ -146,27 +140,25 @@ def test_webhook(api: Api, webhook: str, as_json: bool) -> None:
 @click.option(
     "--overlap", type=Duration(), default="24h", show_default=True, help="How long the old secrets keep signing, too."
 )
-@JSON
+@shows
 @REASON
-def rotate_secret(api: Api, webhook: str, overlap: int, as_json: bool, reason: str) -> None:
+def rotate_secret(api: Api, webhook: str, overlap: int, reason: str) -> Shown:
     """Create a new secret and print it, once; the previous ones also sign for the overlap."""
     new = {"overlapSeconds": overlap // 1000}
     checked(NewSecret, new)
-    _print_secret(api.call("POST", f"{_PATH}/{webhook}/rotate-secret", new, reason=reason), as_json=as_json)
+    return _secret(api.call("POST", f"{_PATH}/{webhook}/rotate-secret", new, reason=reason))
 
 
 @webhooks.command("delete")
 @on_api
 @WEBHOOK
-@JSON
+@shows
 @REASON
-def delete_webhook(api: Api, webhook: str, as_json: bool, reason: str) -> None:
+def delete_webhook(api: Api, webhook: str, reason: str) -> Shown:
     """Delete a webhook and its waiting events."""
     api.call("DELETE", f"{_PATH}/{webhook}", reason=reason)
-    if as_json:
-        print_json({"deleted": webhook})
-    else:
-        click.echo(f"deleted {webhook}")
+    yield {"deleted": webhook}
+    click.echo(f"deleted {webhook}")
 
 
 def _denied(rule_types: tuple[str, ...], sample: float | None) -> dict[str, Any] | None:
@@ -186,11 +178,9 @@ def _sent(api: Api, method: str, path: str, body: dict[str, Any], reason: str, h
     return written
 
 
-def _print_secret(webhook: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(webhook)
-    else:
-        click.echo(f"id     {webhook['id']}\nsecret {webhook['secret']} (shown only once)")
+def _secret(webhook: dict[str, Any]) -> Shown:
+    yield webhook
+    click.echo(f"id     {webhook['id']}\nsecret {webhook['secret']} (shown only once)")
 
 
 webhooks.add_command(list_events)

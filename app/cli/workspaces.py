@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, NAME, REASON
+from app.cli.options import NAME, REASON
 from app.cli.output import print_table
-from app.cli.session import print_json, with_services
+from app.cli.session import Shown, shows, with_services
 
 if TYPE_CHECKING:
     from app.replica import Services
@@ -21,27 +21,23 @@ def workspaces() -> None:
 @workspaces.command("create")
 @click.argument("name", type=NAME)
 @REASON
-@JSON
-def create_workspace(name: str, as_json: bool, reason: str) -> None:
+@shows
+def create_workspace(name: str, reason: str) -> Shown:
     """Create a workspace and print its id and its first admin key, once."""
 
     async def create(services: "Services") -> tuple[str, str]:
         return await services.records.workspaces.create(name, reason)
 
     workspace_id, raw_key = with_services(create)
-    if as_json:
-        print_json({"id": workspace_id, "name": name, "key": raw_key})
-    else:
-        click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown only once)")
+    yield {"id": workspace_id, "name": name, "key": raw_key}
+    click.echo(f"workspace {workspace_id}\nadmin key {raw_key} (shown only once)")
 
 
 @workspaces.command("list")
-@JSON
-def list_workspaces(as_json: bool) -> None:
+@shows
+def list_workspaces() -> Shown:
     """List every workspace's id and name."""
     known = with_services(lambda services: services.records.workspaces.by_name())
-    if as_json:
-        print_json([{"id": workspace_id, "name": name} for name, workspace_id in known.items()])
-    else:
-        rows = [(workspace_id, name) for name, workspace_id in known.items()]
-        print_table(("ID", "NAME"), rows, "There are no workspaces; `remit workspaces create NAME` creates one")
+    yield [{"id": workspace_id, "name": name} for name, workspace_id in known.items()]
+    rows = [(workspace_id, name) for name, workspace_id in known.items()]
+    print_table(("ID", "NAME"), rows, "There are no workspaces; `remit workspaces create NAME` creates one")
