@@ -305,10 +305,11 @@ class TooManyStreams(AppError, status=429, code="TOO_MANY_STREAMS"):
 
 
 class TooManyReplays(AppError, status=429, code="TOO_MANY_REPLAYS"):
-    """The workspace already has the maximum number of replays running on this replica."""
+    """The workspace or the API key already has the maximum number of replays running on this replica."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"This workspace has {most} replays running on this replica; wait until one has ended")
+    def __init__(self, most: int, whose: str) -> None:
+        running = "1 replay" if most == 1 else f"{most} replays"
+        super().__init__(f"This {whose} has {running} running on this replica; wait until one has ended")
         self.headers = {"Retry-After": "5"}
 
 

@@ -181,7 +181,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Requests per second that each replica answers for one API key; beyond that, 429. 0 = no limit."""
 
     replays_per_workspace: Annotated[int, Meta(ge=1, le=64)] = 2
-    """Replays that a workspace may run at once on each replica, each in its own process; one more is 429."""
+    """Replays that a workspace may run at once on each replica, each in its own process, and a key half of them, but
+    at least one; one more is 429.
+    """
 
     streams_per_key: Annotated[int, Meta(ge=1, le=10_000)] = 100
     """Streams and exports that one API key may have open at once on each replica; one more is 429."""

@@ -1,10 +1,12 @@
-"""Shares of one replica's memory and sockets: large calls by workspace and key, and streamed answers by key.
+"""Shares of one replica's memory, processes and sockets: large calls and replays by workspace and key, and streamed
+answers by key.
 
 A large call counts from before its body is read until it is answered, with its announced size, whether or not all of it
 has arrived. So slow senders cannot fill the memory, and no workspace can take all the room. Each replica counts for
 itself, because these limits protect the replica alone.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +38,47 @@ class OpenStreams:
             del self._open[key_id]
 
 
+class Shares:
+    """Amounts of something scarce, by workspace, and in each by key.
+
+    A workspace has at most `per_workspace`, a key at most half of that (of single things at least one), all together at
+    most `in_all`.
+    """
+
+    def __init__(self, per_workspace: int, in_all: int = sys.maxsize) -> None:
+        self._in_all, self.per_workspace = in_all, per_workspace
+        self.per_key = max(1, per_workspace // 2)
+        self._of_workspaces: Counter[str] = Counter()
+        self._of_keys: Counter[str] = Counter()
+
+    @property
+    def total(self) -> int:
+        """What all of them have together."""
+        return self._of_workspaces.total()
+
+    def of_key(self, key: str) -> int:
+        """What this key has."""
+        return self._of_keys.get(key, 0)
+
+    def has_room(self, workspace_id: str, key: str, amount: int = 1) -> bool:
+        """True if the key may have so much more."""
+        room = self.per_workspace - self._of_workspaces.get(workspace_id, 0)
+        return amount <= min(room, self.per_key - self.of_key(key), self._in_all - self.total)
+
+    def enter(self, workspace_id: str, key: str, amount: int = 1) -> int:
+        """Count so much more until `leave`; return it."""
+        self._of_workspaces[workspace_id] += amount
+        self._of_keys[key] += amount
+        return amount
+
+    def leave(self, workspace_id: str, key: str, amount: int = 1) -> None:
+        """It is free again."""
+        for counted, name in ((self._of_workspaces, workspace_id), (self._of_keys, key)):
+            counted[name] -= amount
+            if not counted[name]:
+                del counted[name]
+
+
 LARGE_BYTES = 64 * 1024
 """Larger calls are counted here."""
 
@@ -43,28 +86,19 @@ _LARGEST = 1040 * 1024
 _IN_ALL, _PER_WORKSPACE = 64 * _LARGEST, 16 * _LARGEST
 
 
-class LargeCalls:
-    """Bytes of the bodies of large calls, by workspace, and in each by key: no key gets more than half of them."""
+class LargeCalls(Shares):
+    """Bytes of the bodies of large calls, as announced."""
 
     def __init__(self, in_all: int = _IN_ALL, per_workspace: int = _PER_WORKSPACE) -> None:
-        self._in_all, self._per_workspace = in_all, per_workspace
-        self._bytes: Counter[str] = Counter()
-        self._of_keys: Counter[str] = Counter()
+        super().__init__(per_workspace, in_all)
 
-    @property
-    def total_bytes(self) -> int:
-        """The announced bytes of all of them together."""
-        return self._bytes.total()
-
-    def enter(self, workspace_id: str, key: str, size: int) -> bool:
-        """Count a body of this size until `leave`; False if there is no room for it."""
-        room = self._per_workspace - self._bytes.get(workspace_id, 0)
-        room_of_key = self._per_workspace // 2 - self._of_keys.get(key, 0)
-        if size > min(room, room_of_key, self._in_all - self.total_bytes):
-            return False
-        self._bytes[workspace_id] += size
-        self._of_keys[key] += size
-        return True
+    def enter(self, workspace_id: str, key: str, amount: int = 1) -> int:
+        """Count a body of this size until `leave`; return it. Raises Overloaded if there is no room for it."""
+        if not self.has_room(workspace_id, key, amount):
+            raise Overloaded(
+                "This replica has too many large bodies of this key or workspace at once; nothing was done"
+            )
+        return super().enter(workspace_id, key, amount)
 
     @contextmanager
     def room_for(self, workspace_id: str, key: str, size: int) -> Iterator[None]:
@@ -72,18 +106,8 @@ class LargeCalls:
         if size <= LARGE_BYTES:
             yield
             return
-        if not self.enter(workspace_id, key, size):
-            raise Overloaded(
-                "This replica has too many large bodies of this key or workspace at once; nothing was done"
-            )
+        self.enter(workspace_id, key, size)
         try:
             yield
         finally:
             self.leave(workspace_id, key, size)
-
-    def leave(self, workspace_id: str, key: str, size: int) -> None:
-        """The call is answered: stop counting its body."""
-        for counted, name in ((self._bytes, workspace_id), (self._of_keys, key)):
-            counted[name] -= size
-            if not counted[name]:
-                del counted[name]

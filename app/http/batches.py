@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 from litestar import Request
 
 from app.authorize.batch import Answered, Asked, Asker
-from app.errors import Invalid, Overloaded
-from app.fairness.shares import LARGE_BYTES
+from app.errors import Invalid
 from app.http.authentication import judged_anew, raw_key_in_use
 from app.http.bodies import decode_json, read_body
 from app.http.throttle import charge
@@ -35,14 +34,8 @@ async def read_batch(
     reading = Reading(decisions.redactor, decisions.signer, decisions.settings.call_bytes_max, None, headers)
     if len(raw) <= _IN_THE_LOOP_BYTES:
         return read(raw, reading)
-    large = len(raw) if len(raw) > LARGE_BYTES else 0
-    if large and not decisions.large_calls.enter(caller.workspace_id, caller.root, large):
-        raise Overloaded("This replica has too many large calls of this key or workspace at once; nothing was decided")
-    try:
+    with decisions.large_calls.room_for(caller.workspace_id, caller.root, len(raw)):
         return await services.pool.run(caller.workspace_id, read, raw, reading, key=caller.root)
-    finally:
-        if large:
-            decisions.large_calls.leave(caller.workspace_id, caller.root, large)
 
 
 def require_distinct_names(raw: bytes, reading: Reading) -> Any:

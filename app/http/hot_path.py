@@ -15,7 +15,6 @@ from app.errors import (
     AppError,
     InsufficientScope,
     Invalid,
-    Overloaded,
     PayloadTooLarge,
     Unauthorized,
 )
@@ -112,8 +111,12 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
         try:
             if not caller.asks_for_all:
                 require_asking(caller)
-            counted = _enter_large(decisions, caller, call) if call.most > LARGE_BYTES else 0
             max_bytes = decisions.settings.call_bytes_max
+            counted = (
+                decisions.large_calls.enter(caller.workspace_id, caller.root, min(call.most, max_bytes))
+                if call.most > LARGE_BYTES
+                else 0
+            )
             raw = await call.body(max_bytes)
             reading = Reading(
                 decisions.redactor, decisions.signer, max_bytes, given.idempotency_key, call.headers, caller.agents
@@ -182,14 +185,6 @@ def _refusal(
     decisions.metrics.ready(monotonic_us() - arrived_us)
     status, headers, body = door.refuse(problem)
     return RawResponse(status, [*headers, request_id_header(request_id_of(call.headers)), *admitted], body)
-
-
-def _enter_large(decisions: Decisions, caller: Caller, call: Call) -> int:
-    """Count the call as a large one; return the bytes counted. Raises Overloaded if there is no room for it."""
-    counted = min(call.most, decisions.settings.call_bytes_max)
-    if not decisions.large_calls.enter(caller.workspace_id, caller.root, counted):
-        raise Overloaded("This replica has too many large calls of this key or workspace at once; nothing was decided")
-    return counted
 
 
 async def _read_in_turn(

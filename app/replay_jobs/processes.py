@@ -4,13 +4,13 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 
 import msgspec
 
 from app.errors import TooManyReplays
+from app.fairness.shares import Shares
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask
 from app.settings import Settings
 
@@ -25,34 +25,36 @@ _LAST = (b'{"report":', b'{"error":')
 
 
 class ReplayProcesses:
-    """The running replays of each workspace on this replica, and their processes.
+    """The running replays of each workspace and key on this replica, and their processes.
 
     stopping: set when the replica is told to stop; the replays then end.
     """
 
     def __init__(self, settings: Settings, stopping: asyncio.Event) -> None:
         self._stopping = stopping
-        self._per_workspace = settings.replays_per_workspace
+        self._shares = Shares(settings.replays_per_workspace)
         self._env = {
             "REMIT_REDIS_URL": settings.redis_url or "",
             "REMIT_REDACT": settings.redact,
             "REMIT_STORE_TIMEOUT_MS": str(settings.store_timeout_ms),
         }
-        self._running: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        return self._running.total()
+        return self._shares.total
 
-    def require_room(self, workspace_id: str) -> None:
-        """Raise TooManyReplays if the workspace may start no more."""
-        if self._running[workspace_id] >= self._per_workspace:
-            raise TooManyReplays(self._per_workspace)
+    def require_room(self, workspace_id: str, key: str) -> None:
+        """Raise TooManyReplays if the workspace may start no more, or this key of it."""
+        if not self._shares.has_room(workspace_id, key):
+            shares = self._shares
+            if shares.of_key(key) >= shares.per_key:
+                raise TooManyReplays(shares.per_key, "API key")
+            raise TooManyReplays(shares.per_workspace, "workspace")
 
-    async def begin(self, task: ReplayTask) -> AsyncIterator[bytes]:
-        """Stream the process's JSON lines; the last one is a report or an error. Raises TooManyReplays.
+    async def begin(self, task: ReplayTask, key: str) -> AsyncIterator[bytes]:
+        """Stream the process's JSON lines; the last one is a report or an error. key: who asks. Raises TooManyReplays.
         Closing the iterator ends the process.
         """
-        lines = self._lines(task)
+        lines = self._lines(task, key)
         first = await anext(lines)
 
         async def all_lines() -> AsyncIterator[bytes]:
@@ -65,9 +67,9 @@ class ReplayProcesses:
 
         return all_lines()
 
-    async def _lines(self, task: ReplayTask) -> AsyncGenerator[bytes]:
-        self.require_room(task.workspace_id)
-        self._running[task.workspace_id] += 1
+    async def _lines(self, task: ReplayTask, key: str) -> AsyncGenerator[bytes]:
+        self.require_room(task.workspace_id, key)
+        self._shares.enter(task.workspace_id, key)
         process: Process | None = None
         try:
             process = await asyncio.create_subprocess_exec(
@@ -85,7 +87,7 @@ class ReplayProcesses:
             if not line.startswith(_LAST):
                 yield _STOPPING if self._stopping.is_set() else _BROKE_OFF
         finally:
-            self._running[task.workspace_id] -= 1
+            self._shares.leave(task.workspace_id, key)
             if process is not None:
                 await _end(process)
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from servers import Replica
 from tenants import Tenant
 
+from app.errors import Overloaded
 from app.fairness.shares import LargeCalls
 from app.http.api.authorize import AUTHORIZE
 from app.http.bodies import MAX_BODY_BYTES
@@ -175,28 +176,28 @@ async def test_a_large_call_is_read_in_a_thread(store, tenant, monkeypatch):
 def test_a_workspace_has_its_share_and_others_have_theirs():
     """Whatever another workspace announces. An answered call makes room."""
     room = LargeCalls(in_all=40, per_workspace=20)
-    assert room.enter("a", "a1", 10)
-    assert room.enter("a", "a2", 10)
-    assert not room.enter("a", "a3", 1)
-    assert room.enter("b", "b1", 10)
-    assert room.enter("b", "b2", 5)
-    assert not room.enter("c", "c1", 6)
-    assert room.enter("c", "c1", 5)
+    for workspace_id, key, size in (("a", "a1", 10), ("a", "a2", 10), ("b", "b1", 10), ("b", "b2", 5)):
+        room.enter(workspace_id, key, size)
+    assert not room.has_room("a", "a3")
+    assert not room.has_room("c", "c1", 6)
+    with pytest.raises(Overloaded):
+        room.enter("c", "c1", 6)
+    room.enter("c", "c1", 5)
     room.leave("b", "b1", 10)
     room.leave("b", "b2", 5)
-    assert room.enter("c", "c2", 10)
-    assert room.total_bytes == 35
+    room.enter("c", "c2", 10)
+    assert room.total == 35
     for left in (("a", "a1", 10), ("a", "a2", 10), ("c", "c1", 5), ("c", "c2", 10)):
         room.leave(*left)
-    assert (room.total_bytes, len(room._bytes), len(room._of_keys)) == (0, 0, 0)
+    assert (room.total, len(room._of_workspaces), len(room._of_keys)) == (0, 0, 0)
 
 
 def test_a_key_has_half_of_its_workspace():
     """The rest is for the other keys."""
     room = LargeCalls(in_all=40, per_workspace=20)
-    assert room.enter("a", "storm", 10)
-    assert not room.enter("a", "storm", 1)
-    assert room.enter("a", "calm", 10)
+    room.enter("a", "storm", 10)
+    assert not room.has_room("a", "storm")
+    assert room.has_room("a", "calm", 10)
 
 
 def test_megabytes_announced_but_never_sent_block_only_the_key(writer, store, asking_replica):

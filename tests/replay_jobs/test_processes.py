@@ -33,17 +33,22 @@ async def test_a_replay_lowers_its_priority_before_it_begins():
 
     In a session of its own, the scheduler would give it as much of the core as the whole replica.
     """
-    lines = await ReplayProcesses(Settings(), asyncio.Event()).begin(TASK)
+    lines = await ReplayProcesses(Settings(), asyncio.Event()).begin(TASK, "key")
     assert [line async for line in lines if b"progress" not in line] == [b'{"report": True 19 True\n']
 
 
 @pytest.mark.usefixtures("python")
-async def test_a_replay_without_room_is_refused_before_its_body_is_read():
-    """There is room again once the running one has ended."""
-    replays = ReplayProcesses(Settings(replays_per_workspace=1), asyncio.Event())
-    lines = await replays.begin(TASK)
-    with pytest.raises(TooManyReplays):
-        replays.require_room("w")
-    replays.require_room("another")
-    assert [line async for line in lines]
-    replays.require_room("w")
+async def test_no_key_takes_the_last_place_of_its_workspace():
+    """One too many is refused before its body is read. There is room again once the running one has ended."""
+    replays = ReplayProcesses(Settings(replays_per_workspace=2), asyncio.Event())
+    storm = await replays.begin(TASK, "storm")
+    with pytest.raises(TooManyReplays, match="API key has 1 replay"):
+        replays.require_room("w", "storm")
+    calm = await replays.begin(TASK, "calm")
+    with pytest.raises(TooManyReplays, match="workspace has 2 replays"):
+        replays.require_room("w", "third")
+    replays.require_room("another", "a key of it")
+    assert [line async for line in storm]
+    replays.require_room("w", "storm")
+    assert [line async for line in calm]
+    assert len(replays) == 0

@@ -68,7 +68,8 @@ class ReplayBody(Body, frozen=True):
 
 async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
     """A guard that refuses a replay above the limit before its body is read, so that refusals are cheap."""
-    connection.app.state.services.log.replays.require_room(connection.scope["state"]["caller"].workspace_id)
+    caller: Caller = connection.scope["state"]["caller"]
+    connection.app.state.services.log.replays.require_room(caller.workspace_id, caller.root)
 
 
 @endpoint(
@@ -97,7 +98,7 @@ async def replay_log(request: Request[Any, Any, Any], data: ReplayBody, caller: 
     agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
     task = data.task(caller.workspace_id, agent_id, await services.log.audit.now_ms())
     await services.log.replayer.require_possible(task)
-    lines = while_valid(services.streams, raw_key, await services.log.replays.begin(task))
+    lines = while_valid(services.streams, raw_key, await services.log.replays.begin(task, caller.root))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(lines, media_type="application/x-ndjson", headers=headers)
 
