@@ -31,7 +31,7 @@ function note(name, inputs) {
   files[name] = { bytes: bytes.length, gzip, sha256, packages: packagesOf(inputs) };
 }
 
-for (const name of ["preact.js", "codemirror.js"]) {
+for (const name of ["preact.js", "codemirror.js", "yaml.js"]) {
   const { metafile } = await build({
     absWorkingDir: here, entryPoints: [`entries/${name}`], outfile: join(out, name), bundle: true, minify: true,
     format: "esm", target: "es2022", charset: "utf8", legalComments: "none", metafile: true, logLevel: "error",

@@ -7,8 +7,11 @@ import pytest
 from receivers import Receiver
 from sending import Sending
 
+from app.policy_files.documents import read_document
 from app.settings import Settings
+from tests.console.browsing import until
 from tests.console.conftest import SECRET
+from tests.console.scene import BIG
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +64,64 @@ def test_a_draft_is_replayed_over_the_last_week(visit, scene):
     flip = page.locator("section section").filter(has_text="of order.read").filter(has_text="now by Nothing, rule 1")
     flip.get_by_role("link").first.click()
     page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
+
+
+READ_AS_FILES_ARE = """
+{tests: [], a: [no, yes, null, ~, True, 12:30, 2026-11-20, 0x1f, 0o17, 007, +12, -.5, 1., 1e3, 9007199254740993, 1.10],
+ "b": {"c": "\\u202e", 'd': 'it''s', e: "9"}, f: &x [1, {g: }], h: *x, i: on}
+""".strip()
+
+
+def test_a_decision_becomes_a_test_of_a_draft(visit, scene):
+    """Every digit is sent, hidden characters are codes, and what the draft breaks is shown before it is saved."""
+    visitor = visit("admin")
+    page = visitor.open("/console/decisions?result=escalated&tool_name=deploy.start", "Decisions")
+
+    def made():
+        page.get_by_role("row").nth(1).click()
+        page.get_by_role("button", name="Make a test").click()
+        with page.expect_request("**/v1/policies/test") as ran:
+            page.get_by_role("button", name="Add to Tests").click()
+        page.get_by_role("heading", name="1 passed, 0 failed").wait_for()
+        text = page.get_by_label("Tests, as YAML or JSON").input_value()
+        assert json.loads(ran.value.post_data)["tests"] == read_document(text.encode()).value["tests"]
+        return text
+
+    assert str(BIG) in made()
+    page.goto(f"{scene.url}/console/decisions?result=escalated&tool_name=mail.send&q=exe")
+    assert "\\u202E" in made()
+    page.goto(f"{scene.url}/console/decisions?result=escalated&tool_name=refund.create&q=FUGWRD")
+    made()
+    page.get_by_role("link", name="Policy", exact=True).click()
+    page.get_by_label("Max", exact=True).nth(1).fill("300")
+    until(page, "!document.querySelector('main .primary').disabled")
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("dialog").get_by_text("1 of 1 tests fail: refund.create is escalated").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Tests").click()
+    page.get_by_role("heading", name="0 passed, 1 failed with your unsaved changes").wait_for()
+    page.get_by_text("wanted escalated").wait_for()
+    text = page.get_by_label("Tests, as YAML or JSON")
+    for wrong, said in (("tests: [", "Line 1: "), ("a: 1", "no list of tests"), ("[{name: x}]", "Test 1: ")):
+        text.fill(wrong)
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_role("alert").get_by_text(said).wait_for()
+    visitor.forgive("status of 400")
+
+
+def test_tests_are_read_as_the_service_reads_files(visit):
+    """The same words are text, the same numbers are numbers."""
+    page = visit("view").open("/console/decisions", "Decisions")
+    read = """async (text) => {
+      const load = (name) => import(document.querySelector('script[type=module]').src.replace('main.js', name));
+      const [{withCase}, {parse, write}] = [await load('test_cases.js'), await load('exact.js')];
+      const item = '  - name: x\\n';
+      return write(parse(await withCase(text, item)), 0);
+    }"""
+    whole = json.loads(page.evaluate(read, READ_AS_FILES_ARE))
+    assert whole.pop("tests") == [{"name": "x"}]
+    wanted = read_document(READ_AS_FILES_ARE.encode()).value
+    assert whole == {name: value for name, value in wanted.items() if name != "tests"}
 
 
 def test_a_version_is_restored(visit, scene):
@@ -187,6 +248,7 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
     visitor = visit("approve")
     page = visitor.open("/console/approvals", "Approvals")
     plan = page.get_by_role("region", name="Plan of 3 calls")
+    plan.get_by_role("article").nth(2).wait_for()
     assert [text.split("\n")[0] for text in plan.get_by_role("article").all_inner_texts()] == ["1", "2", "3"]
     approve = plan.get_by_role("button", name="Approve 3 calls")
     assert approve.is_disabled()

@@ -20,11 +20,6 @@ def card(page, tool):
     return page.get_by_role("article", name=f"{tool}, pending")
 
 
-def forgive(visitor, *words):
-    """Drop what the browser itself says about refusals that a test provokes."""
-    visitor.faults[:] = [fault for fault in visitor.faults if not any(word in fault for word in words)]
-
-
 def test_arguments_are_shown_exactly(visit):
     """Every digit, hidden characters as codes, and markup as the text that it is."""
     visitor = visit("approve", "view")
@@ -129,7 +124,7 @@ def test_an_approval_is_decided_on_the_version_that_was_seen(visit, scene):
     assert sent.value.headers["if-match"] == '"1"'
     page.get_by_role("article", name="refund.create, approved").get_by_text("faster").wait_for()
     assert [path for method, path in visitor.requests if method == "POST"] == [f"/v1/approvals/{approval}/deny"]
-    forgive(visitor, "status of 409", "ERR_FAILED")
+    visitor.forgive("status of 409", "ERR_FAILED")
 
 
 def test_an_agent_is_stopped_with_a_reason_and_nothing_else(visit, scene):
@@ -190,7 +185,7 @@ def test_a_policy_is_saved_only_as_the_service_accepts_it(visit, scene):
     dialog.get_by_text("Somebody else saved version 2 meanwhile").wait_for()
     page.keyboard.press("Escape")
     assert scene.tenant.admin.get(f"/v1/policies/{scene.ids['policy']}").json()["version"] == 2
-    forgive(visitor, "status of 412", "status of 400")
+    visitor.forgive("status of 412", "status of 400")
 
 
 def test_a_new_key_is_shown_once(visit):
@@ -319,7 +314,7 @@ def test_a_session_that_ended_is_asked_for_over_the_page(visit, scene):
     dialog.get_by_label("API key").fill(scene.key("view"))
     dialog.get_by_role("button", name="Sign in").click()
     page.get_by_role("link", name="Small refunds").wait_for()
-    forgive(visitor, "status of 401")
+    visitor.forgive("status of 401")
 
 
 def test_without_the_service_the_page_keeps_what_it_has(visit):
@@ -334,7 +329,7 @@ def test_without_the_service_the_page_keeps_what_it_has(visit):
     page.get_by_role("link", name="Policies").click()
     page.get_by_text("Small refunds").first.wait_for()
     page.get_by_text("This page cannot reach Remit").wait_for(state="hidden")
-    forgive(visitor, "ERR_FAILED")
+    visitor.forgive("ERR_FAILED")
 
 
 def test_an_error_is_a_sentence_with_the_id_of_its_request(visit):
@@ -347,7 +342,7 @@ def test_an_error_is_a_sentence_with_the_id_of_its_request(visit):
     page = visitor.open("/console/log", "Log")
     page.get_by_text("Something failed here").wait_for()
     page.get_by_text("req-7").wait_for()
-    forgive(visitor, "status of 500")
+    visitor.forgive("status of 500")
 
 
 def test_a_link_signs_in_once(visit, scene, store):
@@ -362,4 +357,4 @@ def test_a_link_signs_in_once(visit, scene, store):
     assert "#" not in page.url
     page.get_by_text("Sign out").evaluate("button => button.click()")
     page.get_by_role("heading", name="Sign in to Remit").wait_for()
-    forgive(visitor, "status of 401", "status of 404")
+    visitor.forgive("status of 401", "status of 404")

@@ -10,7 +10,7 @@ export const session = signal(/** @type {Session | null} */ (null));
 export const asked = signal(false);
 const tabs = new BroadcastChannel("remit.session");
 tabs.onmessage = (/** @type {MessageEvent} */ { data }) => {
-  if (data === "out") location.reload();
+  if (data === "out") leave();
   else if (signedOut.value || !session.value) whoAmI();
 };
 
@@ -52,6 +52,13 @@ export async function signIn(proof) {
 export async function signOut() {
   const { data } = await ask("DELETE", "/v1/session");
   tabs.postMessage("out");
+  sessionStorage.clear();
   if (data.providerUrl) location.assign(data.providerUrl);
-  else location.reload();
+  else leave();
+}
+
+/** Forget what was being written, which quotes what the session could read, and ask who is there. */
+function leave() {
+  sessionStorage.clear();
+  location.reload();
 }

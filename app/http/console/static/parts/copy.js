@@ -12,6 +12,13 @@ export function CopyButton({ text, label, class: name = "quiet" }) {
   return html`<button type="button" class=${name} onClick=${copy}><${Icon} name=${done ? "ok" : "copy"} size=${14} /><span aria-live="polite">${done ? "Copied" : label}</span></button>`;
 }
 
+/** Give the person a file. @param {string} name @param {string} text */
+export function save(name, text) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** The same request for a shell. @param {string} method @param {string} path @param {string} [body] */
 export function curl(method, path, body) {
   const quoted = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;

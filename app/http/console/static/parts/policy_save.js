@@ -3,6 +3,7 @@ import { ask, Refused } from "../api.js";
 import { written } from "../draft.js";
 import { policies } from "../names.js";
 import { can } from "../session.js";
+import { kept } from "../test_cases.js";
 import { go, to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
@@ -47,6 +48,7 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   return html`<${Confirm} title=${policy ? "Save a new version" : "Create the policy"} button=${mode === "shadow" ? "Save as shadow" : "Save"} reason=${policy ? "needed" : "wanted"} close=${close} act=${save}>
     ${theirs ? html`<p class="note">Somebody else saved version ${theirs.version} meanwhile. Saving now replaces it.</p><${ThreeWay} base=${before} theirs=${written(theirs)} mine=${after} />` : html`<${Diff} before=${before} after=${after} />`}
     ${warnings.length > 0 && html`<ul class="marks">${warnings.map((each) => html`<li class="warning"><${Text} value=${each.message} /></li>`)}</ul>`}
+    ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}
     ${owner.agentId && can("read", "audit") && (replaying ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`
       : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)}
     ${!guardrail && html`<fieldset><legend>How it begins</legend>

@@ -7,10 +7,10 @@ import { can } from "../session.js";
 import { absolute, duration } from "../time.js";
 import { setParams, to } from "../url.js";
 import { Fragment, html, useState } from "../vendor/preact.js";
-import { CopyButton, curl } from "./copy.js";
+import { CopyButton, curl, save } from "./copy.js";
 import { Drawer } from "./drawer.js";
 import { happened } from "./entries.js";
-import { Problem, Skeleton } from "./loading.js";
+import { Later, Problem, Skeleton } from "./loading.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 import { Trace } from "./trace.js";
@@ -27,11 +27,13 @@ export function Why({ id, close, known, about = [], previous, next }) {
     e: () => navigator.clipboard.writeText(curl("GET", `/v1/audit-logs/${id}/explanation`)),
   });
   const [unproved, setUnproved] = useState(/** @type {unknown} */ (null));
+  const [testing, setTesting] = useState(false);
   const prove = () => get(`/v1/audit-logs/${id}/proof`).then(({ data: text }) => save(`${id}.tlog-proof`, text), setUnproved);
   const data = entry.data;
   const title = data ? html`<${Fragment}>${data.type ? html`<${Tag}>${data.type}: ${happened(data)}<//>` : html`<${Pill} is=${data.result} />`} <code><${Text} value=${data.toolName} /></code><//>` : "Decision";
   const actions = data && html`<${Fragment}>
     ${can("read", "policies") && !data.type && html`<a class="button" href=${to("what-if", { entry: id })}>What if…</a>`}
+    ${can("read", "policies") && !data.type && html`<button type="button" aria-expanded=${testing} onClick=${() => setTesting(!testing)}>Make a test</button>`}
     <button type="button" onClick=${prove}>Proof</button>
     <${CopyButton} class="" label="Copy link" text=${link} />
     <${CopyButton} class="" label="Copy JSON" text=${() => write(data)} />
@@ -39,15 +41,9 @@ export function Why({ id, close, known, about = [], previous, next }) {
   return html`<${Drawer} label="Why" title=${title} close=${close} previous=${previous} next=${next} actions=${actions}>
     ${entry.error !== undefined && html`<${Problem} error=${entry.error} retry=${entry.reload} />`}
     <${Problem} error=${unproved} />
+    ${data && testing && html`<${Later} load=${() => import("./make_test.js")} name="MakeTest" entry=${data} />`}
     ${!data && entry.slow && html`<${Skeleton} />`}
     ${data && html`<${Body} entry=${data} why=${why} about=${about} />`}<//>`;
-}
-
-/** Give the person a file. @param {string} name @param {string} text */
-function save(name, text) {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 /** @param {{entry: Entry, why: import("./read.js").Reading<PastExplanation | undefined>, about: Entry[]}} props */

@@ -13,10 +13,10 @@ import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
 import { useRead } from "../parts/read.js";
 import { Pill, Tag, Text } from "../parts/text.js";
 import { lacks } from "../session.js";
-import { param, place, setParams, to } from "../url.js";
+import { address, param, place, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
-const TABS = [["edit", "Policy"], ["versions", "Versions"], ["shadow", "Shadow"]];
+const TABS = [["edit", "Policy"], ["tests", "Tests"], ["versions", "Versions"], ["shadow", "Shadow"]];
 
 /** @param {{id: string}} props */
 export function Screen({ id }) {
@@ -42,7 +42,8 @@ function Page({ policy, reload }) {
   const [saving, setSaving] = useState(false);
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
   useEffect(() => { if (!policy) sessionStorage.setItem("remit.new-policy", draft.text); }, [draft.text]);
-  const tab = policy ? param("tab") || "edit" : "edit";
+  const tabs = policy ? TABS : TABS.slice(0, 2);
+  const tab = tabs.some(([name]) => name === param("tab")) ? param("tab") : "edit";
   const asJson = param("as") === "json" || draft.policy === undefined;
   const changed = draft.text !== first || !policy;
   const untouched = !policy && draft.text === write(NEW);
@@ -56,13 +57,13 @@ function Page({ policy, reload }) {
       ${tab === "edit" && html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
       <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })} onClick=${() => sessionStorage.setItem("remit.draft", draft.text)}>What if…</a>
       <button type="button" class="primary" disabled=${why !== undefined || !changed || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
-    ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <code class="muted">${policy.id}</code></p>
-      <nav class="tabs" aria-label="Parts of the policy">${TABS.map(([name, words]) => html`<a href=${`${place.value.path}?tab=${name}`} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>`}
+    ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <code class="muted">${policy.id}</code></p>`}
+    <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
     ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
     ${taking && policy && html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${() => setTaking(false)}
       act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }); await policies.refresh(); reload(); }}>
       <p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${managed} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`}
-    ${tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
+    ${tab === "tests" ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed} />` : tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
       ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="">the whole workspace (guardrails only)</option>
         ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
       ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`

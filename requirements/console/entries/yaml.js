@@ -1,0 +1,1 @@
+export { defineScalarTag, FAILSAFE_SCHEMA, load, NOT_RESOLVED } from "js-yaml";
