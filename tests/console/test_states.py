@@ -115,6 +115,11 @@ def test_entries_are_found_by_a_text(visit, scene):
     page.wait_for_url(lambda url: "q=FUGWRD" in url)
     until(page, "document.querySelectorAll('.tbody [role=row]').length === 1")
     page.get_by_role("row").nth(1).get_by_text("refund.create").wait_for()
+    page.get_by_role("button", name="More filters").click()
+    page.get_by_role("combobox", name="Rule").select_option("budget")
+    page.get_by_role("heading", name="Nothing matches").wait_for()
+    page.get_by_role("button", name="Remove the filter rule_type").click()
+    page.get_by_role("row").nth(1).get_by_text("refund.create").wait_for()
 
 
 def test_what_is_typed_into_a_filter_stays_while_entries_come(visit, scene):

@@ -77,7 +77,7 @@ function Shell() {
     <main class="stage" id="screen" tabindex="-1">
       <${Trouble} />
       ${here ? html`<${Loaded} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
-        : html`<${Lost} first=${first} />`}
+        : html`<${Later} load=${() => import("./parts/problem.js")} name="Lost" screen=${SCREENS.find((each) => each.path === first)} />`}
     </main>
     ${signedOut.value && html`<${Later} load=${form} name="SignIn" over />`}
     ${shortcutsShown.value && html`<${Later} load=${() => import("./parts/shortcuts.js")} name="Shortcuts" screens=${screens} />`}
@@ -97,13 +97,6 @@ function Loaded({ name, title, id }) {
   if (!found) return null;
   if ("error" in found) return html`<div class="page"><p class="alert" role="alert">${found.error}</p></div>`;
   return html`<${found.Screen} id=${id} />`;
-}
-
-/** @param {{first: string}} props */
-function Lost({ first }) {
-  const screen = SCREENS.find((each) => each.path === first);
-  return html`<div class="page"><h1>${screen ? screen.name : "There is no such screen"}</h1>
-    <p class="muted">${screen ? `You need the scope ${screen.scopes.join(" or ")} to see this; an administrator can give it.` : "The menu has all there are."}</p></div>`;
 }
 
 function Trouble() {

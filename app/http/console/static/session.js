@@ -52,13 +52,12 @@ export async function signIn(proof) {
 export async function signOut() {
   const { data } = await ask("DELETE", "/v1/session");
   tabs.postMessage("out");
-  sessionStorage.clear();
-  if (data.providerUrl) location.assign(data.providerUrl);
-  else leave();
+  leave(data.providerUrl);
 }
 
-/** Forget what was being written, which quotes what the session could read, and ask who is there. */
-function leave() {
+/** Forget drafts and tests, which quote what the session could read. @param {string} [provider] */
+function leave(provider) {
   sessionStorage.clear();
-  location.reload();
+  if (provider) location.assign(provider);
+  else location.reload();
 }

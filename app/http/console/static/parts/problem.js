@@ -13,6 +13,12 @@ export function Details({ refused }) {
     ${refused.requestId && html`<p class="small muted">${refused.code} · request <code>${refused.requestId}</code> <${CopyButton} text=${`${refused.code} ${refused.requestId}`} label="Copy" /></p>`}<//>`;
 }
 
+/** In place of a screen that is not there, or not for this session. @param {{screen?: {name: string, scopes: string[]}}} props */
+export function Lost({ screen }) {
+  return html`<div class="page"><h1>${screen ? screen.name : "There is no such screen"}</h1>
+    <p class="muted">${screen ? `You need the scope ${screen.scopes.join(" or ")} to see this; an administrator can give it.` : "The menu has all there are."}</p></div>`;
+}
+
 /** @param {Refused} refused */
 function helpFor(refused) {
   if (refused.status === 403 && refused.code === "INSUFFICIENT_SCOPE") return "An administrator of the workspace can give this scope.";

@@ -61,7 +61,7 @@ function Live({ feed, toggle }) {
 
 /** The filters of the log, kept in the address. @param {{filters: Record<string, string>, all: boolean, setAll: (all: boolean) => void}} props */
 function Filters({ filters, all, setAll }) {
-  const [more, setMore] = useState(false);
+  const [opened, setOpened] = useState(false);
   const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setParams({ [name]: event.target.value || null });
   const sorted = [...(agents.all?.values() ?? [])].sort((a, b) => a.name.localeCompare(b.name));
   const given = MORE.filter((name) => filters[name]);
@@ -75,10 +75,10 @@ function Filters({ filters, all, setAll }) {
       <${FilterField} name="tool_name" value=${filters.tool_name} aria-label="Tool" list="tool-names" placeholder="Every tool" />
       <datalist id="tool-names">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
       <${FilterField} name="q" value=${filters.q} aria-label="Text" type="search" maxlength="255" placeholder="Text in the entry" />
-      <button type="button" class="quiet" aria-expanded=${more} onClick=${() => setMore(!more)}>${more ? "Fewer filters" : "More filters"}</button>
+      <button type="button" class="quiet" aria-expanded=${opened} onClick=${() => setOpened(!opened)}>${opened ? "Fewer filters" : "More filters"}</button>
       <label class="check"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> Approvals and outcomes</label>
     </div>
-    ${more && html`<${Later} load=${more} name="MoreFilters" filters=${filters} />`}
+    ${opened && html`<${Later} load=${more} name="MoreFilters" filters=${filters} />`}
     ${given.length > 0 && html`<${Later} load=${more} name="InForce" filters=${filters} names=${given} />`}
   </div>`;
 }
