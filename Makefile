@@ -103,7 +103,7 @@ audit: $(VENV)/audit.stamp ## look for known vulnerabilities in every locked pac
 
 # A file's tests share its stores and replicas, so they stay together. Python may keep what it compiled: the tests start
 # the service hundreds of times.
-PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses $(WORKERS)
 # Many tests wait for a server to start, stop or fail; one process more than there are cores keeps all cores busy.
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Schemathesis takes each process two seconds to load, and its tests are slow ones anyway.

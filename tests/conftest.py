@@ -18,6 +18,7 @@ from fake_store import FakeClient
 from profiles import register_profiles
 from servers import Replica, Store, store_binaries
 from tenants import tenant_on
+from workers import Workers
 
 from app.model.ids import Ids
 from app.redis_client.clients import open_client
@@ -44,6 +45,16 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
 sys.modules.setdefault("rfc3987_syntax", None)
 
 register_profiles()
+
+
+def pytest_addoption(parser):
+    """The option that pytest-xdist has, too, which starts interpreters; see `workers`."""
+    parser.getgroup("remit")._addoption("-n", "--numprocesses", type=int, default=0, help="run tests in N processes")
+
+
+def pytest_configure(config):
+    if config.option.numprocesses:
+        config.pluginmanager.register(Workers(config.option.numprocesses))
 
 
 def pytest_collection_modifyitems(items):

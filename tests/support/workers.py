@@ -1,0 +1,119 @@
+"""Workers: processes that run the tests side by side, each taking the next file when it has run one.
+
+They are forked once all tests are collected. Interpreters of their own, as pytest-xdist starts them, would each import
+and collect everything again, which takes ten seconds of a core, and over twenty if nothing is compiled yet.
+"""
+
+import contextlib
+import mmap
+import multiprocessing
+import os
+import signal
+import struct
+from itertools import chain, pairwise
+from multiprocessing import connection
+
+import forked
+import pytest
+
+_NUMBER = struct.Struct("=i")
+_FORK = multiprocessing.get_context("fork")
+
+
+class Workers:
+    """The plugin that runs what is collected in this many processes."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        """Run every test, each file's in one process, and report them here."""
+        if session.testsfailed or session.config.option.collectonly:
+            return None
+        forked.address()  # one process that has loaded the service is enough for all
+        session.config._tmp_path_factory.getbasetemp()
+        files: dict[str, list[int]] = {}
+        for number, item in enumerate(session.items):
+            files.setdefault(item.nodeid.partition("::")[0], []).append(number)
+        queue, rest = os.pipe()
+        os.write(rest, b"".join(_NUMBER.pack(tests[0]) for tests in files.values()))
+        os.close(rest)
+        firsts = {tests[0]: tests for tests in files.values()}
+        workers = {}
+        running = mmap.mmap(-1, _NUMBER.size * self.count)
+        for number in range(self.count):
+            reader, writer = _FORK.Pipe(duplex=False)
+            process = _FORK.Process(target=_work, args=(session, number, firsts, queue, running, writer))
+            process.start()
+            writer.close()
+            workers[reader] = number, process
+        os.close(queue)
+        try:
+            _report(session, workers, running)
+        finally:
+            for _, process in workers.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGINT)
+                process.join()
+        return True
+
+
+def _report(session, workers, running) -> None:
+    """Report what the workers send, until none is left; a worker that dies fails the test that it was running."""
+    config = session.config
+    while workers:
+        for reader in connection.wait(list(workers)):
+            try:
+                data = reader.recv()
+            except EOFError:
+                number, process = workers.pop(reader)
+                process.join()
+                if process.exitcode == 0:
+                    continue
+                item = session.items[_NUMBER.unpack_from(running, number * _NUMBER.size)[0]]
+                told = f"The worker ended with {process.exitcode} in this test, and ran no more of its file."
+                report = pytest.TestReport(item.nodeid, item.location, {}, "failed", told, "call")
+            else:
+                report = config.hook.pytest_report_from_serializable(config=config, data=data)
+            config.hook.pytest_runtest_logreport(report=report)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+
+
+def _work(session, number, files, queue, running, writer) -> None:
+    """Take files from the queue and run their tests; say in `running` which one."""
+    config = session.config
+    manager = config.pluginmanager
+    manager.unregister(name="terminalreporter")
+    manager.register(_Sender(config, writer))
+    if capture := manager.get_plugin("capturemanager"):  # its files are those of all workers until now
+        capture.stop_global_capturing()
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
+    factory = config._tmp_path_factory
+    factory._basetemp = factory.getbasetemp() / f"worker{number}"
+    factory._basetemp.mkdir()
+    taken = iter(lambda: os.read(queue, _NUMBER.size), b"")
+    tests = chain.from_iterable(files[_NUMBER.unpack(first)[0]] for first in taken)
+    try:
+        for test, following in pairwise(chain(tests, [None])):
+            _NUMBER.pack_into(running, number * _NUMBER.size, test)
+            item, nextitem = (None if each is None else session.items[each] for each in (test, following))
+            config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+    except KeyboardInterrupt:  # the tests end before their end
+        pass
+    finally:
+        session._setupstate.teardown_exact(None)
+
+
+class _Sender:
+    """Sends the reports of a worker. That a fixture was set up or torn down is no news if nothing failed."""
+
+    def __init__(self, config, writer) -> None:
+        self.config, self.writer = config, writer
+        self.every = bool(config.option.durations)
+
+    def pytest_runtest_logreport(self, report) -> None:
+        if self.every or report.when == "call" or not report.passed:
+            self.writer.send(self.config.hook.pytest_report_to_serializable(config=self.config, report=report))
