@@ -5,8 +5,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
-import sys
 
 import httpx
 import pytest
@@ -34,8 +32,8 @@ def replica(store, path):
     running.stop()
 
 
-def test_both_ways_lead_to_the_same_service(replica, path):
-    """Also for what moves to the other lane, and for more connections than there are workers."""
+def test_both_ways_lead_to_the_same_service(replica, path, run_remit):
+    """Also for what moves to the other lane, for more connections than there are workers, and for the command line."""
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with over(path) as unix, replica.client() as tcp:
         agent = unix.post("/v1/agents", json={"name": "over a socket"}).json()["id"]
@@ -47,13 +45,8 @@ def test_both_ways_lead_to_the_same_service(replica, path):
                 assert another.get("/v1/agents").status_code == 200
                 assert another.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"}).status_code == 200
     assert len(tcp_log(replica, agent)) == 6
-
-
-def test_the_command_line_takes_its_url(replica, path):
-    """For commands that ask over HTTP."""
     env = clean_env() | {"REMIT_URL": f"unix://{path}", "REMIT_API_KEY": ADMIN_KEY}
-    command = [sys.executable, "-m", "app.cli", "approvals", "list", "--json"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = run_remit(["approvals", "list", "--json"], env)
     assert json.loads(done.stdout) == [], done.stderr
 
 
@@ -75,7 +68,7 @@ def test_its_file_goes_with_the_service_and_a_stale_one_is_replaced(store, path)
 
 
 @pytest.mark.parametrize("there", ["a file", "a service"])
-def test_what_is_in_use_is_not_replaced(store, path, there):
+def test_what_is_in_use_is_not_replaced(store, path, there, run_remit):
     """The start fails, and says what stands in its way."""
     with socket.socket(socket.AF_UNIX) as other:
         if there == "a file":
@@ -84,9 +77,7 @@ def test_what_is_in_use_is_not_replaced(store, path, there):
             other.bind(str(path))
             other.listen()
         env = clean_env() | {"REMIT_REDIS_URL": store.url, "REMIT_SOCKET": str(path), "REMIT_PORT": str(free_port())}
-        done = subprocess.run(
-            [sys.executable, "-m", "app.cli", "serve"], env=env, capture_output=True, text=True, check=False
-        )
+        done = run_remit(["serve"], env)
     assert done.returncode != 0
     assert f"REMIT_SOCKET: {path} exists" in done.stderr or "another service listens" in done.stderr
     assert path.exists()

@@ -18,7 +18,11 @@ from app.redis_client.clients import open_client
 
 HISTORIES = {"valkey": 8, "http": 4, "command line": 1, "redis": 2, "fakeredis": 1}
 STEPS = {"valkey": 400, "http": 200, "command line": 20, "redis": 400, "fakeredis": 100}
-SEEDS = [(door, seed) for door, count in HISTORIES.items() for seed in range(1, count + 1)]
+SEEDS = [
+    pytest.param(door, seed, marks=pytest.mark.slow if seed > 1 else (), id=f"{door}-{seed}")
+    for door, count in HISTORIES.items()
+    for seed in range(1, count + 1)
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +56,7 @@ def open_door(request, store, ids):
         door.close()
 
 
-@pytest.mark.parametrize(("door", "seed"), SEEDS, ids=str)
+@pytest.mark.parametrize(("door", "seed"), SEEDS)
 def test_a_history_is_answered_and_stored_as_the_model_says(open_door, door, seed):
     """I8 and I13, too: every replica knows every change, and every change is in the trail."""
     chance = random.Random(None if SEARCHED else seed)
