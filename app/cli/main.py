@@ -2,9 +2,7 @@
 
 import errno
 import os
-import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +116,8 @@ def _open_what_is_closed() -> None:
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version  # with all that it needs, a tenth of what a command takes to start
+
         commit = _commit()
         click.echo(f"remit {version('remit')}{f' ({commit[:12]})' if commit else ''}")
         ctx.exit()
@@ -130,6 +130,8 @@ def _commit() -> str:
         return recorded.read_text(encoding="ascii").strip()
     if not (_APP.parent / ".git").exists():
         return ""
+    import subprocess  # only for a checkout
+
     try:
         told = subprocess.run(  # noqa: S603 - nothing in it is anybody's input
             ["git", "-C", str(_APP.parent), "rev-parse", "HEAD"],  # noqa: S607 - whichever git the user has

@@ -91,6 +91,7 @@ def test_a_command_that_talks_to_a_service_starts_at_once(words):
     modules = loaded(*words, REMIT_URL="http://127.0.0.1:1", REMIT_API_KEY="svc_" + "0" * 32)
     assert {"app.cli.http_transport", "http.client"} <= modules
     assert {name.split(".")[0] for name in modules} & {*HEAVY, "jsonschema_rs", "yaml"} == set()
+    assert not {"subprocess", "zipfile"} & modules
     assert {name.split(".")[1] for name in modules if name.startswith("app.")} & {*ROOMS, "schemas"} == set()
 
 
