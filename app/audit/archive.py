@@ -12,12 +12,13 @@ from typing import BinaryIO
 
 import msgspec
 import zstandard
-from msgspec import Struct
 
 from app.audit.head import read_head
+from app.audit.manifest import line_of
 from app.audit.named import named
 from app.audit.segments import chain, genesis, read_segment
 from app.errors import AuditLogDamaged, Invalid
+from app.model.archives import ArchivedSegment
 from app.model.checkpoints import Checkpoint, Fault, Finding, Part
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client
@@ -26,24 +27,6 @@ from app.store.keyspace import Keyspace
 
 MANIFEST = "manifest.jsonl"
 Progress = Callable[[int, int], None]
-
-
-class ArchivedSegment(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A line of the manifest.
-
-    sha256, previous: the segment's links in the chain. file_sha256: the hash of the compressed file.
-    """
-
-    segment: int
-    file: str
-    first_sequence: int
-    last_sequence: int
-    first_time: str
-    last_time: str
-    count: int
-    previous: str
-    sha256: str
-    file_sha256: str
 
 
 class ArchiveAltered(AuditLogDamaged):
@@ -139,20 +122,8 @@ class Archive:
             body = segment.body()
             if chain(previous, body) != segment.sha256:
                 raise AuditLogDamaged(f"Segment {number} does not hold the entries that were sealed")
-            name = f"{number}.jsonl.zst"
-            _write_whole(self.folder / name, segment.data)
-            row = ArchivedSegment(
-                segment=number,
-                file=name,
-                first_sequence=segment.first_sequence,
-                last_sequence=segment.last_sequence,
-                first_time=rfc3339(segment.first_ms),
-                last_time=rfc3339(segment.last_ms),
-                count=segment.count,
-                previous=previous,
-                sha256=segment.sha256,
-                file_sha256=hashlib.sha256(segment.data).hexdigest(),
-            )
+            row = line_of(segment)
+            _write_whole(self.folder / row.file, segment.data)
             manifest.write(msgspec.json.encode(row) + b"\n")
             manifest.flush()
             previous = segment.sha256

@@ -16,6 +16,7 @@ from app.audit.entry_filter import EntryFilter
 from app.audit.export import Progress, export
 from app.audit.follow import follow, resumed
 from app.audit.head import head_of, unreadable_is_damage
+from app.audit.manifest import read_manifest
 from app.audit.notes import newest_note, proof_of
 from app.audit.scan import EntryChunk, Scan
 from app.audit.sealed_walk import sequences_between
@@ -24,6 +25,7 @@ from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, StoreUnavailable
 from app.fairness.loop_turns import WorkspaceSlots
+from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
 from app.model.counts import Counted, CountQuery
@@ -192,6 +194,12 @@ class AuditLog:
     async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
         """Archive as `Archive.write` documents."""
         return await Archive(folder, workspace_id).write(self._client, progress)
+
+    async def manifest(self, workspace_id: str, query: ManifestQuery, key: str = "") -> ArchiveManifest:
+        """What an archive of the log must have, as `read_manifest` documents. key: who asks."""
+        async with self._slots.slot(workspace_id, key):
+            with unreadable_is_damage():
+                return await read_manifest(self._client, workspace_id, query)
 
     async def backlog(self, workspace_id: str) -> Backlog:
         """The unsealed entries and their lag, read at one moment. Raises AuditLogDamaged."""

@@ -3,28 +3,24 @@
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from app.cli.api import LISTENING, Api, Refused, on_api
+from app.cli.archives import archive_log, print_manifest
 from app.cli.atomic_output import atomic_output
 from app.cli.checkpoints import key, run_witness
 from app.cli.explain import explain_decision
 from app.cli.groups import CommandGroup
 from app.cli.log_queries import FILTERS, newest, settled
-from app.cli.options import JSON, WORKSPACE
+from app.cli.options import JSON
 from app.cli.output import WholeNumber, counted
-from app.cli.session import Shown, in_workspace, progress_bar, shows
+from app.cli.session import Shown, shows
 from app.cli.verify import verify_log
 from app.model.audit import Format
 from app.model.counts import CountBy
 from app.model.text import with_hidden_shown
-
-if TYPE_CHECKING:
-    from app.replica import Services
-
 
 _HIGHEST = 10**15 - 1
 _END_BYTES = 4_096
@@ -224,27 +220,9 @@ def export_log(api: Api, query: dict[str, Any], kind: str, output: str) -> None:
             raise click.ClickException("The export ended before its end mark, so it is incomplete; start it again")
 
 
-@audit.command("archive")
-@WORKSPACE
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@shows
-def archive_log(workspace: str, folder: Path) -> Shown:
-    """Add every sealed segment that is not archived yet to FOLDER/<workspace id>/.
-
-    Files are zstd-compressed JSON lines; manifest.jsonl names each with its hashes. Retention only drops archived
-    segments, unless REMIT_AUDIT_DROP_UNARCHIVED is set. This needs the store; over HTTP there is `remit audit export`.
-    """
-
-    async def write(services: "Services", workspace_id: str) -> tuple[str, int]:
-        with progress_bar("archiving") as progress:
-            return workspace_id, await services.log.audit.archive(folder, workspace_id, progress)
-
-    workspace_id, added = in_workspace(workspace, write)
-    yield {"folder": str(folder / workspace_id), "segmentsAdded": added}
-    click.echo(f"{counted(added, 'segment')} added")
-
-
+audit.add_command(archive_log)
 audit.add_command(explain_decision)
 audit.add_command(verify_log)
 audit.add_command(key)
+audit.add_command(print_manifest)
 audit.add_command(run_witness)

@@ -11,17 +11,19 @@ from app.audit.archive import MANIFEST, Archive
 from app.audit.export import export
 from app.audit.follow import follow, resumed
 from app.audit.log import AuditLog
+from app.audit.manifest import read_manifest
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.background.jobs import background_jobs
 from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
+from app.model.archives import ManifestQuery
 from app.model.audit import AuditQuery, Floor, Format
 from app.model.checkpoints import Fault
 from app.model.decisions import Result
 from app.redis_client.scripts import DROP_SEGMENT
 from app.settings import Settings
-from app.store.keyspace import WORKSPACES
+from app.store.keyspace import WORKSPACES, Keyspace
 
 NEVER_MS = START_MS + 10**9
 
@@ -140,6 +142,28 @@ async def test_the_chain_verifies_across_the_cut(client, writer, workspace_id, a
     last = archive.verify()
     assert (last.segment, last.sequence) == (8, 128)
     assert (await Verifier(client, workspace_id).verify(since=last)).complete
+
+
+async def test_the_manifest_of_the_store_is_that_of_the_archive(client, writer, workspace_id, archive):
+    """Byte for byte, as far as the store still has the segments; a removed segment is damage, a dropped one is not."""
+
+    async def lines(after=0):
+        found = await read_manifest(client, workspace_id, ManifestQuery(after=after, limit=3))
+        rest = await lines(found.segments[-1].segment) if found.segments else []
+        return [*map(msgspec.json.encode, found.segments), *rest]
+
+    assert (await read_manifest(client, workspace_id, ManifestQuery())).archived_up_to == 0
+    await archive.write(client)
+    written = (archive.folder / MANIFEST).read_bytes().splitlines()
+    assert await lines() == written
+    await drop(client, workspace_id, 5, unarchived=False)
+    assert await lines() == written[5:]
+    found = await read_manifest(client, workspace_id, ManifestQuery(limit=1))
+    assert (found.archived_up_to, found.sealed_up_to, found.first_segment) == (8, 8, 6)
+    assert found.archived_at == msgspec.json.decode(written[-1])["lastTime"]
+    await client.call("DEL", Keyspace(workspace_id).audit_segment(7))
+    with pytest.raises(AuditLogDamaged, match="Segment 7"):
+        await lines()
 
 
 async def test_a_checkpoint_from_below_the_floor_is_not_called_intact(client, writer, workspace_id, archive):

@@ -129,6 +129,9 @@ async def test_an_archive_is_added_to_and_verified_with_the_log(remit, writer, t
     """A gap between the two is found, and a changed file is named."""
     assert remit("archive", tmp_path).stdout == "2 segments added\n"
     assert remit("archive", tmp_path).stdout == "0 segments added\n"
+    manifest = remit("manifest")
+    assert manifest.stdout == (tmp_path / workspace_id / "manifest.jsonl").read_text()
+    assert manifest.stderr == "archived up to segment 2 of 2\n"
     assert remit("verify", "--archive", tmp_path).returncode == 0
     missing = ("HSET", writer.keyspace.audit_head, "floor_segment", 4, "floor_sequence", 49, "floor_ms", 0)
     await writer.client.call(*missing, "floor_sha256", "0" * 64)

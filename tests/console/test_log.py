@@ -1,6 +1,7 @@
 """The log in the console: verified, compared with a signed and witnessed checkpoint, and an entry proved."""
 
 import asyncio
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -59,6 +60,10 @@ def test_the_log_is_compared_with_a_checkpoint_and_proves_an_entry(visit, signed
     compare.fill("\n".join([origin, size, ("A" if root[0] != "A" else "B") + root[1:]]))
     page.get_by_role("button", name="Verify now").click()
     page.get_by_role("alert").get_by_text("The log has been").wait_for()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download the manifest").click()
+    lines = [json.loads(line) for line in saved.value.path().read_text().splitlines()]
+    assert lines == visitor.context.request.get("/v1/audit-logs/archive").json()["segments"] != []
     visitor.open("/console/decisions", "Decisions")
     page.get_by_role("row").nth(1).wait_for()  # the first is the header
     page.get_by_role("row").last.click()

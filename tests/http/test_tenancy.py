@@ -83,6 +83,7 @@ ROWS = {
     ("GET", "/v1/audit-logs/stream"): FILTERS,
     ("POST", "/v1/replay"): {"body agent_id": AGENT},
     ("GET", "/v1/audit-logs/status"): {},
+    ("GET", "/v1/audit-logs/archive"): {},
     ("GET", "/v1/audit-logs/checkpoint"): {},
     ("GET", "/v1/audit-logs/{entry_id}/proof"): {"path entry_id": ENTRY},
     ("GET", "/v1/changes/checkpoint"): {},

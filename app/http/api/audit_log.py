@@ -7,9 +7,10 @@ from litestar import MediaType, Response
 from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
 from app.http.openapi.described_headers import AUDIT_FLOOR, AUDIT_SCAN, NEXT_CURSOR
-from app.http.openapi.examples.audit_log import AUDIT_ENTRY, BACKLOG, CHANGE, VERIFICATION_VIEW
+from app.http.openapi.examples.audit_log import ARCHIVE_MANIFEST, AUDIT_ENTRY, BACKLOG, CHANGE, VERIFICATION_VIEW
 from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
+from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditEntry, AuditQuery, Backlog
 from app.model.changes import Change, ChangeQuery
 from app.model.checkpoints import Checkpoint
@@ -93,6 +94,17 @@ async def get_audit_entry(entry_id: str, caller: Caller, log: Log) -> Response[b
 async def audit_log_status(caller: Caller, log: Log) -> Backlog:
     """Read how far sealing is behind, and what the last verification found."""
     return await log.audit.backlog(caller.workspace_id)
+
+
+@endpoint("GET", "/v1/audit-logs/archive", **_READ, example=ARCHIVE_MANIFEST, errors=(AuditLogDamaged,))
+async def audit_log_archive(params: ManifestQuery, caller: Caller, log: Log) -> ArchiveManifest:
+    """Read how far the log is archived, and the manifest of its segments.
+
+    Archives are files that an operator writes with `remit audit archive`; the service does not see them. It says how
+    far that command has come, and gives the manifest's line of every segment that the store still has, to compare an
+    archive with. Only verification recomputes the hashes of the chain.
+    """
+    return await log.audit.manifest(caller.workspace_id, params, caller.root)
 
 
 @endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT), example=VERIFICATION_VIEW)

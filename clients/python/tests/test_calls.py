@@ -49,6 +49,7 @@ BY_ANY_OTHER: set[tuple[str, str]] = {
     ("DELETE", "/v1/issuers/x"),
     ("GET", "/v1/agents/x/quotas"),
     ("POST", "/v1/policies/test"),
+    ("GET", "/v1/audit-logs/archive"),
     ("GET", "/v1/catalog/x/x"),
     ("PUT", "/v1/catalog/x/x"),
     ("DELETE", "/v1/catalog/x/x"),

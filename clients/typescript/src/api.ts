@@ -213,6 +213,12 @@ export interface paths {
         /** Read how far sealing is behind, and what the last verification found */
         get: operations["get_audit_logs_status"];
     };
+    "/v1/audit-logs/archive": {
+        parameters: {
+        };
+        /** Read how far the log is archived, and the manifest of its segments */
+        get: operations["get_audit_logs_archive"];
+    };
     "/v1/audit-logs/verify": {
         parameters: {
         };
@@ -3311,6 +3317,45 @@ export interface components {
          * @enum {string}
          */
         "app.model.checkpoints.Part": "archive" | "changes" | "segments" | "stream" | "tree";
+        /** @description How far the log is archived, and the lines that its archive's manifest has for the segments still in the store. */
+        ArchiveManifest: {
+            /** @description The newest archived segment, as the last run of `remit audit archive` noted; 0 before the first run. */
+            archivedUpTo: number;
+            /**
+             * Format: date-time
+             * @description The latest time of that segment's entries; null if retention has dropped it, or none is archived.
+             */
+            archivedAt: string | null;
+            /** @description The newest sealed segment; 0 if none is. */
+            sealedUpTo: number;
+            /** @description The oldest segment still in the store: only an archive has those before it. */
+            firstSegment: number;
+            /** @description The lines, oldest first; with the number of the last one as `after`, the next answer goes on. */
+            segments: components["schemas"]["ArchivedSegment"][];
+        };
+        /** @description A line of the manifest. */
+        ArchivedSegment: {
+            /** @description The segment's number. */
+            segment: number;
+            /** @description The name of its file in an archive. */
+            file: string;
+            /** @description The number of its first entry. */
+            firstSequence: number;
+            /** @description The number of its last entry. */
+            lastSequence: number;
+            /** @description The earliest time of its entries. */
+            firstTime: string;
+            /** @description The latest time of its entries. */
+            lastTime: string;
+            /** @description How many entries it has. */
+            count: number;
+            /** @description The hash of the segment before, in the chain. */
+            previous: string;
+            /** @description Its hash in the chain. */
+            sha256: string;
+            /** @description The SHA-256 of the compressed file. */
+            fileSha256: string;
+        };
         /** @description The result of a verification. */
         VerificationView: {
             /** @description Whether everything that was checked is intact. */
@@ -5512,6 +5557,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Backlog"];
+                };
+            };
+        };
+    };
+    get_audit_logs_archive: {
+        parameters: {
+            query?: {
+                /** @description Only segments after this one. */
+                after?: number;
+                /** @description The most segments to return. */
+                limit?: number;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveManifest"];
                 };
             };
         };

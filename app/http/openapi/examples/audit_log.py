@@ -95,6 +95,26 @@ BACKLOG = {
     "verification": {"beganAt": CREATED, "upTo": 1024, "finding": None},
     "intactAt": CREATED,
 }
+ARCHIVE_MANIFEST = {
+    "archivedUpTo": 2,
+    "archivedAt": DECIDED,
+    "sealedUpTo": 2,
+    "firstSegment": 2,
+    "segments": [
+        {
+            "segment": 2,
+            "file": "2.jsonl.zst",
+            "firstSequence": 513,
+            "lastSequence": 1024,
+            "firstTime": CREATED,
+            "lastTime": DECIDED,
+            "count": 512,
+            "previous": "ca11" * 16,
+            "sha256": "5eed" * 16,
+            "fileSha256": "c0de" * 16,
+        }
+    ],
+}
 VERIFICATION_VIEW = {
     "intact": True,
     "complete": True,

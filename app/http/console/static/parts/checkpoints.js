@@ -26,7 +26,7 @@ function read(note) {
 
 export function Checkpoints() {
   return html`<section class="card stack"><h2>Signed checkpoints</h2>
-    <p class="muted">Each stands for everything before it. Keep one elsewhere, and compare the log with it later; a witness's signature shows that it saw the log only grow. A program that is not Remit's can check signatures and proofs, offline.</p>
+    <p class="muted">Each stands for everything before it. Keep one elsewhere, and compare the log with it later; a witness's signature shows that it saw the log only grow. Other programs can check signatures and proofs, offline.</p>
     <${One} title="The log" path="/v1/audit-logs/checkpoint" things="entries" />
     ${can("audit") && html`<${One} title="The trail of changes" path="/v1/changes/checkpoint" things="changes" />`}</section>`;
 }

@@ -2,6 +2,7 @@
 import "../styles.js";
 import { get } from "../api.js";
 import { Problem, Skeleton } from "../parts/loading.js";
+import { Archive } from "../parts/archive.js";
 import { Checkpoints } from "../parts/checkpoints.js";
 import { useRead } from "../parts/read.js";
 import { Time } from "../parts/text.js";
@@ -18,6 +19,7 @@ export function Screen() {
     <${Problem} error=${status.error} retry=${status.reload} />
     ${data ? html`<${Chain} status=${data} />` : status.slow && html`<${Skeleton} rows=${4} />`}
     <${Checkpoints} />
+    <${Archive} />
     <${Verify} total=${data?.lastSequence ?? 0} /></div>`;
 }
 
@@ -27,7 +29,7 @@ function Chain({ status }) {
   const shown = Math.min(60, Number(status.segments));
   return html`<section class="card stack"><h2>${words(Math.max(0, entries), "entry", "entries")} · ${count(status.firstSequence)} to ${count(status.lastSequence)}</h2>
     <div class="chain" aria-hidden="true">${Number(status.segments) > shown && html`<span class="muted small">${words(Number(status.segments) - shown, "older segment")}</span>`}${Array.from({ length: shown }, () => html`<i></i>`)}<i class=${Number(status.unsealed) ? "open" : "none"}></i></div>
-    <dl class="facts"><dt>Sealed</dt><dd>${words(status.segments, "segment")}, up to entry ${count(status.sealedSequence)}</dd>
+    <dl class="facts"><dt>Sealed</dt><dd>${Number(status.segments) ? `${words(status.segments, "segment")}, up to entry ${count(status.sealedSequence)}` : "nothing yet"}</dd>
       <dt>Not sealed yet</dt><dd>${words(status.unsealed, "entry", "entries")}${Number(status.lagSeconds) > 0 ? `, the oldest for ${duration(Number(status.lagSeconds))}` : ""}</dd>
       ${Number(status.firstSequence) > 1 && html`<dt>Retention</dt><dd>dropped the entries before ${count(status.firstSequence)}</dd>`}
       ${Number(status.poison) > 0 && html`<dt>Replaced</dt><dd class="error">${words(status.poison, "entry", "entries")} could not be sealed unchanged; placeholders say where</dd>`}
