@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
 from app.http.json_structure import has_more_outside_strings, outside_strings
+from app.http.own_fields import OwnFields, require_spelled
 from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
 
@@ -174,18 +175,23 @@ def _has_many_large_exponents(raw: bytes) -> bool:
     return any(True for _ in islice(_large_exponent.finditer(raw), MAX_LARGE_EXPONENTS, None))
 
 
-def require_unique_keys(raw: bytes, decoded_keys: int) -> None:
+def require_unique_keys(raw: bytes, decoded_keys: int, fields: OwnFields | None = None) -> None:
     """Raise Invalid if some parser might find a key twice in an object of `raw`: parsers disagree on which one counts.
 
     decoded_keys: how many keys were decoded. Every key has its colon, so an equal number of colons means that no key
     was lost; strings may contain more. If there are more outside strings, a slower parser finds the key.
+    fields: those of the request, if others are ignored; the others may not be these in another spelling.
     """
     if (_BACKSLASH in raw and _NUL in raw) or (raw.count(b":") != decoded_keys and keys_written(raw) != decoded_keys):
         try:
             # Numbers do not matter here, and Python refuses to parse those of more than 4,300 digits.
-            json.loads(raw.decode(), object_pairs_hook=_unique, parse_int=len, parse_float=len, parse_constant=len)
+            found = json.loads(
+                raw.decode(), object_pairs_hook=_unique, parse_int=len, parse_float=len, parse_constant=len
+            )
         except ValueError as error:
             raise not_json(error) from None
+        if fields is not None:
+            require_spelled(found, fields)
 
 
 def keys_written(raw: bytes) -> int:
@@ -228,12 +234,12 @@ def not_json(error: Exception) -> Invalid:
     return Invalid.at("$", f"is not JSON: {'it ends too early' if 'truncated' in reason else reason}")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> None:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     by_name = dict(pairs)
     if "\0" in "".join(by_name):
         raise Invalid.at("$", "a name holds NUL, where some programs would end it and read another name")
     if len(by_name) == len(pairs):
-        return
+        return by_name
     # A dict keeps a repeated name in its first place, so the two sequences agree up to the first repetition. All in C.
     names = [name for name, _ in pairs]
     twice = next(compress(names, map(ne, names, (*by_name, None))))

@@ -111,6 +111,17 @@ def test_nothing_but_a_decision_lets_a_request_pass(tenant):
     assert ask(tenant, "evil/shop")[0] == 404
 
 
+@pytest.mark.parametrize(
+    "header",
+    ["X_Tenant", "x_tenant", "X-HTTP-Method-Override", "X-Http-Method", "x_method_override", "X-Method-Override"],
+)
+def test_a_header_that_backends_read_in_another_way_never_passes(tenant, header):
+    """CGI, WSGI and PHP read `X_Tenant` as `X-Tenant`; several frameworks run the method that a header names."""
+    status, headers, _ = ask(tenant, "/shop", headers=[*AGENT.items(), ("X-Tenant", "a"), (header, "DELETE")])
+    assert (status, headers["remit-code"]) == (403, "validation_error")
+    assert ask(tenant, "/shop", headers=[*AGENT.items(), (header, "DELETE")])[0] == 403
+
+
 @pytest.mark.parametrize("target", HOSTILE)
 def test_a_hostile_spelling_never_passes(tenant, target):
     """Whatever it is: refused, or another path that is not allowed."""

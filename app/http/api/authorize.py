@@ -18,6 +18,7 @@ from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
 from app.http.openapi.examples.decisions import AUTHORIZE_BODY, DECISION_VIEW
+from app.http.own_fields import own_fields
 from app.http.problems import error_answer
 from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
 from app.model.agents import AgentRef
@@ -31,6 +32,8 @@ from app.views.decisions import DecisionView, encode_decision
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):
     """One tool call to judge. Unknown fields are ignored, so a PEP can send what it has.
+
+    A field that differs from one of these only in letter case is refused.
 
     tool_name: The tool that the agent wants to call.
     action: The attempted action, for the log; `authorize` if left out.
@@ -62,6 +65,7 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(AuthorizeBody).decode
+_FIELDS = own_fields(*AuthorizeBody.__struct_fields__)
 
 
 def read_call(raw: bytes, reading: Reading) -> AuthorizeRequest:
@@ -74,7 +78,9 @@ def read_call(raw: bytes, reading: Reading) -> AuthorizeRequest:
     parameters = {} if body.parameters is UNSET else body.parameters
     context = None if body.context is UNSET or not body.context else body.context
     require_unique_keys(
-        raw, _fields_given(body) + count_keys(parameters) + (0 if context is None else count_keys(context))
+        raw,
+        _fields_given(body) + count_keys(parameters) + (0 if context is None else count_keys(context)),
+        _FIELDS,
     )
     agent_id = _one_of(body.agent_id, body.agentId, "agent_id", "agentId")
     tool_name = _one_of(body.tool_name, body.toolName, "tool_name", "toolName")

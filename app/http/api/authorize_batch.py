@@ -10,9 +10,10 @@ from app.authorize.batch import Answered
 from app.errors import AppError, BatchTooLarge, Invalid
 from app.http.api.authorize import read_call
 from app.http.batches import MAX_NESTED, decide_batch, read_batch
-from app.http.bodies import require_readable
+from app.http.bodies import keys_written, require_readable, require_unique_keys
 from app.http.endpoint import JSON, endpoint
 from app.http.openapi.examples.decisions import AUTHORIZE_BATCH, BATCH_ANSWER
+from app.http.own_fields import own_fields
 from app.http.problems import Problem
 from app.http.tool_calls import Reading, not_a_call
 from app.model.api_keys import Caller, Scope
@@ -36,7 +37,7 @@ class AuthorizeBatch(Struct, frozen=True, kw_only=True):
     required_fields: ClassVar[tuple[str, ...]] = ("calls",)
 
     calls: Annotated[list[_Call], Meta(min_length=1, max_length=MAX_CALLS)]
-    semantics: BatchSemantics = BatchSemantics.EXECUTE_ALL
+    semantics: BatchSemantics | UnsetType = UNSET
 
 
 class BatchResult(Struct, frozen=True, kw_only=True):
@@ -60,6 +61,7 @@ class BatchResults(Struct, frozen=True, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(AuthorizeBatch).decode
+_FIELDS = own_fields(*AuthorizeBatch.__struct_fields__)
 
 
 @endpoint(
@@ -93,6 +95,8 @@ def _read(raw: bytes, reading: Reading) -> tuple[list[AuthorizeRequest], BatchSe
         batch = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(raw, error, AuthorizeBatch, reading.max_bytes) from None
+    own = 1 + (batch.semantics is not UNSET)
+    require_unique_keys(raw, own + sum(keys_written(bytes(call)) for call in batch.calls), _FIELDS)
     calls = []
     for index, call in enumerate(batch.calls):
         try:
@@ -100,7 +104,7 @@ def _read(raw: bytes, reading: Reading) -> tuple[list[AuthorizeRequest], BatchSe
         except Invalid as error:
             detail = error.details[0]
             raise Invalid.at(f"$.calls[{index}]{detail.path.removeprefix('$')}", detail.message) from None
-    return calls, batch.semantics
+    return calls, BatchSemantics.EXECUTE_ALL if batch.semantics is UNSET else batch.semantics
 
 
 def _encoded(answer: Answered) -> bytes:

@@ -11,12 +11,13 @@ from app.errors import (
     TooManyMismatches,
 )
 from app.http.answers import JSON, RawResponse
-from app.http.authzen.entities import EvaluationBody, call_of, require_json
+from app.http.authzen.entities import QUESTION, EvaluationBody, call_of, require_json
 from app.http.bodies import require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
 from app.http.openapi.examples.authzen import EVALUATION, EVALUATION_ANSWER
+from app.http.own_fields import own_fields
 from app.http.problems import message_answer
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call
 from app.model.access_requests import requests_endpoint
@@ -29,6 +30,7 @@ PATH = "/access/v1/evaluation"
 NOT_ERRORS = (AgentNotFound, ApprovalMismatch)
 """Errors elsewhere, but denials in the standard: an unknown subject, and an approval that is not the caller's."""
 
+_FIELDS = own_fields("context", **QUESTION)
 _decode = msgspec.json.Decoder(EvaluationBody).decode
 
 
@@ -41,7 +43,7 @@ def read_evaluation(raw: bytes, reading: Reading) -> AuthorizeRequest:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(raw, error, EvaluationBody, reading.max_bytes) from None
     call, keys = call_of(asked, reading)
-    require_unique_keys(raw, keys)
+    require_unique_keys(raw, keys, _FIELDS)
     return call
 
 

@@ -9,10 +9,11 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from app.authorize.batch import Answered, Asked
 from app.errors import AgentNotFound, AppError, Invalid, PayloadTooLarge
 from app.http.api.authzen_evaluation import NOT_ERRORS, answer_approval, encode_answer
-from app.http.authzen.entities import Action, EvaluationBody, Object, Resource, Subject, call_of, require_json
+from app.http.authzen.entities import QUESTION, Action, EvaluationBody, Object, Resource, Subject, call_of, require_json
 from app.http.batches import decide_batch, read_batch, require_distinct_names
 from app.http.endpoint import JSON, endpoint
 from app.http.openapi.examples.authzen import EVALUATIONS, EVALUATIONS_ANSWER
+from app.http.own_fields import own_fields, require_spelled
 from app.http.tool_calls import Reading, not_a_call
 from app.model.api_keys import Caller, Scope, without_raw_keys
 from app.model.batches import MAX_CALLS, BatchSemantics
@@ -80,6 +81,9 @@ class _Batch(Struct, frozen=True):
     is_single: bool
 
 
+_FIELDS = own_fields(
+    "context", **QUESTION, evaluations=own_fields("context", **QUESTION), options=own_fields("evaluations_semantic")
+)
 _decode = msgspec.json.Decoder(EvaluationsBody).decode
 _decode_given = msgspec.json.Decoder(_Given).decode
 _decode_one = msgspec.json.Decoder(EvaluationBody).decode
@@ -114,7 +118,7 @@ async def evaluations(request: Request[Any, Any, Any], caller: Caller, services:
 def _read(raw: bytes, reading: Reading) -> _Batch:
     """The questions as tool calls, or in the place of one that is none, its error. Raises Invalid, PayloadTooLarge."""
     require_json(reading.headers)
-    require_distinct_names(raw, reading)
+    require_spelled(require_distinct_names(raw, reading), _FIELDS)
     try:
         body, defaults = _decode(raw), _decode_given(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

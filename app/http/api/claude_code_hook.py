@@ -16,6 +16,7 @@ from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import HOOK_AGENT
 from app.http.openapi.examples.decisions import HOOK_ANSWER, HOOK_CALL
+from app.http.own_fields import own_fields, require_spelled
 from app.http.problems import headers_of
 from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
 from app.model.api_keys import Scope, without_raw_keys
@@ -79,10 +80,11 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
         raise Invalid.at("X-Remit-Agent", f"is given {len(agents)} times; exactly one header must name the agent")
     require_readable(raw, reading.max_bytes, max_names=MAX_NAMES)
     try:
-        call, names = _decode_call(raw), count_keys(msgspec.json.decode(raw))
+        call, given = _decode_call(raw), msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Invalid.at("$", f"this is no {EVENT} hook: {error}") from None
-    require_unique_keys(raw, names)
+    require_unique_keys(raw, count_keys(given))
+    require_spelled(given, _FIELDS)
     if call.hook_event_name != EVENT:
         raise Invalid.at("$.hook_event_name", f"only {EVENT} is judged; register the hook for that event only")
     context = {"session": call.session_id, "source": "claude-code"}
@@ -129,6 +131,7 @@ _WORDS: dict[Result, Literal["allow", "deny", "ask"]] = {
 }
 _OF_A_STATUS = {b"www-authenticate", b"retry-after"}
 _encode = msgspec.json.Encoder().encode
+_FIELDS = own_fields(*HookCall.__struct_fields__)
 _decode_call = msgspec.json.Decoder(HookCall).decode
 _decode_parameters = msgspec.json.Decoder(_Parameters).decode
 

@@ -46,6 +46,7 @@ _broken_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _hides_separator = re.compile(rb"%2f|%5c|%3b|;", re.IGNORECASE).search
 _PASSED_ON = (Unauthorized, LockedOut, TooManyRequests)
 """Refusals of the key: a gateway may pass their statuses on to its client."""
+_OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -115,10 +116,14 @@ def _decoded(where: str, raw: bytes) -> str:
 
 
 def _headers(settings: Settings, reading: Reading) -> dict[str, str]:
-    """The headers that policies can read, by name in lower case. Raises Invalid if one is given twice."""
+    """The headers that policies can read, by name in lower case. Raises Invalid if a backend could read others."""
     values: dict[str, str] = {}
     for name, value in reading.headers:
         called = name.decode("latin-1")
+        if "_" in called and (plain := called.replace("_", "-")) in (*settings.ext_authz_header_names, *_OVERRIDES):
+            raise Invalid.at(called, f"is {plain} in another spelling, which some programs read as that header")
+        if called in _OVERRIDES:
+            raise Invalid.at(called, "names another method, which some programs run")
         if called in settings.ext_authz_header_names:
             if called in values:
                 raise Invalid.at(called, "is given more than once; some programs read the first, others the last")

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, Invalid
 from app.http.answers import Header
 from app.http.bodies import count_keys, not_json
+from app.http.own_fields import own_fields
 from app.http.tool_calls import Reading, tool_call
 from app.model.agents import agent_reference
 from app.model.canonical_call import ENTITIES
@@ -75,6 +76,11 @@ class Resource(Struct, frozen=True, kw_only=True):
     type: Word
     id: EntityId
     properties: Properties | UnsetType = UNSET
+
+
+_KINDS = {"subject": Subject, "action": Action, "resource": Resource}
+QUESTION = {name: own_fields(*kind.__struct_fields__) for name, kind in _KINDS.items()}
+"""The fields of each entity."""
 
 
 class _Named(Struct, frozen=True):

@@ -557,7 +557,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description One tool call to judge. Unknown fields are ignored, so a PEP can send what it has. */
+        /**
+         * @description One tool call to judge. Unknown fields are ignored, so a PEP can send what it has.
+         *
+         *     A field that differs from one of these only in letter case is refused.
+         */
         AuthorizeBody: {
             /** @description The agent's id or its alias. `agentId` is accepted, too. */
             agent_id: string;
@@ -583,10 +587,7 @@ export interface components {
         AuthorizeBatch: {
             /** @description Each as in `POST /v1/authorize`. */
             calls: components["schemas"]["AuthorizeBody"][];
-            /**
-             * @description Which of them are decided; `execute_all` if left out.
-             * @default execute_all
-             */
+            /** @description Which of them are decided; `execute_all` if left out. */
             semantics?: components["schemas"]["BatchSemantics"];
         };
         /**

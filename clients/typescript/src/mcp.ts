@@ -170,9 +170,9 @@ function ambiguity(message: Message): string | undefined {
   const other = names.find((name) => !NAMES.includes(name) && NAMES.includes(folded(name)));
   if (other) return `"${folded(other)}" is in another spelling, which some programs read as that name`;
   const { method } = message;
-  if (method !== undefined && typeof method !== "string") return "its method is not a text";
-  if (method !== undefined && method !== CALL && folded(method.trim()) === CALL)
-    return `the method ${CALL} is in another spelling`;
+  if (method === undefined || method === CALL) return undefined;
+  if (typeof method !== "string" || !/^[!-~]+$/.test(method)) return "its method is not visible ASCII characters";
+  if (folded(method) === CALL) return `the method ${CALL} is in another spelling`;
   return undefined;
 }
 

@@ -75,6 +75,7 @@ const AMBIGUOUS: Record<string, object> = {
   "another method": { ...call, method: "ping", Method: "tools/call" },
   "the method in capitals": { ...call, method: "Tools/Call" },
   "the method with the Kelvin sign, padded": { ...call, method: " tool\u017f/call" },
+  "a method that a NUL ends": { ...call, method: "tools/call\u0000" },
   "a list as the method": { ...call, method: ["tools/call"] },
   "another name": { ...call, params: { ...call.params, Name: "other" } },
   "other arguments": { ...call, params: { ...call.params, ARGUMENTS: { amount: 9000 } } },

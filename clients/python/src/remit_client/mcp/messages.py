@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -26,7 +27,7 @@ def read(line: bytes) -> Message:
 
     With a duplicate name in an object, or two that differ only in letter case, we could judge one call while the server
     runs another, so these are refused. So are other spellings of the protocol's own names and of `tools/call`, a method
-    that is not a string, NaN, numbers too large for a double, text that is not UTF-8, and batches.
+    that is not visible ASCII, NaN, numbers too large for a double, text that is not UTF-8, and batches.
     """
     message = _read(line, strict_json)
     params = message.get("params")
@@ -37,8 +38,8 @@ def read(line: bytes) -> Message:
         return message
     if not isinstance(method, str):
         raise Unreadable("a request or notification needs a string as method")
-    if folded(method.strip()) == CALL != method:
-        raise Unreadable(f"the method {CALL} is in another spelling")
+    if not _is_method(method) or folded(method) == CALL != method:
+        raise Unreadable(f"a method must be visible ASCII characters, and {CALL} in its own spelling")
     return message
 
 
@@ -102,5 +103,6 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+_is_method = re.compile(r"[!-~]+").fullmatch
 _lenient = json.JSONDecoder(parse_constant=_refuse).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
