@@ -38,28 +38,27 @@ def client(valkey_client):
 
 
 @pytest.fixture
-async def both(client, ids):
-    """Two workspaces with a log and a trail each; the damaged one comes first in every order."""
-    one, other = sorted(ids.new(0) for _ in range(2))
-    for each in (one, other):
+async def workspaces(client, ids):
+    """One workspace for each row, and another, which comes last in every order; each has a log and a trail."""
+    made = sorted(ids.new(0) for _ in range(len(ROWS) + 1))
+    for each in made:
         keyspace = Keyspace(each)
         await client.call("HSET", WORKSPACES, each, each)
         await client.call("HSET", keyspace.workspace, "created_ms", 1)
         await Writer(client, each).append(3)
         await client.call("XADD", keyspace.changes, "1000-0", *CHANGE)
-    yield one, other
-    await client.call("HDEL", WORKSPACES, one, other)
+    yield made
+    await client.call("HDEL", WORKSPACES, *made)
 
 
-@pytest.mark.parametrize(("name", "command"), ROWS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(ROWS)])
-async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, both, name, command):
+async def test_a_key_that_another_program_wrote_stops_nothing_of_others(client, workspaces):
     """The other's log is sealed, its changes are chained, its log is verified, and monitors get their numbers."""
-    one, other = both
-    key = getattr(Keyspace(one), name)
-    verb, *rest = command
-    if verb == "SET" or rest[0] == "a":
-        await client.call("DEL", key)
-    await client.call(verb, key, *rest)
+    *damaged, other = workspaces
+    for workspace_id, (name, (verb, *rest)) in zip(damaged, ROWS, strict=True):
+        key = getattr(Keyspace(workspace_id), name)
+        if verb == "SET" or rest[0] == "a":
+            await client.call("DEL", key)
+        await client.call(verb, key, *rest)
     settings = Settings(audit_segment_entries=2, audit_retention_days=1, audit_drop_unarchived=True)
     stopped = asyncio.Event()
     async with background_jobs(client, settings) as jobs:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from audit_entries import AGENTS, KEY, Writer, grow_trees, repair_and_seal
+from audit_entries import AGENTS, KEY, Writer, grow_trees, own_database, repair_and_seal, written_once
 
 from app.audit.index import name_of
 from app.audit.retention import Retention
@@ -20,10 +20,12 @@ from app.audit.verifier import Verifier
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint
 from app.model.notes import OF_CHANGES, Note, origin_of
+from app.redis_client.clients import open_client
 from app.redis_client.replies import as_record
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 
+WORKSPACE = "018bcfe5-6800-7000-8000-000000000a11"
 PAGE = (Path(__file__).parents[2] / "docs/audit.md").read_text()
 INDEXES = [
     ("agent", f"{AGENTS[0]}:allowed"),
@@ -37,8 +39,16 @@ CHANGE = "actorId", "console", "actorName", "console", "kind", "updated", "resou
 
 
 @pytest.fixture
-def client(valkey_client):
-    return valkey_client
+async def client(valkey_store):
+    opened = open_client(own_database(valkey_store), 5_000)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(scope="module")
+def saved():
+    """What the log's keys contained once it was written."""
+    return []
 
 
 class Log:
@@ -478,8 +488,8 @@ ROWS = [pytest.param(*each, id=each[0].__name__) for each in TAMPERINGS]
 
 
 @pytest.fixture
-async def log(client, workspace_id):
-    return await Log(client, workspace_id).write()
+async def log(client, saved):
+    return await written_once(Log(client, WORKSPACE), saved)
 
 
 @pytest.mark.parametrize(("tamper", "plain", "with_checkpoint", "with_notes"), ROWS)

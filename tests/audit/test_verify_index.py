@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from audit_entries import AGENTS, KEY, Writer, as_sealed_earlier, grow_trees
+from audit_entries import AGENTS, KEY, Writer, as_sealed_earlier, grow_trees, own_database, written_once
 
 from app.audit import segment_builder as audit_block
 from app.audit import segments as audit_segments
@@ -14,24 +14,34 @@ from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.model.audit import AuditQuery, Format
 from app.model.checkpoints import Fault
+from app.redis_client.clients import open_client
 
+WORKSPACE = "018bcfe5-6800-7000-8000-000000000a12"
 RESULTS = ["allowed", "allowed", "denied"]
 
 
 @pytest.fixture
-def client(valkey_client):
-    return valkey_client
+async def client(valkey_store):
+    opened = open_client(own_database(valkey_store), 5_000)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(scope="module")
+def saved():
+    """What the log's keys contained once it was written, by the most names that an index has."""
+    return {100: [], 2: []}
 
 
 class Log:
     """Eight segments of 16 entries in parts of three, with four agents, seven tools, two actions; one is unreadable."""
 
-    def __init__(self, client, workspace_id):
-        self.client, self.workspace_id = client, workspace_id
+    def __init__(self, client, workspace_id, names_max):
+        self.client, self.workspace_id, self.names_max = client, workspace_id, names_max
         self.writer = Writer(client, workspace_id)
         self.keyspace = self.writer.keyspace
 
-    async def write(self, names_max):
+    async def write(self):
         await self.writer.append_each(
             {
                 "agentId": AGENTS[number % 4],
@@ -41,7 +51,7 @@ class Log:
             }
             for number in range(128)
         )
-        sealer = Sealer(self.client, 16, names_max)
+        sealer = Sealer(self.client, 16, self.names_max)
         for _ in range(8):
             await sealer.seal_next(self.workspace_id)
         return self
@@ -58,10 +68,10 @@ class Log:
 
 
 @pytest.fixture(params=[100, 2], ids=["indexed", "past the cap"])
-async def log(request, client, workspace_id, monkeypatch):
+async def log(request, client, saved, monkeypatch):
     monkeypatch.setattr(audit_segments, "PART_SEGMENTS", 3)
     monkeypatch.setattr(audit_block, "FRAME_ENTRIES", 3)
-    return await Log(client, workspace_id).write(request.param)
+    return await written_once(Log(client, WORKSPACE, request.param), saved[request.param])
 
 
 def counted(member, by):

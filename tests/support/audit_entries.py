@@ -185,3 +185,34 @@ def is_included(leaf, index, size, proof, root):
     for (start, _), sibling in zip(inclusion_ranges(index, size), proof, strict=True):
         result = node_hash(sibling, result) if start < index else node_hash(result, sibling)
     return result == root
+
+
+SAVE = """
+local saved = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  table.insert(saved, key)
+  table.insert(saved, redis.call('DUMP', key))
+end
+return saved
+"""
+LOAD = """
+redis.call('FLUSHDB')
+for at = 1, #ARGV, 2 do redis.call('RESTORE', ARGV[at], 0, ARGV[at + 1]) end
+"""
+
+
+def own_database(store):
+    """The URL of a database of the store that no replica uses."""
+    return store.url.removesuffix("/0") + "/1"
+
+
+async def written_once(log, saved):
+    """The log, written into its client's own database; if `saved` has all that was written before, by loading that."""
+    if saved:
+        values, log.writer.written[:] = saved
+        await log.client.call("EVAL", LOAD, 0, *values)
+    else:
+        await log.client.call("FLUSHDB")
+        await log.write()
+        saved += [await log.client.call_bytes("EVAL", SAVE, 0), list(log.writer.written)]
+    return log
