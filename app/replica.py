@@ -25,11 +25,12 @@ from app.audit.backlog import SealingWatch
 from app.audit.follow import watch_newest
 from app.audit.log import AuditLog
 from app.authorize.agent_cache import AgentCache
+from app.authorize.approvals import Bounds
 from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.batch import BatchAuthorizer
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated_calls import Bounds, EscalatedCalls
+from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.explain.access_search import AccessSearch

@@ -1,4 +1,4 @@
-"""A call as people are asked about it: what they see of it, and the approval that it has already."""
+"""A call as people are asked about it: what they see of it, and what its commit does about its approval."""
 
 import hmac
 import re
@@ -9,23 +9,23 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from app.authorize.commit import CommitQuestion
+from app.authorize.call_approvals import CurrentApproval
+from app.authorize.commit import ApprovalStep, CommitQuestion
 from app.errors import ApprovalMismatch
 from app.model.api_keys import Caller
-from app.model.approvals import ApprovalStatus, policies_that_asked
+from app.model.approvals import ApprovalStatus
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
 from app.model.decisions import AuthorizeRequest, Check, RememberedCheck
-from app.model.escalations import Escalation
+from app.model.escalations import Escalation, together
 from app.pdp import CompiledAgent
-from app.pdp.escalations import Approved
 from app.pdp.value_origins import value_origins
 from app.redaction.credentials import REDACTED
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
 from app.redaction.work import TooMuchWork
-from app.redis_client.replies import decoding_record, number_of
 
 WHOLE_BYTES = 16 * 1024
 """Parameters of up to this many bytes of JSON are shown whole."""
@@ -36,13 +36,20 @@ _kept_request = re.compile(rb'"request":\{"length":[0-9]+,"hmac":"[0-9a-f]{64}"\
 _shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
+class Bounds(Struct, frozen=True):
+    """The approvals that may be open at once: of an agent, and of a workspace."""
+
+    agent: int = 100
+    workspace: int = 10_000
+
+
 class ApprovalRequest(Struct, frozen=True):
     """A call as people are asked about it.
 
     question: the commit of the call, without a step. now_ms: the store's time, estimated; 0 = unknown.
     bound: the part of its context that the approval binds. digest: the MAC of everything bound.
     parameters: as people see them. base: what rules ask however full the quotas are, with why. checks: the plan's
-    quotas, each with what it asks by itself if it is full.
+    quotas, each with what it asks by itself if it is full. ended: an approval that a commit has reported as ended.
     """
 
     question: CommitQuestion
@@ -53,6 +60,7 @@ class ApprovalRequest(Struct, frozen=True):
     parameters: bytes
     base: tuple[tuple[Escalation, str], ...]
     checks: tuple[Check, ...]
+    ended: str = ""
 
     def other_reasons(self, full: Sequence[int]) -> str:
         """Why other rules than the one that is named ask, too: what follows its reason. full: as for `origins`."""
@@ -80,32 +88,41 @@ class ApprovalRequest(Struct, frozen=True):
         context = None if is_unpinned else self.question.request.context
         return msgspec.json.encode(value_origins(self.parameters, context, known))
 
+    def step(
+        self, current: CurrentApproval, asking: tuple[Escalation, ...], full: tuple[int, ...], bounds: Bounds
+    ) -> ApprovalStep:
+        """What the commit is to do about the call's approval. asking: all conditions that people must approve.
 
-class CurrentApproval(Struct, frozen=True):
-    """The approval that a call is known to have, and its record; empty if none is known."""
-
-    id: str
-    record: dict[str, str]
-
-    def covers(self, asking: tuple[Escalation, ...], governing: Collection[str]) -> bool:
-        """True if it was requested for all these rules, and all policies that asked still govern the agent."""
-        rules, policies = self.record.get("rules", "").split(), policies_that_asked(self.record)
-        return {each.fingerprint for each in asking} <= set(rules) and set(policies) <= set(governing)
-
-    @property
-    def approved(self) -> Approved:
-        """What people have approved, once they have."""
-        record = self.record
-        reason = f'Approved by "{record["approved_by"]}"'
-        return Approved(record["rules"].split(), record.get("memories", "").split(), reason)
-
-    def is_open(self, status: ApprovalStatus, now_ms: int) -> bool:
-        """True if it has this status and its time has not passed."""
-        ends = "expires_ms" if status is ApprovalStatus.PENDING else "usable_until_ms"
-        if self.record.get("status") != status:
-            return False
-        with decoding_record(f"The record of approval {self.id}"):
-            return now_ms < number_of(self.record[ends])
+        probe: the request names an approval that does not apply, so no person may be asked.
+        """
+        question = self.question
+        named, decision_id, key_id = question.request.approval_id, question.decision_id, question.caller.key_id
+        step = ApprovalStep(
+            step="probe", approval_id=decision_id, digest=self.digest, current_id=current.id, full=full,
+            current_version=current.record.get("version", "0"), asker_id=key_id,
+        )  # fmt: skip
+        if current.id != self.ended and named in ("", current.id) and current.covers(asking, self.agent.policy_ids):
+            found = replace(step, approval_id=current.id, asker_id=current.record.get("key_id", ""))
+            if current.is_open(ApprovalStatus.APPROVED, self.now_ms):
+                return replace(found, step="use")
+            if current.is_open(ApprovalStatus.PENDING, self.now_ms):
+                return replace(found, step="attach")
+        if named:
+            return step
+        return replace(
+            step,
+            step="ask",
+            current_version="0",
+            terms=together(asking),
+            rules=tuple(each.fingerprint for each in asking),
+            policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
+            bound=self.bound,
+            memories=self.agent.memories,
+            hides=hides(question.request, self.parameters),
+            parameters=self.parameters,
+            agent_max=bounds.agent,
+            workspace_max=bounds.workspace,
+        )
 
 
 def bound_context(agent: CompiledAgent, request: AuthorizeRequest) -> dict[str, Any]:

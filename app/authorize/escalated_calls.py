@@ -1,22 +1,20 @@
 """Calls that need a person's approval: the commit requests it, joins the request, or uses the approval."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from app.authorize.approvals import (
     ApprovalRequest,
-    CurrentApproval,
+    Bounds,
     bound_context,
-    hides,
     may_show_more,
     no_open_approval,
     shown_parameters,
 )
+from app.authorize.call_approvals import CallApprovals
 from app.authorize.commit import (
     ApprovalStep,
     CommitAnswer,
@@ -28,30 +26,19 @@ from app.authorize.commit import (
 )
 from app.errors import StoreUnavailable
 from app.fairness.thread_pool import Pool
-from app.model.approvals import OPEN, ApprovalStatus, whole_record
 from app.model.canonical_call import canonical_call
 from app.model.decisions import AuthorizeRequest, Check, Decision, Result
-from app.model.escalations import Escalation, together
+from app.model.escalations import Escalation
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, asking_beside, asking_rule, distinct, escalations
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
-from app.redis_client.replies import as_record, decoding_record
-from app.store.keyspace import Keyspace
 
 ATTEMPTS = 16
-_KNOWN_MAX = 4_096
 Commit = Callable[[CommitQuestion], Awaitable[CommitAnswer]]
 
 _QUICK_BYTES = 64 * 1024
 _Run = Callable[..., Awaitable[Any]]
-
-
-class Bounds(Struct, frozen=True):
-    """The approvals that may be open at once: of an agent, and of a workspace."""
-
-    agent: int = 100
-    workspace: int = 10_000
 
 
 class EscalatedCalls:
@@ -68,12 +55,11 @@ class EscalatedCalls:
         pool: Pool,
         redactor: Redactor | None = None,
     ) -> None:
-        self._read = read
+        self._approvals = CallApprovals(read)
         self._redactor = redactor
         self._signer = signer
         self._bounds = bounds
         self._pool = pool
-        self._last_known: OrderedDict[str, str] = OrderedDict()
 
     async def commit(
         self, question: CommitQuestion, agent: CompiledAgent, now_us: int, commit: Commit
@@ -125,15 +111,14 @@ class EscalatedCalls:
         self, asked: ApprovalRequest, full: tuple[int, ...], commit: Commit, run: _Run
     ) -> Decision | Stale:
         """Do what the call's approval requires, and retry while others change it or the quotas."""
-        question, agent = asked.question, asked.agent
+        question, agent, workspace_id = asked.question, asked.agent, asked.question.caller.workspace_id
         beyond: tuple[Escalation, ...] = ()
-        ended = ""
-        current: CurrentApproval | None = await self._recalled(asked)
+        # A call that names its approval is never new.
+        current = None if question.request.approval_id else await self._approvals.likely(workspace_id, asked.digest)
         for _ in range(ATTEMPTS):
-            if current is None:
-                current = await self._current(asked)
+            current = current or await self._approvals.stored(workspace_id, asked.digest)
             asking = distinct((*(each for each, _ in asked.base), *_asking(agent, asked.checks, full), *beyond))
-            step = self._step(asked, current, asking, full, ended)
+            step = asked.step(current, asking, full, self._bounds)
             plan = question.plan
             if step.step == "ask":
                 step = replace(step, values=await run(asked.origins, full), other_reasons=asked.other_reasons(full))
@@ -150,90 +135,12 @@ class EscalatedCalls:
             elif isinstance(answer, Escalates):
                 full = answer.full
             elif not isinstance(answer, Overtaken):
-                self._recall(asked.digest, answer)
+                self._approvals.remember(asked.digest, answer)
                 return answer
             else:
-                asked = replace(asked, now_ms=answer.time_us // 1000)
-                ended, current = current.id if answer.ended else ended, None
+                ended = current.id if answer.ended else asked.ended
+                asked, current = replace(asked, now_ms=answer.time_us // 1000, ended=ended), None
         raise StoreUnavailable(f"The call's approval changed {ATTEMPTS} times during one decision; try again")
-
-    def _step(
-        self,
-        asked: ApprovalRequest,
-        current: CurrentApproval,
-        asking: tuple[Escalation, ...],
-        full: tuple[int, ...],
-        ended: str,
-    ) -> ApprovalStep:
-        """What the commit is to do about the call's approval. ended: an approval that it has reported as ended.
-
-        probe: the request names an approval that does not apply, so no person may be asked.
-        """
-        step = ApprovalStep(
-            step="use", approval_id=current.id, digest=asked.digest, current_id=current.id,
-            current_version=current.record.get("version", "0"), full=full, asker_id=current.record.get("key_id", ""),
-        )  # fmt: skip
-        decision_id, key_id = asked.question.decision_id, asked.question.caller.key_id
-        named = asked.question.request.approval_id
-        if current.id != ended and named in ("", current.id) and current.covers(asking, asked.agent.policy_ids):
-            if current.is_open(ApprovalStatus.APPROVED, asked.now_ms):
-                return step
-            if current.is_open(ApprovalStatus.PENDING, asked.now_ms):
-                return replace(step, step="attach")
-        if named:
-            return replace(
-                step, step="probe", approval_id=asked.question.decision_id, asker_id=asked.question.caller.key_id
-            )
-        return replace(
-            step,
-            step="ask",
-            approval_id=decision_id,
-            current_version="0",
-            terms=together(asking),
-            rules=tuple(each.fingerprint for each in asking),
-            policies=tuple(dict.fromkeys(each.policy_id for each in asking)),
-            asker_id=key_id,
-            bound=asked.bound,
-            memories=asked.agent.memories,
-            hides=hides(asked.question.request, asked.parameters),
-            parameters=asked.parameters,
-            agent_max=self._bounds.agent,
-            workspace_max=self._bounds.workspace,
-        )
-
-    async def _recalled(self, asked: ApprovalRequest) -> CurrentApproval | None:
-        """The call's approval as this replica remembers it; None = ask the store. Only the commit can be sure.
-
-        A call that is new here is nearly always new everywhere, so its commit is sent without asking the store first. A
-        call that names its approval is never new.
-        """
-        if asked.question.request.approval_id:
-            return None
-        known = self._last_known.get(asked.digest)
-        if known is None:
-            return CurrentApproval("", {})
-        current = await self._read_approval(asked.question.caller.workspace_id, known)
-        return current if current.record.get("status") in OPEN else None
-
-    def _recall(self, digest: str, answer: CommitAnswer) -> None:
-        """Remembers the ids of the newest approvals requested here."""
-        if isinstance(answer, Decision) and answer.approval is not None:
-            self._last_known[digest] = answer.approval.id
-            self._last_known.move_to_end(digest)
-            if len(self._last_known) > _KNOWN_MAX:
-                self._last_known.popitem(last=False)
-
-    async def _current(self, asked: ApprovalRequest) -> CurrentApproval:
-        """The call's approval as the store has it."""
-        workspace_id = asked.question.caller.workspace_id
-        approval_id = await self._read("GET", Keyspace(workspace_id).approval_call(asked.digest)) or ""
-        return await self._read_approval(workspace_id, approval_id) if approval_id else CurrentApproval("", {})
-
-    async def _read_approval(self, workspace_id: str, approval_id: str) -> CurrentApproval:
-        with decoding_record("The current approval of the call"):
-            record = whole_record(as_record(await self._read("HGETALL", Keyspace(workspace_id).approval(approval_id))))
-            "".join(record.values()).encode()  # bytes that are not UTF-8 were read as surrogates
-            return CurrentApproval(approval_id, record)
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
