@@ -29,6 +29,8 @@ from app.redaction.work import TooMuchWork
 
 WHOLE_BYTES = 16 * 1024
 """Parameters of up to this many bytes of JSON are shown whole."""
+_REASONS_SHOWN = 8
+"""Reasons that follow the first one; of any others, an approval has only the number."""
 _ACT = "subject.properties.act"
 _BODY_BYTES = 8 * WHOLE_BYTES
 """A call with a larger body has more parameters than can be shown whole, however they are escaped."""
@@ -68,7 +70,9 @@ class ApprovalRequest(Struct, frozen=True):
         named = (plan.quotas[full[0] - 1].when_full if full else plan.outcome).reason
         of_checks = (self.checks[number - 1].when_full.reason for number in full)
         reasons = dict.fromkeys((*(reason for _, reason in self.base), *of_checks))
-        return "".join(f"; {reason}" for reason in reasons if reason != named)
+        others = [reason for reason in reasons if reason != named]
+        more = f"; and {len(others) - _REASONS_SHOWN} more" if len(others) > _REASONS_SHOWN else ""
+        return "".join(f"; {reason}" for reason in others[:_REASONS_SHOWN]) + more
 
     def origins(self, full: Collection[int]) -> bytes:
         """JSON of where the call's values come from. full: numbers of the quotas that are full."""

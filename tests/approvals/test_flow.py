@@ -64,6 +64,17 @@ def test_one_approval_answers_every_rule_that_asks_about_the_call(tenant, person
     assert [ask(tenant, agent["id"], 99, **of_ann)["result"] for _ in range(2)] == ["allowed", "escalated"]
 
 
+def test_an_approval_does_not_grow_with_the_policies_that_ask(tenant, person):
+    """Of twelve reasons, people see nine, and how many more there are."""
+    agent = tenant.new_agent()["id"]
+    for number in range(12):
+        tenant.new_policy(agent, ALLOW, ASK, name=f"policy {number}")
+    asked = ask(tenant, agent, 99)
+    reason = person.get(f"/v1/approvals/{asked['approval']['id']}").json()["reason"]
+    assert reason.count("; ") == 9
+    assert reason.endswith("; and 3 more")
+
+
 def test_racing_calls_that_two_rules_ask_about_share_one_approval(tenant, person, replicas):
     """Forty on two replicas ask people once; then the approval lets one of forty through."""
     agent = tenant.new_agent()["id"]
