@@ -4,30 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from app.audit.entry_text import EntryText
+from app.audit.named import Named
 from app.model.audit import ANY_SHADOW, AuditFilters
-from app.model.decisions import RuleRef, ShadowOutcome
 from app.model.times import rfc3339
 
 _json = msgspec.json.encode
 
 
-class _Filterable(Struct, rename="camel"):
-    """The fields of a line that a query can filter by."""
+class _Filterable(Named, rename="camel"):
+    """The fields of a line that a query can filter by: those that it is indexed by, and more."""
 
-    id: str
-    agent_id: str
-    key_id: str
-    action: str
-    tool_name: str
-    result: str | None
-    policy_id: str | None
-    rule: RuleRef | None
-    timestamp: str
+    id: str = ""
     context: Raw = Raw(b"{}")
-    shadow: ShadowOutcome | None = None
     subject: str | None = None
 
 
@@ -35,8 +26,8 @@ _decode = msgspec.json.Decoder(_Filterable).decode
 _context_of = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def _is_of(shadow: ShadowOutcome | None, wanted: str) -> bool:
-    return shadow is not None and wanted in (ANY_SHADOW, shadow.policy_id)
+def _is_of(shadow_policy: str | None, wanted: str) -> bool:
+    return shadow_policy is not None and wanted in (ANY_SHADOW, shadow_policy)
 
 
 class EntryFilter:
@@ -101,9 +92,9 @@ class EntryFilter:
         entry = _decode(line)
         return (
             all(getattr(entry, name) == text for name, text in self._attributes)
-            and (self._rule_type is None or (entry.rule is not None and entry.rule.type == self._rule_type))
+            and (self._rule_type is None or entry.rule_type == self._rule_type)
             and (not self._context or self._context.items() <= _context_of(entry.context).items())
-            and (self._shadow is None or _is_of(entry.shadow, self._shadow))
+            and (self._shadow is None or _is_of(entry.shadow_policy, self._shadow))
             and (self._from is None or entry.timestamp >= self._from)
             and (self._to is None or entry.timestamp <= self._to)
         )

@@ -1,6 +1,6 @@
 """`remit issuers …`: whose tokens workloads may send in place of an API key."""
 
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -8,6 +8,7 @@ from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
 from app.cli.options import REASON
 from app.cli.output import counted, print_record, print_table
+from app.cli.policy_lint import print_warnings
 from app.cli.session import Shown, shows
 from app.model.text import with_hidden_shown
 
@@ -32,7 +33,7 @@ def put_issuer(api: Api, name: str, file: BinaryIO, reason: str) -> Shown:
         put = api.call("PUT", f"{_PATH}/{name}", file.read(), reason=reason)
     except Refused as refused:
         raise click.ClickException(f"{file.name}: {refused.message}") from None
-    _warn(put)
+    print_warnings(put.get("warnings", ()))
     yield put
     click.echo(f"issuer {put['name']} has {counted(len(put['rules']), 'rule')}")
 
@@ -69,7 +70,7 @@ def show_issuer(api: Api, name: str) -> Shown:
         wanted = ", ".join(f"{claim} = {value}" for claim, value in rule["match"].items())
         agents = f", about {', '.join(rule['agents'])}" if "agents" in rule else ""
         click.echo(with_hidden_shown(f"{wanted}: {', '.join(rule['scopes']) or 'refused'}{agents}"))
-    _warn(found)
+    print_warnings(found.get("warnings", ()))
 
 
 @issuers.command("delete")
@@ -82,9 +83,3 @@ def delete_issuer(api: Api, name: str, reason: str) -> Shown:
     api.call("DELETE", f"{_PATH}/{name}", reason=reason)
     yield {"deleted": name}
     click.echo(f"issuer {name} is deleted")
-
-
-def _warn(issuer: dict[str, Any]) -> None:
-    """Print what is probably not meant, to stderr."""
-    for each in issuer.get("warnings", ()):
-        click.echo(with_hidden_shown(f"Warning: {each['path']}: {each['code']}: {each['message']}"), err=True)

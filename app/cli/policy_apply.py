@@ -172,7 +172,7 @@ def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
 
 
 def _apply(sets: "Sets", plan: "Plan", *, prune: bool, source: str | None, reason: str) -> None:
-    from app.cli.policy_lint import warning_lines
+    from app.cli.policy_lint import print_warnings
     from app.errors import AppError
     from app.model.policies import Owner
 
@@ -183,8 +183,7 @@ def _apply(sets: "Sets", plan: "Plan", *, prune: bool, source: str | None, reaso
             held = sets.get(owner)
         if plan.difference.is_any:
             warnings = sets.put(owner, list(file.policies), held.version, prune=prune, source=source, reason=reason)
-            for line in warning_lines(each for each in warnings if each["code"] == MANAGED_ELSEWHERE):
-                click.echo(line, err=True)
+            print_warnings(each for each in warnings if each["code"] == MANAGED_ELSEWHERE)
     except Refused as refused:
         if refused.code != "VERSION_CONFLICT":
             raise click.ClickException(f"{path}: {refused.message}. This file was not applied") from None

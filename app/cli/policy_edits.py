@@ -104,14 +104,14 @@ def _written(
 ) -> dict[str, Any]:
     """The policy as it is written. If strict, warnings are printed instead, and nothing is written."""
     from app.cli.policy_apply import DIFFERS
-    from app.cli.policy_lint import is_warning, warning_lines
+    from app.cli.policy_lint import is_warning, print_warnings
 
     try:
         written: dict[str, Any] = api.call(method, path, body, reason=reason, strict=strict)
     except Refused as refused:
         if strict and refused.details and all(map(is_warning, refused.details)):
-            for line in (*warning_lines(refused.details), "Nothing was written"):
-                click.echo(line, err=True)
+            print_warnings(refused.details)
+            click.echo("Nothing was written", err=True)
             raise click.exceptions.Exit(DIFFERS) from None
         if file is not None and refused.details:
             hint = ". Give AGENT or --group" if method == "POST" and refused.details[0]["path"] == "$.agent_id" else ""
@@ -122,8 +122,7 @@ def _written(
 
 def print_written(policy: dict[str, Any], sentence: str) -> None:
     """Print the sentence and, to stderr, the warnings."""
-    from app.cli.policy_lint import warning_lines
+    from app.cli.policy_lint import print_warnings
 
     click.echo(sentence)
-    for line in warning_lines(policy.get("warnings", ())):
-        click.echo(line, err=True)
+    print_warnings(policy.get("warnings", ()))

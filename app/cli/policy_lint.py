@@ -1,6 +1,6 @@
 """`remit policy lint`, and the warnings of commands that write: rules that are valid but probably not meant."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,13 +66,13 @@ def is_warning(detail: dict[str, str]) -> bool:
     return bool(colon) and code in set(Code)
 
 
-def warning_lines(warnings: Iterable[dict[str, str]]) -> Iterator[str]:
-    """One line for each warning, free of characters that move the cursor."""
+def print_warnings(warnings: Iterable[dict[str, str]]) -> None:
+    """Print a line for each warning to stderr, free of characters that move the cursor."""
     from app.model.text import with_hidden_shown
 
     for each in warnings:
         said = f"{each['code']}: {each['message']}" if "code" in each else each["message"]
-        yield with_hidden_shown(f"Warning: {each['path']}: {said}")
+        click.echo(with_hidden_shown(f"Warning: {each['path']}: {said}"), err=True)
 
 
 def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
