@@ -4,7 +4,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.model.agents import Agent, AgentStatus, AgentType, Alias, Groups, Trip
 from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
-from app.model.times import rfc3339
+from app.views import as_view
 
 
 class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -28,16 +28,4 @@ class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentView":
-        return cls(
-            id=agent.id,
-            name=agent.name,
-            alias=agent.alias,
-            type=agent.type,
-            description=agent.description,
-            status=agent.status,
-            groups=list(agent.groups),
-            version=agent.revision,
-            created_at=rfc3339(agent.created_ms),
-            updated_at=rfc3339(agent.updated_ms),
-            tripped=UNSET if agent.tripped is None else agent.tripped,
-        )
+        return as_view(cls, agent, version=agent.revision)

@@ -1,12 +1,13 @@
 """API keys as the API and the command line show them."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.model.api_keys import ApiKey, Scope, SessionFrom
 from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
 from app.model.times import rfc3339
+from app.views import as_view
 
 
 class _ShownKey(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -39,7 +40,7 @@ class ApiKeyView(_ShownKey, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, key: ApiKey) -> "ApiKeyView":
-        return cls(**_shown(key), last_used_at=_time(key.last_used_ms))
+        return as_view(cls, key)
 
 
 class CreatedApiKey(_ShownKey, frozen=True, kw_only=True, rename="camel"):
@@ -52,7 +53,7 @@ class CreatedApiKey(_ShownKey, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, key: ApiKey, raw_key: str) -> "CreatedApiKey":
-        return cls(**_shown(key), key=raw_key)
+        return as_view(cls, key, key=raw_key)
 
 
 class RotatedApiKey(CreatedApiKey, frozen=True, kw_only=True, rename="camel"):
@@ -67,21 +68,4 @@ class RotatedApiKey(CreatedApiKey, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def succeeding(cls, old: ApiKey, key: ApiKey, raw_key: str) -> "RotatedApiKey":
-        return cls(**_shown(key), key=raw_key, replaces=old.id, replaced_until=rfc3339(old.expires_ms or 0))
-
-
-def _shown(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "scopes": list(key.scopes),
-        "agents": list(key.agents) or UNSET,
-        "session_from": key.session_from or UNSET,
-        "expires_at": _time(key.expires_ms),
-        "created_at": rfc3339(key.created_ms),
-    }
-
-
-def _time(time_ms: int | None) -> str | None:
-    return None if time_ms is None else rfc3339(time_ms)
+        return as_view(cls, key, key=raw_key, replaces=old.id, replaced_until=rfc3339(old.expires_ms or 0))

@@ -10,6 +10,7 @@ from app.model.checkpoints import Finding, Verification
 from app.model.decisions import Result, RuleRef
 from app.model.fields import Count, Ordinal
 from app.model.logged_codes import code_from
+from app.views import as_view
 
 _STEP_ENTRIES = 64
 """Lines processed in one step, which takes half a millisecond."""
@@ -75,16 +76,5 @@ class VerificationView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, verification: Verification) -> "VerificationView":
-        return cls(
-            intact=verification.finding is None,
-            complete=verification.complete,
-            finding=verification.finding,
-            checkpoint=None if verification.checkpoint is None else verification.checkpoint.line,
-            first_segment=verification.first_segment,
-            segments=verification.segments,
-            entries=verification.entries,
-            unsealed=verification.unsealed,
-            changes=verification.changes,
-            checked=verification.checked,
-            unchecked=verification.unchecked,
-        )
+        checkpoint = None if verification.checkpoint is None else verification.checkpoint.line
+        return as_view(cls, verification, intact=verification.finding is None, checkpoint=checkpoint)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from app.model.catalog import CatalogChange, CatalogState, CatalogTool
 from app.model.fields import Count, CreatedAt, UpdatedAt, VersionNumber
 from app.model.text import ToolName
-from app.model.times import rfc3339
+from app.views import as_view
 
 
 class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,15 +37,7 @@ class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, tool: CatalogTool) -> "CatalogToolView":
-        return cls(
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            input_schema=msgspec.json.decode(tool.input_schema),
-            created_at=rfc3339(tool.created_ms),
-            updated_at=rfc3339(tool.updated_ms),
-            version=tool.version,
-        )
+        return as_view(cls, tool, input_schema=msgspec.json.decode(tool.input_schema))
 
 
 class ChangedCatalogView(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -8,6 +8,7 @@ from app.lint.issuers import IssuerWarning, lint_issuer
 from app.model.fields import DisplayName, Id, Timestamp, UpdatedAt
 from app.model.issuers import Algorithm, Issuer, IssuerRule, Keys
 from app.model.times import rfc3339
+from app.views import as_view
 
 
 class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,16 +38,5 @@ class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, issuer: Issuer, keys: Keys) -> "IssuerView":
-        return cls(
-            id=issuer.id,
-            name=issuer.name,
-            issuer=issuer.issuer,
-            audience=issuer.audience,
-            algorithms=issuer.algorithms,
-            jwks_uri=issuer.jwks_uri,
-            jwks=issuer.jwks,
-            rules=issuer.rules,
-            updated_at=rfc3339(issuer.updated_ms),
-            keys_read_at=rfc3339(keys.read_ms) if keys.read_ms else None,
-            warnings=lint_issuer(issuer) or UNSET,
-        )
+        read_at = rfc3339(keys.read_ms) if keys.read_ms else None
+        return as_view(cls, issuer, keys_read_at=read_at, warnings=lint_issuer(issuer))

@@ -9,7 +9,7 @@ from app.lint import PolicyWarning
 from app.model.agents import GroupName
 from app.model.fields import AgentId, CreatedAt, Id, UpdatedAt, VersionNumber
 from app.model.policies import Policy, answered, field_types, struct_of, values_of
-from app.model.times import rfc3339
+from app.views import as_view
 
 _BOUNDED = field_types(bounds=True)
 _FIELDS = {
@@ -31,15 +31,7 @@ class PolicyView(_Shown):  # type: ignore[misc]  # its fields are those of Polic
 
     @classmethod
     def of(cls, policy: Policy) -> "PolicyView":
-        return cls(
-            id=policy.id,
-            agent_id=policy.agent_id,
-            group=policy.group,
-            **values_of(policy),
-            version=policy.version,
-            created_at=rfc3339(policy.created_ms),
-            updated_at=rfc3339(policy.updated_ms),
-        )
+        return as_view(cls, policy, **values_of(policy))
 
 
 class WrittenPolicyView(PolicyView, kw_only=True):  # type: ignore[call-arg]

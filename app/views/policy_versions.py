@@ -8,6 +8,7 @@ from app.model.policies import PolicyMode
 from app.model.policy_sets import DivergenceCount, PolicyDivergence
 from app.model.snapshots import PolicyVersion
 from app.model.times import rfc3339
+from app.views import as_view
 from app.views.policies import PolicyView
 
 
@@ -68,12 +69,5 @@ class DivergenceView(Struct, frozen=True, kw_only=True, rename="camel"):
     @classmethod
     def of(cls, divergence: PolicyDivergence) -> "DivergenceView":
         policy = divergence.policy
-        return cls(
-            policy_id=policy.id,
-            version=policy.version,
-            mode=policy.mode,
-            enabled=policy.enabled,
-            since=rfc3339(policy.updated_ms),
-            total=sum(pair.count for pair in divergence.counts),
-            counts=list(divergence.counts),
-        )
+        since, total = rfc3339(policy.updated_ms), sum(pair.count for pair in divergence.counts)
+        return as_view(cls, policy, policy_id=policy.id, since=since, total=total, counts=list(divergence.counts))

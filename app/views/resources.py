@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from app.model.fields import CreatedAt, UpdatedAt, VersionNumber
 from app.model.resources import ActionName, CatalogResource, ResourceId, ResourceType
-from app.model.times import rfc3339
+from app.views import as_view
 
 
 class ResourceView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -34,15 +34,4 @@ class ResourceView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, resource: CatalogResource) -> "ResourceView":
-        return cls(
-            type=resource.type,
-            id=resource.id,
-            title=resource.title,
-            description=resource.description,
-            actions=resource.actions,
-            properties=resource.properties,
-            input_schema=resource.input_schema,
-            created_at=rfc3339(resource.created_ms),
-            updated_at=rfc3339(resource.updated_ms),
-            version=resource.version,
-        )
+        return as_view(cls, resource)

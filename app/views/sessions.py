@@ -9,6 +9,7 @@ from app.model.fields import Count, CreatedAt, DisplayName, Id, Timestamp
 from app.model.sign_ins import SignIn, Standing
 from app.model.times import rfc3339
 from app.model.via import Via
+from app.views import as_view
 
 
 class WorkspaceName(Struct, frozen=True):
@@ -76,7 +77,7 @@ class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, session: SignIn) -> "SessionView":
-        return cls(**_fields(session))
+        return as_view(cls, session, **_named(session))
 
 
 class WhoAmI(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -140,7 +141,7 @@ class NewSession(SessionView, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def made(cls, session: SignIn, token: str) -> "NewSession":
-        return cls(**_fields(session), token=token if session.via is Via.CLI else UNSET)
+        return as_view(cls, session, **_named(session), token=token if session.via is Via.CLI else UNSET)
 
 
 class SignedOut(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -163,16 +164,7 @@ def _or_left_out(total: int | None) -> int | UnsetType:
     return UNSET if total is None else total
 
 
-def _fields(session: SignIn) -> dict[str, Any]:
-    return {
-        "id": session.id,
-        "name": session.name,
-        "scopes": list(session.scopes),
-        "via": session.via,
-        "key_id": session.key_id or UNSET,
-        "person": _person(session),
-        "created_at": rfc3339(session.created_ms),
-        "last_used_at": None if session.last_used_ms is None else rfc3339(session.last_used_ms),
-        "idle_until": rfc3339(session.expires_ms),
-        "until": rfc3339(session.ends_ms),
-    }
+def _named(session: SignIn) -> dict[str, Any]:
+    """What a session has under other names."""
+    times = {"idle_until": rfc3339(session.expires_ms), "until": rfc3339(session.ends_ms)}
+    return {"person": _person(session), **times}

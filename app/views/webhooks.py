@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from app.model.fields import Count, CreatedAt, Id, Timestamp, UpdatedAt, VersionNumber
 from app.model.times import rfc3339
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
+from app.views import as_view
 
 
 class SecretView(Struct, frozen=True, rename="camel"):
@@ -56,24 +57,8 @@ class WebhookView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, webhook: Webhook, state: WebhookState, secret: str | UnsetType = UNSET) -> "WebhookView":
-        return cls(
-            id=webhook.id,
-            url=webhook.url,
-            events=list(webhook.events),
-            format=webhook.format,
-            denied=webhook.denied,
-            enabled=webhook.enabled,
-            secrets=[
-                SecretView(signing.number, None if signing.until_ms is None else rfc3339(signing.until_ms))
-                for signing in webhook.secrets
-            ],
-            secret=secret,
-            waiting=state.waiting,
-            parked=state.parked,
-            delivered=state.delivered,
-            lost=state.lost,
-            last_error=state.last_error,
-            created_at=rfc3339(webhook.created_ms),
-            updated_at=rfc3339(webhook.updated_ms),
-            version=webhook.version,
-        )
+        secrets = [
+            SecretView(signing.number, None if signing.until_ms is None else rfc3339(signing.until_ms))
+            for signing in webhook.secrets
+        ]
+        return as_view(cls, webhook, **structs.asdict(state), secrets=secrets, secret=secret)
