@@ -43,8 +43,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     scopes: any of these suffices, and so does admin; empty if no key is needed.
     summary, description: the handler's docstring, its first line and the rest.
-    query: the parameters. body, examples: its type, and bodies by what they do.
-    answer, example: the type of the answer, None if it has no body, and an answer, or one item of a list.
+    query: the parameters. body, answer: their types; None if it has none.
     media: the answer's possible media types.
     errors: those specific to it; `errors_of` adds those that its scopes and body imply.
     headers: names of headers that the answer can carry, each with a sentence. request_headers: those it reads, besides
@@ -61,10 +60,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     description: str = ""
     query: type[QueryFields] = QueryFields
     body: Any = None
-    examples: dict[str, Any] = {}
     status: int = 200
     answer: Any = None
-    example: Any = None
     media: tuple[str, ...] = (JSON,)
     errors: tuple[type[AppError], ...] = ()
     headers: dict[str, str] = {}

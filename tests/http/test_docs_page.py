@@ -9,14 +9,14 @@ from html.parser import HTMLParser
 
 import pytest
 
-from app.http.openapi.document import Examples
+from app.http.openapi.examples import example_of
 from app.http.openapi.page import _inline, _rich, curl_line
 from app.http.openapi.page_script import SCRIPT
 from app.http.routes import ENDPOINTS, document, encoded_document, page
 from app.main import create_app
 from app.settings import Settings
 
-BODIES = Examples(ENDPOINTS).bodies
+BODIES = {each.body: example_of(each.body) for each in ENDPOINTS if each.body is not None}
 ELEMENTS_THAT_LOAD = {"iframe", "object", "embed", "img", "video", "audio", "source", "base", "form"}
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import zoneinfo
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import jsonschema_rs
 import msgspec
@@ -24,7 +24,8 @@ from app.http.api.ext_authz import GATEWAY
 from app.http.bodies import Body, decode_body
 from app.http.doors import DOORS
 from app.http.endpoint import errors_of
-from app.http.openapi.document import Examples, all_errors, sentence_of
+from app.http.openapi.document import all_errors, item_type, sentence_of
+from app.http.openapi.examples import example_of
 from app.http.problems import AUTHZEN, has_problem_details
 from app.http.routes import ENDPOINTS, ROUTES, document, encoded_document
 from app.http.tool_calls import Reading
@@ -35,7 +36,9 @@ from app.struct_schemas.queries import parameters_of
 DOCS = Path(__file__).parents[2] / "docs"
 API = document()
 SCHEMAS = API["components"]["schemas"]
-BODIES, ANSWERS = Examples(ENDPOINTS).bodies, Examples(ENDPOINTS).answers
+BODIES = {each.body: example_of(each.body) for each in ENDPOINTS if each.body is not None}
+SHOWN = [each.answer for each in ENDPOINTS if each.answer not in (None, str, dict[str, Any])]
+ANSWERS = {item_type(answer): example_of(item_type(answer)) for answer in SHOWN}
 DESCRIBED = [(path, method, each) for path, methods in API["paths"].items() for method, each in methods.items()]
 IDS = [f"{method} {path}" for path, method, _ in DESCRIBED]
 

@@ -31,7 +31,6 @@ from app.http.bodies import decode_json, read_body
 from app.http.endpoint import JSON, endpoint
 from app.http.headers import IDEMPOTENCY_KEY, single_headers
 from app.http.openapi.described_headers import LOCATION, RETRY_AFTER, SUBMISSION_KEY
-from app.http.openapi.examples.authzen import ACCESS_REQUEST, CANCEL_TASK, TASK
 from app.http.tool_calls import Reading, idempotency_of
 from app.model.access_requests import PATH, TaskStatus, TaskView, approvals_of, requests_endpoint, task_id_of, task_of
 from app.model.api_keys import Caller, Scope
@@ -50,8 +49,6 @@ _POLL_SECONDS = "5"
     **_ONE,
     scopes=(Scope.READ, Scope.AUTHORIZE),
     body=AccessRequestBody,
-    examples=ACCESS_REQUEST,
-    example=TASK,
     status=202,
     errors=(NotFound, NotRequestable, InvalidDenialBinding, ExpiredDenial, DuplicateRequest),
     headers=LOCATION,
@@ -115,7 +112,6 @@ async def get_access_request(task_id: str, caller: Caller, services: Services) -
     **_ONE,
     scopes=(Scope.READ, Scope.APPROVE, Scope.AUTHORIZE),
     body=CancelTask,
-    examples=CANCEL_TASK,
     errors=(UnknownTask, TaskExpired, InvalidTaskState, OwnApproval),
 )
 async def cancel_access_request(

@@ -2,7 +2,6 @@
 
 from app.errors import AgentNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.agents import AGENT_QUOTAS
 from app.http.references import asked_about
 from app.model.agent_quotas import AgentQuotas
 from app.model.api_keys import Caller, Scope
@@ -16,7 +15,6 @@ _READ_THE_LOG = (Scope.READ, Scope.VIEW, Scope.AUDIT)
     "/v1/agents/{agent_id}/quotas",
     tag="Agents",
     scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES, Scope.AUTHORIZE),
-    example=AGENT_QUOTAS,
     errors=(AgentNotFound, AuditLogDamaged),
 )
 async def list_agent_quotas(agent_id: str, caller: Caller, services: Services) -> AgentQuotas:

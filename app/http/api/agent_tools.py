@@ -6,7 +6,6 @@ from litestar import MediaType, Response
 from app.errors import AgentNotFound
 from app.explain.tool_listings import ToolListing
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.agents import AGENT_TOOLS
 from app.http.references import asked_about
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
@@ -39,7 +38,6 @@ class ToolFilters(QueryFields, frozen=True):
     tag="Agents",
     scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES, Scope.AUTHORIZE),
     answer=AgentTools,
-    example=AGENT_TOOLS,
     errors=(AgentNotFound,),
 )
 async def list_agent_tools(agent_id: str, params: ToolFilters, caller: Caller, services: Services) -> Response[bytes]:

@@ -11,7 +11,6 @@ from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
-from app.http.openapi.examples.agents import AGENT_VIEW, CREATE_AGENT, UPDATE_AGENT
 from app.http.references import agent_in_path
 from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus, Alias
@@ -49,16 +48,7 @@ class UpdateAgent(Body, AgentChanges, frozen=True):
     """What to change; fields that are left out stay."""
 
 
-@endpoint(
-    "POST",
-    "/v1/agents",
-    **_WRITE,
-    examples=CREATE_AGENT,
-    status=201,
-    example=AGENT_VIEW,
-    errors=(LimitReached, AliasTaken),
-    headers=ETAG,
-)
+@endpoint("POST", "/v1/agents", **_WRITE, status=201, errors=(LimitReached, AliasTaken), headers=ETAG)
 async def create_agent(data: CreateAgent, caller: Caller, admin: Admin, by: ChangedBy) -> Response[AgentView]:
     """Create an agent."""
     return _answer(await admin.agents.create(caller.workspace_id, data, by))
@@ -83,7 +73,6 @@ async def get_agent(agent_id: str, caller: Caller, records: Records) -> Response
     "PATCH",
     "/v1/agents/{agent_id}",
     **_WRITE,
-    examples=UPDATE_AGENT,
     errors=(AgentNotFound, AgentRevoked, AliasTaken, VersionConflict),
     headers=ETAG,
 )

@@ -9,13 +9,6 @@ from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
-from app.http.openapi.examples.api_keys import (
-    API_KEY_VIEW,
-    CREATE_API_KEY,
-    CREATED_API_KEY,
-    ROTATE_API_KEY,
-    ROTATED_API_KEY,
-)
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -53,9 +46,7 @@ class CreateApiKey(Body, NewKey, frozen=True):
     "POST",
     "/v1/api-keys",
     **_ADMIN,
-    examples=CREATE_API_KEY,
     status=201,
-    example=CREATED_API_KEY,
     errors=(AgentNotFound, LimitReached),
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )
@@ -73,7 +64,7 @@ class RotateApiKey(Body, Rotation, frozen=True):
     aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "overlap_seconds": "overlapSeconds"}
 
 
-@endpoint("GET", "/v1/api-keys", **_ADMIN, example=API_KEY_VIEW)
+@endpoint("GET", "/v1/api-keys", **_ADMIN)
 async def list_keys(params: KeyPage, caller: Caller, records: Records) -> Response[list[ApiKeyView]]:
     """List API keys, oldest first."""
     keys = records.api_keys.each(caller.workspace_id, params.limit, params.offset)
@@ -84,9 +75,7 @@ async def list_keys(params: KeyPage, caller: Caller, records: Records) -> Respon
     "POST",
     "/v1/api-keys/{key_id}/rotate",
     **_ADMIN,
-    examples=ROTATE_API_KEY,
     status=201,
-    example=ROTATED_API_KEY,
     errors=(ApiKeyNotFound, LimitReached),
     litestar={"response_headers": {"Cache-Control": "no-store"}},
 )

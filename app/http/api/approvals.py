@@ -23,7 +23,6 @@ from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG, IF_MATCH_APPROVAL, NEXT_CURSOR
-from app.http.openapi.examples.approvals import APPROVAL, APPROVAL_NOTE, APPROVE_CALL
 from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, Seconds
@@ -80,7 +79,6 @@ class ApproveCall(ApprovalNote, frozen=True):
     "/v1/approvals",
     tag="Approvals",
     scopes=(Scope.READ, Scope.VIEW, Scope.APPROVE),
-    example=APPROVAL,
     errors=(AgentNotFound,),
     headers=NEXT_CURSOR,
 )
@@ -110,7 +108,6 @@ async def get_approval(
     "POST",
     "/v1/approvals/{approval_id}/approve",
     **_WRITE,
-    examples=APPROVE_CALL,
     errors=_DECIDING,
     headers=ETAG,
     request_headers=(IF_MATCH_APPROVAL,),
@@ -141,7 +138,6 @@ async def approve_call(
     "POST",
     "/v1/approvals/{approval_id}/deny",
     **_WRITE,
-    examples=APPROVAL_NOTE,
     errors=_DECIDING,
     headers=ETAG,
     request_headers=(IF_MATCH_APPROVAL,),

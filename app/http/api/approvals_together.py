@@ -9,7 +9,6 @@ from app.approvals.approvals import unknown_approval
 from app.errors import AppError
 from app.http.api.approvals import ApprovalNote
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.approvals import DECIDE_TOGETHER, DECIDED_TOGETHER
 from app.http.problems import Problem
 from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
@@ -78,14 +77,7 @@ class DecidedApproval(Struct, frozen=True, omit_defaults=True):
     error: Problem | UnsetType = UNSET
 
 
-@endpoint(
-    "POST",
-    "/v1/approvals/decide",
-    tag="Approvals",
-    scopes=(Scope.ADMIN, Scope.APPROVE),
-    examples=DECIDE_TOGETHER,
-    example=DECIDED_TOGETHER,
-)
+@endpoint("POST", "/v1/approvals/decide", tag="Approvals", scopes=(Scope.ADMIN, Scope.APPROVE))
 async def decide_together(data: DecideTogether, caller: Caller, records: Records) -> list[DecidedApproval]:
     """Decide several approvals.
 

@@ -12,25 +12,12 @@ from app.model.times import rfc3339
 from app.replica import Services
 from app.validation_messages import refusing_fields
 
-_COUNTS = {
-    "by": "result",
-    "total": 1155,
-    "values": [
-        {"value": "allowed", "count": 1100, "counts": [600, 500]},
-        {"value": "denied", "count": 55, "counts": [40, 15]},
-    ],
-    "others": 0,
-    "from": "2026-11-20T12:00:00.000Z",
-    "stepSeconds": 3600,
-}
-
 
 @endpoint(
     "GET",
     "/v1/audit-logs/counts",
     tag="Audit log",
     scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
-    example=_COUNTS,
     errors=(AgentNotFound, AuditLogDamaged),
     headers=AUDIT_FLOOR,
 )

@@ -7,7 +7,6 @@ from litestar import MediaType, Response
 from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
 from app.http.openapi.described_headers import AUDIT_FLOOR, AUDIT_SCAN, NEXT_CURSOR
-from app.http.openapi.examples.audit_log import ARCHIVE_MANIFEST, AUDIT_ENTRY, BACKLOG, CHANGE, VERIFICATION_VIEW
 from app.http.references import id_in_path, with_agent_id
 from app.model.api_keys import Caller, Scope
 from app.model.archives import ArchiveManifest, ManifestQuery
@@ -56,7 +55,6 @@ class Since(QueryFields, frozen=True):
     "/v1/audit-logs",
     **_READ,
     answer=list[AuditEntry],
-    example=AUDIT_ENTRY,
     errors=(AgentNotFound, AuditLogDamaged),
     headers={**NEXT_CURSOR, **AUDIT_FLOOR, **AUDIT_SCAN},
 )
@@ -90,13 +88,13 @@ async def get_audit_entry(entry_id: str, caller: Caller, log: Log) -> Response[b
     return Response(with_code(line), media_type=MediaType.JSON)
 
 
-@endpoint("GET", "/v1/audit-logs/status", **_READ, example=BACKLOG)
+@endpoint("GET", "/v1/audit-logs/status", **_READ)
 async def audit_log_status(caller: Caller, log: Log) -> Backlog:
     """Read how far sealing is behind, and what the last verification found."""
     return await log.audit.backlog(caller.workspace_id)
 
 
-@endpoint("GET", "/v1/audit-logs/archive", **_READ, example=ARCHIVE_MANIFEST, errors=(AuditLogDamaged,))
+@endpoint("GET", "/v1/audit-logs/archive", **_READ, errors=(AuditLogDamaged,))
 async def audit_log_archive(params: ManifestQuery, caller: Caller, log: Log) -> ArchiveManifest:
     """Read how far the log is archived, and the manifest of its segments.
 
@@ -107,7 +105,7 @@ async def audit_log_archive(params: ManifestQuery, caller: Caller, log: Log) -> 
     return await log.audit.manifest(caller.workspace_id, params, caller.root)
 
 
-@endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT), example=VERIFICATION_VIEW)
+@endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT))
 async def verify_audit_log(params: Since, caller: Caller, services: Services) -> VerificationView:
     """Verify the chain of the audit log.
 
@@ -124,7 +122,7 @@ async def verify_audit_log(params: Since, caller: Caller, services: Services) ->
     return VerificationView.of(found)
 
 
-@endpoint("GET", "/v1/changes", tag="Changes", scopes=(Scope.ADMIN, Scope.AUDIT), example=CHANGE, headers=NEXT_CURSOR)
+@endpoint("GET", "/v1/changes", tag="Changes", scopes=(Scope.ADMIN, Scope.AUDIT), headers=NEXT_CURSOR)
 async def query_changes(params: ChangeQuery, caller: Caller, records: Records) -> Response[list[Change]]:
     """Query the trail of changes, newest first.
 

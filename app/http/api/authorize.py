@@ -17,7 +17,6 @@ from app.http.bodies import count_keys, require_readable, require_unique_keys, t
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
-from app.http.openapi.examples.decisions import AUTHORIZE_BODY, DECISION_VIEW
 from app.http.own_fields import own_fields
 from app.http.problems import error_answer
 from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
@@ -136,9 +135,7 @@ AUTHORIZE = Door(
             "everything. 503 means that there is no decision: the call must not be made."
         ),
         body=AuthorizeBody,
-        examples=AUTHORIZE_BODY,
         answer=DecisionView,
-        example=DECISION_VIEW,
         errors=(AgentNotFound, ApprovalMismatch, IdempotencyConflict, IdempotencyStale, TooManyMismatches),
         headers=REPLAYED,
         request_headers=(IDEMPOTENCY_KEY,),

@@ -12,7 +12,6 @@ from app.http.api.authorize import read_call
 from app.http.batches import MAX_NESTED, decide_batch, read_batch
 from app.http.bodies import keys_written, require_readable, require_unique_keys
 from app.http.endpoint import JSON, endpoint
-from app.http.openapi.examples.decisions import AUTHORIZE_BATCH, BATCH_ANSWER
 from app.http.own_fields import own_fields
 from app.http.problems import Problem
 from app.http.tool_calls import Reading, not_a_call
@@ -70,9 +69,7 @@ _FIELDS = own_fields(*AuthorizeBatch.__struct_fields__)
     tag="Decisions",
     scopes=(Scope.READ, Scope.AUTHORIZE),
     body=AuthorizeBatch,
-    examples=AUTHORIZE_BATCH,
     answer=BatchResults,
-    example=BATCH_ANSWER,
     errors=(BatchTooLarge,),
 )
 async def authorize_batch(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:

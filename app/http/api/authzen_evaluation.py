@@ -16,7 +16,6 @@ from app.http.bodies import require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
-from app.http.openapi.examples.authzen import EVALUATION, EVALUATION_ANSWER
 from app.http.own_fields import own_fields
 from app.http.problems import message_answer
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call
@@ -77,9 +76,7 @@ EVALUATE = Door(
             "entry is in the audit log before the answer is sent. A subject that is not an agent is denied."
         ),
         body=EvaluationBody,
-        examples=EVALUATION,
         answer=EvaluationView,
-        example=EVALUATION_ANSWER,
         errors=(IdempotencyConflict, IdempotencyStale, TooManyMismatches),
         headers=REPLAYED,
         request_headers=(IDEMPOTENCY_KEY,),

@@ -12,7 +12,6 @@ from app.http.api.authzen_evaluation import NOT_ERRORS, answer_approval, encode_
 from app.http.authzen.entities import QUESTION, Action, EvaluationBody, Object, Resource, Subject, call_of, require_json
 from app.http.batches import decide_batch, read_batch, require_distinct_names
 from app.http.endpoint import JSON, endpoint
-from app.http.openapi.examples.authzen import EVALUATIONS, EVALUATIONS_ANSWER
 from app.http.own_fields import own_fields, require_spelled
 from app.http.tool_calls import Reading, not_a_call
 from app.model.api_keys import Caller, Scope, without_raw_keys
@@ -90,14 +89,7 @@ _decode_one = msgspec.json.Decoder(EvaluationBody).decode
 
 
 @endpoint(
-    "POST",
-    PATH,
-    tag="AuthZEN",
-    scopes=(Scope.READ, Scope.AUTHORIZE),
-    body=EvaluationsBody,
-    examples=EVALUATIONS,
-    answer=EvaluationsView,
-    example=EVALUATIONS_ANSWER,
+    "POST", PATH, tag="AuthZEN", scopes=(Scope.READ, Scope.AUTHORIZE), body=EvaluationsBody, answer=EvaluationsView
 )
 async def evaluations(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Evaluate access several times, as AuthZEN asks for it.

@@ -9,7 +9,6 @@ from app.http.api.authzen_evaluation import PATH as EVALUATION
 from app.http.api.authzen_evaluations import PATH as EVALUATIONS
 from app.http.api.authzen_search import PATHS as SEARCH
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.authzen import METADATA
 from app.model.access_requests import CAPABILITY
 from app.model.access_requests import PATH as REQUESTS
 from app.model.ids import canonical_uuid
@@ -41,15 +40,7 @@ class Metadata(Struct, frozen=True, kw_only=True):
     capabilities: list[str] | UnsetType = UNSET
 
 
-@endpoint(
-    "GET",
-    "/.well-known/authzen-configuration",
-    tag="AuthZEN",
-    scopes=(),
-    example=METADATA,
-    errors=(NotFound,),
-    litestar=_CACHED,
-)
+@endpoint("GET", "/.well-known/authzen-configuration", tag="AuthZEN", scopes=(), errors=(NotFound,), litestar=_CACHED)
 async def metadata(services: Services) -> Metadata:
     """Read the metadata of this decision point.
 

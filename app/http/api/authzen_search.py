@@ -33,7 +33,6 @@ from app.http.authzen.searches import (
 from app.http.batches import require_distinct_names
 from app.http.bodies import read_body
 from app.http.endpoint import JSON, endpoint
-from app.http.openapi.examples.authzen import FOUND_ACTIONS, FOUND_ENTITIES, SEARCHES
 from app.http.tool_calls import Reading, not_a_call
 from app.model.api_keys import Caller, Scope
 from app.model.resources import CatalogResource
@@ -48,15 +47,7 @@ _SEARCHED = {SubjectSearch: "subject", ResourceSearch: "resource", ActionSearch:
 _Decoded = tuple[Any, Page, Reading]
 
 
-@endpoint(
-    "POST",
-    PATHS["subject"],
-    **_ENDPOINT,
-    body=SubjectSearch,
-    examples=SEARCHES["subject"],
-    answer=FoundEntities,
-    example=FOUND_ENTITIES,
-)
+@endpoint("POST", PATHS["subject"], **_ENDPOINT, body=SubjectSearch, answer=FoundEntities)
 async def search_subjects(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Find the subjects that may do something, as AuthZEN asks for it.
 
@@ -86,9 +77,7 @@ async def search_subjects(request: Request[Any, Any, Any], caller: Caller, servi
     return await _found(search, caller, page, candidates, names, is_last=is_last, kind=kind)
 
 
-@endpoint(
-    "POST", PATHS["resource"], **_ENDPOINT, body=ResourceSearch, examples=SEARCHES["resource"], answer=FoundEntities
-)
+@endpoint("POST", PATHS["resource"], **_ENDPOINT, body=ResourceSearch, answer=FoundEntities)
 async def search_resources(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Find the resources on which a subject may do something, as AuthZEN asks for it.
 
@@ -109,15 +98,7 @@ async def search_resources(request: Request[Any, Any, Any], caller: Caller, serv
     return await _found(search, caller, page, candidates, ids, is_last=is_last, kind=kind)
 
 
-@endpoint(
-    "POST",
-    PATHS["action"],
-    **_ENDPOINT,
-    body=ActionSearch,
-    examples=SEARCHES["action"],
-    answer=FoundActions,
-    example=FOUND_ACTIONS,
-)
+@endpoint("POST", PATHS["action"], **_ENDPOINT, body=ActionSearch, answer=FoundActions)
 async def search_actions(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Find what a subject may do on a resource, as AuthZEN asks for it.
 

@@ -11,7 +11,6 @@ from app.http.bodies import Body, decode_body, read_body
 from app.http.endpoint import endpoint
 from app.http.headers import provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_CATALOG
-from app.http.openapi.examples.catalog import CATALOG_TOOL_VIEW, CHANGED_CATALOG_VIEW, PUT_CATALOG, PUT_TOOL
 from app.http.references import name_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -102,8 +101,6 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     "/v1/catalog",
     **_WRITE,
     body=PutCatalog,
-    examples=PUT_CATALOG,
-    example=CHANGED_CATALOG_VIEW,
     errors=(LimitReached, VersionConflict),
     headers=ETAG,
     request_headers=(IF_MATCH_CATALOG, CHANGE_REASON),
@@ -130,7 +127,7 @@ async def put_catalog(
     return Response(ChangedCatalogView.of(state, change), headers=version_header(state.version))
 
 
-@endpoint("GET", "/v1/catalog", **_READ, example=CATALOG_TOOL_VIEW, headers=ETAG)
+@endpoint("GET", "/v1/catalog", **_READ, headers=ETAG)
 async def list_catalog(params: ToolPage, caller: Caller, services: Services) -> Response[list[CatalogToolView]]:
     """List the known tools, by name.
 
@@ -149,9 +146,7 @@ async def get_tool(tool: str, caller: Caller, records: Records) -> Response[Cata
     return Response(CatalogToolView.of(found), headers=version_header(found.version))
 
 
-@endpoint(
-    "PUT", "/v1/catalog/tool/{tool}", **_WRITE, examples=PUT_TOOL, errors=(LimitReached, VersionConflict), headers=ETAG
-)
+@endpoint("PUT", "/v1/catalog/tool/{tool}", **_WRITE, errors=(LimitReached, VersionConflict), headers=ETAG)
 async def put_tool(
     tool: str, data: PutTool, caller: Caller, records: Records, if_match: Versions, by: ChangedBy
 ) -> Response[CatalogToolView]:

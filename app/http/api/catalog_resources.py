@@ -10,7 +10,6 @@ from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
-from app.http.openapi.examples.catalog import PUT_RESOURCE, RESOURCE_VIEW
 from app.http.references import name_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -49,7 +48,7 @@ class PutResource(Body, frozen=True):
     input_schema: dict[str, Any] | None = field(default=None, name="inputSchema")
 
 
-@endpoint("GET", _PATH, **_READ, example=RESOURCE_VIEW, errors=(ResourceNotFound,), headers=ETAG)
+@endpoint("GET", _PATH, **_READ, errors=(ResourceNotFound,), headers=ETAG)
 async def get_resource(
     resource_type: str, resource_name: str, caller: Caller, records: Records
 ) -> Response[ResourceView]:
@@ -58,7 +57,7 @@ async def get_resource(
     return _answer(await records.resources.get(caller.workspace_id, named.type, named.id))
 
 
-@endpoint("PUT", _PATH, **_WRITE, examples=PUT_RESOURCE, errors=(LimitReached, VersionConflict), headers=ETAG)
+@endpoint("PUT", _PATH, **_WRITE, errors=(LimitReached, VersionConflict), headers=ETAG)
 async def put_resource(
     resource_type: str,
     resource_name: str,

@@ -15,7 +15,6 @@ from app.http.bodies import count_keys, require_readable, require_unique_keys
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import HOOK_AGENT
-from app.http.openapi.examples.decisions import HOOK_ANSWER, HOOK_CALL
 from app.http.own_fields import own_fields, require_spelled
 from app.http.problems import headers_of
 from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
@@ -148,9 +147,7 @@ CLAUDE_CODE = Door(
             "that says why, because a coding agent without `onFailure` runs the tool after any other."
         ),
         body=HookCall,
-        examples=HOOK_CALL,
         answer=HookAnswer,
-        example=HOOK_ANSWER,
         request_headers=(HOOK_AGENT,),
         always=True,
     ),

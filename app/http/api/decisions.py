@@ -3,7 +3,6 @@
 from app.errors import AuditEntryNotFound, DecisionNotFound, OutcomeConflict
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.decisions import CALL_OUTCOME, REPORT_OUTCOME
 from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import Result
@@ -25,8 +24,6 @@ class ReportOutcome(Body, frozen=True):
     "/v1/decisions/{decision_id}/outcome",
     tag="Decisions",
     scopes=(Scope.READ, Scope.AUTHORIZE),
-    examples=REPORT_OUTCOME,
-    example=CALL_OUTCOME,
     errors=(DecisionNotFound, OutcomeConflict),
 )
 async def report_outcome(decision_id: str, data: ReportOutcome, caller: Caller, services: Services) -> CallOutcome:

@@ -12,8 +12,6 @@ from app.http.api.authorize import read_call
 from app.http.bodies import Body, decode_body, read_body
 from app.http.endpoint import endpoint
 from app.http.hot_path import AsgiCall
-from app.http.openapi.examples.audit_log import PAST_EXPLANATION
-from app.http.openapi.examples.decisions import EXPLAIN_BODY, EXPLANATION
 from app.http.references import id_in_path
 from app.http.tool_calls import Reading
 from app.model.agents import REFERENCE_RULES, Agent, AgentRef, agent_reference
@@ -75,8 +73,6 @@ class ExplainBody(Body, frozen=True):
     tag="Policies",
     scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
     body=ExplainBody,
-    examples=EXPLAIN_BODY,
-    example=EXPLANATION,
     errors=(AgentNotFound,),
 )
 async def explain(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Explanation:
@@ -116,7 +112,6 @@ def _decode(decisions: Decisions, raw: bytes) -> tuple[ExplainBody, AuthorizeReq
     "/v1/audit-logs/{entry_id}/explanation",
     tag="Audit log",
     scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
-    example=PAST_EXPLANATION,
     errors=(AuditEntryNotFound, AuditLogDamaged, VersionNotKept),
 )
 async def explain_entry(entry_id: str, caller: Caller, explanations: Explanations) -> PastExplanation:

@@ -29,7 +29,6 @@ from app.http.answers import Header, RawResponse
 from app.http.endpoint import Endpoint
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import EXT_AUTHZ_ANSWER, GATEWAY_AGENT
-from app.http.openapi.examples.authzen import ALLOWED_ANSWER
 from app.http.problems import headers_of, message_answer
 from app.http.tool_calls import Reading, tool_call
 from app.model.api_keys import Scope, without_raw_keys
@@ -195,7 +194,6 @@ EXT_AUTHZ = Endpoint(
         "and the request must not pass. A body is not judged."
     ),
     answer=EvaluationView,
-    example=ALLOWED_ANSWER,
     errors=(CallRefused,),
     headers=EXT_AUTHZ_ANSWER,
     request_headers=(GATEWAY_AGENT,),

@@ -8,7 +8,6 @@ from litestar import Response
 from app.errors import Invalid, IssuerNotFound, IssuerTaken, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.issuers import ISSUER_VIEW, PUT_ISSUER
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.issuers import IssuerFields
@@ -26,7 +25,7 @@ class PutIssuer(Body, IssuerFields, frozen=True):
     aliases: ClassVar[dict[str, str]] = {"jwks_uri": "jwksUri"}
 
 
-@endpoint("GET", "/v1/issuers", **_ADMIN, example=ISSUER_VIEW)
+@endpoint("GET", "/v1/issuers", **_ADMIN)
 async def list_issuers(caller: Caller, records: Records) -> list[IssuerView]:
     """List issuers, by name."""
     found = await records.issuers.list_all(caller.workspace_id)
@@ -40,7 +39,7 @@ async def get_issuer(issuer_name: str, caller: Caller, records: Records) -> Issu
     return IssuerView.of(issuer, await records.issuers.keys_of(caller.workspace_id, issuer))
 
 
-@endpoint("PUT", _PATH, **_ADMIN, examples=PUT_ISSUER, status=200, errors=(IssuerTaken, LimitReached))
+@endpoint("PUT", _PATH, **_ADMIN, status=200, errors=(IssuerTaken, LimitReached))
 async def put_issuer(
     issuer_name: str, data: PutIssuer, caller: Caller, admin: Admin, records: Records, by: ChangedBy
 ) -> Response[IssuerView]:

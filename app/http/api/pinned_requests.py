@@ -7,7 +7,6 @@ from msgspec import Meta
 from app.errors import Invalid, RequestNotFound, RequestPinned
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.sessions import PIN_REQUEST, PINNED_REQUEST
 from app.http.references import name_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -42,9 +41,7 @@ class PinRequest(Body, frozen=True):
     "/v1/sessions/{session_id}/request",
     tag="Decisions",
     scopes=(Scope.ADMIN, Scope.REQUEST),
-    examples=PIN_REQUEST,
     status=201,
-    example=PINNED_REQUEST,
     errors=(RequestPinned,),
 )
 async def pin_request(
@@ -71,7 +68,6 @@ async def pin_request(
     "/v1/sessions/{session_id}/request",
     tag="Decisions",
     scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT, Scope.REQUEST),
-    example=PINNED_REQUEST,
     errors=(RequestNotFound,),
 )
 async def show_pinned_request(session_id: str, caller: Caller, services: Services) -> SessionRequest:

@@ -11,8 +11,6 @@ from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG, MANAGED_BY
-from app.http.openapi.examples.policies import CREATE_POLICY, UPDATE_POLICY, WRITTEN_POLICY_VIEW
-from app.http.openapi.examples.subjects import POLICY_VIEW
 from app.http.references import PolicyOwner, policy_in_path, require_references, with_agent_id
 from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName, agent_reference
@@ -102,14 +100,7 @@ class UpdatePolicy(Body, PolicyChanges, frozen=True):
 
 
 @endpoint(
-    "POST",
-    "/v1/policies",
-    **_WRITE,
-    examples=CREATE_POLICY,
-    status=201,
-    example=WRITTEN_POLICY_VIEW,
-    errors=(AgentNotFound, LimitReached, PolicyKeyTaken),
-    headers=ETAG,
+    "POST", "/v1/policies", **_WRITE, status=201, errors=(AgentNotFound, LimitReached, PolicyKeyTaken), headers=ETAG
 )
 async def create_policy(
     data: CreatePolicy, params: WriteQuery, caller: Caller, services: Services, by: ChangedBy
@@ -125,7 +116,7 @@ async def create_policy(
     return answer_written(await services.admin.policies.create(caller.workspace_id, owner, data, by, accept))
 
 
-@endpoint("GET", "/v1/policies", **_READ, example=POLICY_VIEW, errors=(AgentNotFound,))
+@endpoint("GET", "/v1/policies", **_READ, errors=(AgentNotFound,))
 async def list_policies(params: PolicyFilters, caller: Caller, records: Records) -> Response[list[PolicyView]]:
     """List policies in evaluation order."""
     params = await with_agent_id(records, caller, params)
@@ -148,7 +139,6 @@ async def get_policy(policy_id: str, params: PolicyOwner, caller: Caller, record
     "PATCH",
     "/v1/policies/{policy_id}",
     **_WRITE,
-    examples=UPDATE_POLICY,
     errors=(AgentNotFound, PolicyNotFound, LimitReached, PolicyKeyTaken, VersionConflict),
     headers=ETAG,
 )

@@ -9,7 +9,6 @@ from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
 from app.http.api.policies import WriteQuery
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.policies import LINT_POLICIES, POLICY_WARNINGS
 from app.http.references import require_references
 from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName, agent_reference
@@ -58,8 +57,6 @@ class PolicyWarnings(Struct, frozen=True):
     reads_only=True,
     tag="Policies",
     scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
-    examples=LINT_POLICIES,
-    example=POLICY_WARNINGS,
     errors=(AgentNotFound, PolicyNotFound, PolicyKeyTaken),
 )
 async def lint_policies(data: LintPolicies, params: WriteQuery, caller: Caller, services: Services) -> PolicyWarnings:

@@ -12,7 +12,6 @@ from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
 from app.http.headers import Tags, provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
-from app.http.openapi.examples.policies import APPLIED_SET_VIEW, POLICY_SET_VIEW, PUT_POLICIES
 from app.http.references import agent_in_path, name_in_path
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
@@ -97,20 +96,13 @@ class PutPolicies(Body, frozen=True):
             require_entries(self.policies, owner)
 
 
-@endpoint("GET", "/v1/agents/{agent_id}/policies", **_GET, example=POLICY_SET_VIEW, errors=(AgentNotFound,))
+@endpoint("GET", "/v1/agents/{agent_id}/policies", **_GET, errors=(AgentNotFound,))
 async def get_agent_policies(agent_id: str, caller: Caller, records: Records) -> Response[PolicySetView]:
     """Read all policies of an agent."""
     return await _shown(records, caller, Owner(await agent_in_path(records, caller, agent_id)))
 
 
-@endpoint(
-    "PUT",
-    "/v1/agents/{agent_id}/policies",
-    **_PUT,
-    examples=PUT_POLICIES,
-    example=APPLIED_SET_VIEW,
-    errors=(AgentNotFound, *_REFUSALS),
-)
+@endpoint("PUT", "/v1/agents/{agent_id}/policies", **_PUT, errors=(AgentNotFound, *_REFUSALS))
 async def put_agent_policies(
     agent_id: str,
     data: PutPolicies,

@@ -9,7 +9,6 @@ from app.cancellation import raise_if_cancelled
 from app.errors import AgentNotFound
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.policies import POLICY_TEST_RESULTS, TEST_POLICIES
 from app.http.references import require_references
 from app.model.agents import AgentRef, agent_reference
 from app.model.api_keys import Caller, Scope
@@ -88,8 +87,6 @@ class PolicyTestResults(Struct, frozen=True):
     reads_only=True,
     tag="Policies",
     scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
-    examples=TEST_POLICIES,
-    example=POLICY_TEST_RESULTS,
     errors=(AgentNotFound,),
 )
 async def run_policy_tests(data: TestPolicies, caller: Caller, services: Services) -> PolicyTestResults:

@@ -20,7 +20,6 @@ from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
-from app.http.openapi.examples.policies import DIVERGENCE_VIEW, POLICY_VERSION_VIEW, ROLL_BACK
 from app.http.references import PolicyOwner, policy_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -48,13 +47,7 @@ class RollBack(Body, frozen=True):
     version: Annotated[int, Meta(ge=1, le=10**15)]
 
 
-@endpoint(
-    "GET",
-    "/v1/policies/{policy_id}/versions",
-    **_READ,
-    example=POLICY_VERSION_VIEW,
-    errors=(AgentNotFound, PolicyNotFound),
-)
+@endpoint("GET", "/v1/policies/{policy_id}/versions", **_READ, errors=(AgentNotFound, PolicyNotFound))
 async def list_versions(
     policy_id: str, params: VersionsQuery, caller: Caller, records: Records
 ) -> Response[list[PolicyVersionView]]:
@@ -73,7 +66,6 @@ async def list_versions(
     "/v1/policies/{policy_id}/rollback",
     tag="Policies",
     scopes=(Scope.ADMIN, Scope.POLICIES),
-    examples=ROLL_BACK,
     errors=(
         AgentNotFound,
         PolicyNotFound,
@@ -105,7 +97,7 @@ async def roll_back(
     return answer_written(written)
 
 
-@endpoint("GET", "/v1/policies/{policy_id}/divergence", **_READ, example=DIVERGENCE_VIEW, errors=(PolicyNotFound,))
+@endpoint("GET", "/v1/policies/{policy_id}/divergence", **_READ, errors=(PolicyNotFound,))
 async def get_divergence(policy_id: str, params: PolicyOwner, caller: Caller, records: Records) -> DivergenceView:
     """Count what a shadow policy would have changed.
 

@@ -2,7 +2,6 @@
 
 from app.errors import AgentNotFound, VersionConflict
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.agents import REMEMBERED
 from app.http.references import agent_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -16,7 +15,6 @@ from app.store.optimistic import Versions
     "/v1/agents/{agent_id}/remembered",
     tag="Agents",
     scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
-    example=REMEMBERED,
     errors=(AgentNotFound,),
 )
 async def list_remembered(agent_id: str, caller: Caller, records: Records) -> list[Remembered]:

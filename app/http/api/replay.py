@@ -13,7 +13,6 @@ from app.http.authentication import raw_key_in_use
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
 from app.http.open_streams import while_valid
-from app.http.openapi.examples.audit_log import REPLAY_BODY, REPLAY_LINE
 from app.http.references import require_references
 from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
@@ -78,9 +77,7 @@ async def has_room(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteH
     reads_only=True,
     tag="Audit log",
     scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
-    examples=REPLAY_BODY,
     answer=ReplayLine,
-    example=REPLAY_LINE,
     media=("application/x-ndjson",),
     errors=(AgentNotFound, TooManyReplays, AuditLogDamaged),
     litestar={"guards": [has_room]},

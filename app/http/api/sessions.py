@@ -26,7 +26,6 @@ from app.http.authentication import note_failure, peer_of, raw_key_in_use
 from app.http.bodies import Body
 from app.http.cookies import require_same_origin, set_cookie
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.sessions import NEW_SESSION, SESSION, SIGN_IN, SIGNED_OUT, WHO_AM_I
 from app.http.queries import decode_query
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
@@ -86,9 +85,7 @@ async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: Base
     "/v1/session",
     tag="Sessions",
     scopes=(),
-    examples=SIGN_IN,
     status=201,
-    example=NEW_SESSION,
     errors=(
         Invalid,
         Unauthorized,
@@ -161,7 +158,7 @@ async def workspace_id_of(services: Services, name: str) -> str:
     return workspace_id
 
 
-@endpoint("GET", "/v1/session", **_ANY, example=WHO_AM_I, litestar={"response_headers": _NO_STORE})
+@endpoint("GET", "/v1/session", **_ANY, litestar={"response_headers": _NO_STORE})
 async def show_session(caller: Caller, services: Services) -> WhoAmI:
     """Who am I?
 
@@ -170,9 +167,7 @@ async def show_session(caller: Caller, services: Services) -> WhoAmI:
     return WhoAmI.of(caller, await standing_of(services.client, caller))
 
 
-@endpoint(
-    "DELETE", "/v1/session", **_ANY, example=SIGNED_OUT, status=200, errors=(CrossSite, NotSignedIn), headers=_COOKIE
-)
+@endpoint("DELETE", "/v1/session", **_ANY, status=200, errors=(CrossSite, NotSignedIn), headers=_COOKIE)
 async def sign_out(
     request: Request[Any, Any, Any], caller: Caller, by: ChangedBy, services: Services
 ) -> Response[SignedOut]:
@@ -187,7 +182,7 @@ async def sign_out(
     return Response(SignedOut(provider_url=where), headers=_NO_STORE | {"Set-Cookie": set_cookie("", 0)})
 
 
-@endpoint("GET", "/v1/sessions", **_ADMIN, example=SESSION)
+@endpoint("GET", "/v1/sessions", **_ADMIN)
 async def list_sessions(caller: Caller, records: Records) -> list[SessionView]:
     """List the sessions of the workspace, those that end first first."""
     return [SessionView.of(each) async for each in records.sign_ins.each(caller.workspace_id)]

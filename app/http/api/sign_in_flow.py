@@ -74,10 +74,6 @@ _GUARDED: dict[str, Any] = {"guards": [_no_key], "response_headers": HEADERS, "m
     "GET",
     "/v1/sign-in",
     **_FLOW,
-    example={
-        "provider": {"name": "Example SSO", "issuer": "https://sso.example.com", "cliClientId": "remit-cli"},
-        "only": False,
-    },
 )
 async def sign_in_options(services: Services) -> SignInOptions:
     """Read how people can sign in."""

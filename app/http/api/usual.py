@@ -3,7 +3,6 @@
 from app.approvals.approvals import unknown_approval
 from app.errors import ApprovalNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
-from app.http.openapi.examples.approvals import USUAL
 from app.http.references import id_in_path
 from app.model.api_keys import Caller, Scope
 from app.model.usual import Usual
@@ -15,7 +14,6 @@ from app.replica import Services
     "/v1/approvals/{approval_id}/usual",
     tag="Approvals",
     scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT, Scope.APPROVE),
-    example=USUAL,
     errors=(ApprovalNotFound, AuditLogDamaged),
 )
 async def get_usual(approval_id: str, caller: Caller, services: Services) -> Usual:

@@ -10,18 +10,6 @@ from app.http.api.webhook_bodies import CreateWebhook, Retried, RetryEvents, Rot
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
-from app.http.openapi.examples.webhooks import (
-    ATTEMPT,
-    CREATE_WEBHOOK,
-    DELIVERY_VIEW,
-    RETRIED,
-    RETRY_EVENTS,
-    ROTATE_SECRET,
-    SEND_TEST,
-    UNSENT_VIEW,
-    UPDATE_WEBHOOK,
-    WEBHOOK_VIEW,
-)
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
@@ -38,9 +26,7 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     "POST",
     "/v1/webhooks",
     **_ADMIN,
-    examples=CREATE_WEBHOOK,
     status=201,
-    example=WEBHOOK_VIEW,
     errors=(LimitReached,),
     headers=ETAG,
     litestar={"response_headers": {"Cache-Control": "no-store"}},
@@ -66,14 +52,7 @@ async def get_webhook(webhook_id: str, caller: Caller, admin: Admin) -> Response
     return _answer(await admin.webhooks.get(caller.workspace_id, _known(webhook_id)))
 
 
-@endpoint(
-    "PATCH",
-    "/v1/webhooks/{webhook_id}",
-    **_ADMIN,
-    examples=UPDATE_WEBHOOK,
-    errors=(WebhookNotFound, VersionConflict),
-    headers=ETAG,
-)
+@endpoint("PATCH", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict), headers=ETAG)
 async def update_webhook(
     webhook_id: str, data: UpdateWebhook, caller: Caller, admin: Admin, if_match: Versions, by: ChangedBy
 ) -> Response[WebhookView]:
@@ -98,7 +77,6 @@ async def delete_webhook(webhook_id: str, caller: Caller, records: Records, if_m
     "POST",
     "/v1/webhooks/{webhook_id}/rotate-secret",
     **_ADMIN,
-    examples=ROTATE_SECRET,
     errors=(WebhookNotFound, VersionConflict),
     headers=ETAG,
     litestar={"response_headers": {"Cache-Control": "no-store"}},
@@ -114,9 +92,7 @@ async def rotate_webhook_secret(
     return _answer(await admin.webhooks.rotate(caller.workspace_id, known, data, by, if_match))
 
 
-@endpoint(
-    "POST", "/v1/webhooks/{webhook_id}/test", **_ADMIN, examples=SEND_TEST, example=ATTEMPT, errors=(WebhookNotFound,)
-)
+@endpoint("POST", "/v1/webhooks/{webhook_id}/test", **_ADMIN, errors=(WebhookNotFound,))
 async def send_test(
     webhook_id: str,
     data: SendTest,  # noqa: ARG001 - read, so that what is unknown in it is refused
@@ -130,14 +106,14 @@ async def send_test(
     return await admin.webhooks.test(caller.workspace_id, _known(webhook_id))
 
 
-@endpoint("GET", "/v1/webhooks/{webhook_id}/events", **_ADMIN, example=UNSENT_VIEW, errors=(WebhookNotFound,))
+@endpoint("GET", "/v1/webhooks/{webhook_id}/events", **_ADMIN, errors=(WebhookNotFound,))
 async def list_unsent_events(webhook_id: str, caller: Caller, records: Records) -> list[UnsentView]:
     """List events that could not be delivered."""
     found = await records.webhooks.unsent(caller.workspace_id, _known(webhook_id))
     return [UnsentView.of(each) for each in found]
 
 
-@endpoint("GET", "/v1/webhooks/{webhook_id}/deliveries", **_ADMIN, example=DELIVERY_VIEW, errors=(WebhookNotFound,))
+@endpoint("GET", "/v1/webhooks/{webhook_id}/deliveries", **_ADMIN, errors=(WebhookNotFound,))
 async def list_deliveries(webhook_id: str, caller: Caller, records: Records) -> list[DeliveryView]:
     """List the latest attempts to deliver events, newest first.
 
@@ -147,14 +123,7 @@ async def list_deliveries(webhook_id: str, caller: Caller, records: Records) -> 
     return await records.webhooks.deliveries(caller.workspace_id, _known(webhook_id))
 
 
-@endpoint(
-    "POST",
-    "/v1/webhooks/{webhook_id}/retry",
-    **_ADMIN,
-    examples=RETRY_EVENTS,
-    example=RETRIED,
-    errors=(WebhookNotFound, WebhookEventNotFound),
-)
+@endpoint("POST", "/v1/webhooks/{webhook_id}/retry", **_ADMIN, errors=(WebhookNotFound, WebhookEventNotFound))
 async def retry_events(webhook_id: str, data: RetryEvents, caller: Caller, records: Records) -> Retried:
     """Retry parked events."""
     event = None if data.event is UNSET else data.event

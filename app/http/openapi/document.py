@@ -17,6 +17,7 @@ from app.errors import AppError
 from app.http.endpoint import JSON, Endpoint, errors_of, headers_of
 from app.http.openapi.cross_field_requirements import CROSS_FIELD_OF_BODIES
 from app.http.openapi.described_headers import OF_STATUS, REQUEST_ID, RequestHeader
+from app.http.openapi.examples import example_of
 from app.http.problems import (
     AUTHZEN,
     PROBLEMS,
@@ -73,27 +74,16 @@ status 400 or above have a message, as a JSON string. All others have an `ErrorB
 """
 
 
-class Examples:
-    """The examples of bodies and answers by type, each declared by one of the endpoints with that type."""
-
-    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
-        self.bodies = {endpoint.body: endpoint.examples for endpoint in endpoints if endpoint.examples}
-        self.answers = {
-            item_type(endpoint.answer): endpoint.example for endpoint in endpoints if endpoint.example is not None
-        }
-
-
 def item_type(answer: Any) -> Any:
     """The type of a list's items, or of an answer that is not a list."""
     return get_args(answer)[0] if get_args(answer) else answer
 
 
 def document_of(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """The document as plain values. Raises KeyError if a body or an answer has no example."""
-    examples = Examples(endpoints)
+    """The document as plain values. Raises LookupError if a body or an answer has no example."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, examples)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
     table = "\n".join(f"| {error.status} | `{error.code}` | {sentence_of(error)} |" for error in all_errors())
     return {
         "openapi": "3.1.0",
@@ -102,7 +92,7 @@ def document_of(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)],
         "paths": paths,
         "components": {
-            "schemas": _schemas(examples),
+            "schemas": _schemas(endpoints),
             "securitySchemes": {
                 _KEY_SCHEME: {"type": "http", "scheme": "bearer", "description": "An API key: svc_ and 32 hex digits."}
             },
@@ -123,13 +113,13 @@ def sentence_of(error: type[AppError]) -> str:
     return "Something went wrong on our side; it has been logged." if error is AppError else " ".join(text.split())
 
 
-def _operation(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": _operation_id(endpoint),
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
         "security": [{_KEY_SCHEME: [scope.value]} for scope in endpoint.scopes],
-        "responses": _responses(endpoint, examples),
+        "responses": _responses(endpoint),
     }
     required = " or ".join(f"`{scope.value}`" for scope in endpoint.scopes)
     scope = f"Needs a key with the scope {required}." if required else ""
@@ -143,7 +133,7 @@ def _operation(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
     if parameters:
         described["parameters"] = parameters
     if endpoint.body is not None:
-        named = {name: {"value": value} for name, value in examples.bodies[endpoint.body].items()}
+        named = {name: {"value": value} for name, value in example_of(endpoint.body).items()}
         content = {"schema": _ref(endpoint.body), "examples": named}
         described["requestBody"] = {"required": True, "content": {JSON: content}}
     return described
@@ -159,11 +149,11 @@ def _parameter(carrier: str, parameter: Parameter | RequestHeader, also: str | N
     return {"name": parameter.name, "in": carrier, "description": description, "schema": parameter.schema}
 
 
-def _responses(endpoint: Endpoint, examples: Examples) -> dict[str, Any]:
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
     done: dict[str, Any] = {"description": "Done." if endpoint.answer is None else "The answer."}
     done["headers"] = _headers(headers_of(endpoint), required=REQUEST_ID)
     if endpoint.answer is not None:
-        done["content"] = {media: _answer(endpoint.answer, examples) for media in endpoint.media}
+        done["content"] = {media: _answer(endpoint.answer) for media in endpoint.media}
     responses = {str(endpoint.status): done}
     by_status: dict[int, list[type[AppError]]] = {}
     for error in errors_of(endpoint):
@@ -181,14 +171,14 @@ def _headers(headers: dict[str, str], required: Collection[str]) -> dict[str, An
     }
 
 
-def _answer(kind: Any, examples: Examples) -> dict[str, Any]:
+def _answer(kind: Any) -> dict[str, Any]:
     if kind is str:
         return {"schema": {"type": "string"}}
     if kind == dict[str, Any]:
         return {"schema": {"type": "object", "additionalProperties": True}}
     if items := get_args(kind):
-        return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [examples.answers[items[0]]]}
-    return {"schema": _ref(kind), "example": examples.answers[kind]}
+        return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [example_of(items[0])]}
+    return {"schema": _ref(kind), "example": example_of(kind)}
 
 
 def _refusal(classes: Iterable[type[AppError]], path: str) -> dict[str, Any]:
@@ -211,7 +201,9 @@ def _ref(kind: type) -> dict[str, str]:
     return {"$ref": _REF.format(name=kind.__name__)}
 
 
-def _schemas(examples: Examples) -> dict[str, Any]:
-    schemas = described((*examples.bodies, *examples.answers, ErrorBody, ProblemDetails), _REF, CROSS_FIELD_OF_BODIES)
+def _schemas(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    answers = (item_type(endpoint.answer) for endpoint in endpoints if endpoint.answer not in (str, dict[str, Any]))
+    used = dict.fromkeys(filter(None, (*(endpoint.body for endpoint in endpoints), *answers)))
+    schemas = described((*used, ErrorBody, ProblemDetails), _REF, CROSS_FIELD_OF_BODIES)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas

@@ -1351,6 +1351,23 @@ export interface components {
             group?: null;
             policies?: unknown;
         });
+        /** @description All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged. */
+        PutPolicies: {
+            /** @description The policies. Other stored policies stay, or are deleted with `prune`. */
+            policies: components["schemas"]["PolicyEntry"][];
+            /** @description As GET shows it. If given, and the current version is another one, nothing is changed and the answer is 412. */
+            version?: string;
+            /**
+             * @description As GET shows them; another owner's is refused. `agentId` is accepted, too.
+             * @default null
+             */
+            agent_id?: string | null;
+            /**
+             * @description As GET shows them; another owner's is refused.
+             * @default null
+             */
+            group?: string | null;
+        };
         /** @description Tests, in the form of those in files, and the agent that makes their calls. */
         TestPolicies: {
             /** @description The agent, by its id or its alias: all policies that govern it are tested. `agentId` is accepted, too. */
@@ -1455,23 +1472,6 @@ export interface components {
              * @default allowed
              */
             want?: components["schemas"]["Result"] | components["schemas"]["ExpectedResult"];
-        };
-        /** @description All policies of an agent, of a group or of the workspace; the answer to GET is accepted unchanged. */
-        PutPolicies: {
-            /** @description The policies. Other stored policies stay, or are deleted with `prune`. */
-            policies: components["schemas"]["PolicyEntry"][];
-            /** @description As GET shows it. If given, and the current version is another one, nothing is changed and the answer is 412. */
-            version?: string;
-            /**
-             * @description As GET shows them; another owner's is refused. `agentId` is accepted, too.
-             * @default null
-             */
-            agent_id?: string | null;
-            /**
-             * @description As GET shows them; another owner's is refused.
-             * @default null
-             */
-            group?: string | null;
         };
         /** @description The version to restore. */
         RollBack: {
@@ -2546,39 +2546,6 @@ export interface components {
             /** @description Empty if there is nothing to warn about. */
             warnings: components["schemas"]["PolicyWarning"][];
         };
-        /** @description The results of all tests. */
-        PolicyTestResults: {
-            /** @description How many tests passed. */
-            passed: number;
-            /** @description How many did not. */
-            failed: number;
-            /** @description The result of each, in the order of the request. */
-            tests: components["schemas"]["PolicyTestResult"][];
-        };
-        /** @description The result of one test. */
-        PolicyTestResult: {
-            /** @description The test's name. */
-            name: string;
-            /** @description Whether the result was as wanted. */
-            passed: boolean;
-            /** @description What differs, in words; null if it passed. */
-            problem: string | null;
-            /** @description What the call got, or the earlier call that did not get what the test wants. */
-            got: components["schemas"]["ActualResult"];
-        };
-        /** @description The result of a call. */
-        ActualResult: {
-            /** @description What was decided. */
-            result: components["schemas"]["Result"];
-            /** @description The name of the policy that decided; null for a default deny. */
-            policy: string | null;
-            /** @description The place of the rule that decided, from 0. */
-            ruleIndex: number | null;
-            /** @description Its type. */
-            ruleType: string | null;
-            /** @description A sentence for people. */
-            reason: string;
-        };
         /** @description All policies of an agent, of a group or of the workspace. It can be sent back unchanged. */
         PolicySetView: {
             /**
@@ -2614,6 +2581,39 @@ export interface components {
             deleted: string[];
             /** @description What is valid but probably not meant in the policies that were sent. */
             warnings: components["schemas"]["PolicyWarning"][];
+        };
+        /** @description The results of all tests. */
+        PolicyTestResults: {
+            /** @description How many tests passed. */
+            passed: number;
+            /** @description How many did not. */
+            failed: number;
+            /** @description The result of each, in the order of the request. */
+            tests: components["schemas"]["PolicyTestResult"][];
+        };
+        /** @description The result of one test. */
+        PolicyTestResult: {
+            /** @description The test's name. */
+            name: string;
+            /** @description Whether the result was as wanted. */
+            passed: boolean;
+            /** @description What differs, in words; null if it passed. */
+            problem: string | null;
+            /** @description What the call got, or the earlier call that did not get what the test wants. */
+            got: components["schemas"]["ActualResult"];
+        };
+        /** @description The result of a call. */
+        ActualResult: {
+            /** @description What was decided. */
+            result: components["schemas"]["Result"];
+            /** @description The name of the policy that decided; null for a default deny. */
+            policy: string | null;
+            /** @description The place of the rule that decided, from 0. */
+            ruleIndex: number | null;
+            /** @description Its type. */
+            ruleType: string | null;
+            /** @description A sentence for people. */
+            reason: string;
         };
         /** @description A version of a policy, and who made it. */
         PolicyVersionView: {

@@ -67,7 +67,7 @@ DECIDE_TOGETHER = {
         "note": "Not before Monday",
     }
 }
-DECIDED_TOGETHER = {
+DECIDED_APPROVAL = {
     "id": KEY,
     "error": {
         "code": "APPROVAL_CHANGED",

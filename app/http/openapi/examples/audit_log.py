@@ -149,3 +149,14 @@ CHANGE = {
     "sequence": 1155,
     "reason": "Refunds wait for their bounds no longer",
 }
+COUNTS = {
+    "by": "result",
+    "total": 1155,
+    "values": [
+        {"value": "allowed", "count": 1100, "counts": [600, 500]},
+        {"value": "denied", "count": 55, "counts": [40, 15]},
+    ],
+    "others": 0,
+    "from": "2026-11-20T12:00:00.000Z",
+    "stepSeconds": 3600,
+}

@@ -4,7 +4,7 @@ from app.http.openapi.examples.subjects import DECIDED, DECISION
 
 ALICE = {"type": "user", "id": "alice@example.com", "properties": {"department": "sales"}}
 REFUND = {"type": "tool", "id": "payment.refund", "properties": {"booking": "ZFA04Y", "amount": 900}}
-EVALUATION = {
+EVALUATION_BODY = {
     "a record": {
         "subject": ALICE,
         "action": {"name": "read"},
@@ -13,7 +13,7 @@ EVALUATION = {
     },
     "a tool": {"subject": {"type": "agent", "id": "booking"}, "action": {"name": "call"}, "resource": REFUND},
 }
-EVALUATION_ANSWER = {
+EVALUATION_DENIED = {
     "decision": False,
     "context": {
         "evaluation_id": DECISION["id"],
@@ -22,11 +22,11 @@ EVALUATION_ANSWER = {
         "reason_admin": {"403": 'Parameter "amount" is 900, above the maximum 500'},
     },
 }
-ALLOWED_ANSWER = {
+EVALUATION_VIEW = {
     "decision": True,
     "context": {"evaluation_id": DECISION["id"], "evaluated_at": DECIDED, "reason": "allowed"},
 }
-EVALUATIONS = {
+EVALUATIONS_BODY = {
     "two records": {
         "subject": ALICE,
         "action": {"name": "read"},
@@ -36,31 +36,29 @@ EVALUATIONS = {
         ],
         "options": {"evaluations_semantic": "deny_on_first_deny"},
     },
-    "a single one": EVALUATION["a tool"],
+    "a single one": EVALUATION_BODY["a tool"],
 }
-EVALUATIONS_ANSWER = {
+EVALUATIONS_VIEW = {
     "evaluations": [
-        EVALUATION_ANSWER,
+        EVALUATION_DENIED,
         {
             "decision": False,
             "context": {"error": {"status": 400, "message": "$.resource: is missing; it must be an object"}},
         },
     ]
 }
-SEARCHES = {
-    "subject": {
-        "who may read": {
-            "subject": {"type": "user"},
-            "action": {"name": "read"},
-            "resource": {"type": "record", "id": "record-1"},
-            "page": {"limit": 100},
-        }
-    },
-    "resource": {
-        "what may be read": {"subject": ALICE, "action": {"name": "read"}, "resource": {"type": "record"}},
-    },
-    "action": {"what may be done": {"subject": ALICE, "resource": {"type": "record", "id": "record-1"}}},
+SUBJECT_SEARCH = {
+    "who may read": {
+        "subject": {"type": "user"},
+        "action": {"name": "read"},
+        "resource": {"type": "record", "id": "record-1"},
+        "page": {"limit": 100},
+    }
 }
+RESOURCE_SEARCH = {
+    "what may be read": {"subject": ALICE, "action": {"name": "read"}, "resource": {"type": "record"}},
+}
+ACTION_SEARCH = {"what may be done": {"subject": ALICE, "resource": {"type": "record", "id": "record-1"}}}
 _PAGE = {"next_token": "", "count": 1}
 FOUND_ENTITIES = {"page": _PAGE, "results": [{"type": "record", "id": "record-1"}]}
 FOUND_ACTIONS = {"page": _PAGE, "results": [{"name": "read"}]}
@@ -71,7 +69,7 @@ METADATA = {
     "access_request_endpoint": "https://pdp.example.com/access/v1/requests",
     "capabilities": ["urn:openid:authzen:capability:access-request"],
 }
-ACCESS_REQUEST = {
+ACCESS_REQUEST_BODY = {
     "a denied refund": {
         "subject": {"type": "agent", "id": "booking"},
         "action": {"name": "call"},
@@ -82,7 +80,7 @@ ACCESS_REQUEST = {
 }
 CANCEL_TASK = {"the passenger has withdrawn": {"reason": "withdrawn", "comment": "The passenger called again"}}
 _STATUS = f"https://pdp.example.com/access/v1/requests/{DECISION['id']}"
-TASK = {
+TASK_VIEW = {
     "task": {
         "id": DECISION["id"],
         "status": "pending",

@@ -26,7 +26,7 @@ AUTHORIZE_BATCH = {
     },
     "several calls": {"calls": [AUTHORIZE_BODY["a refund"], AUTHORIZE_BODY["the least there can be"]]},
 }
-BATCH_ANSWER = {
+BATCH_RESULTS = {
     "results": [
         {"decision": DECISION},
         {"error": {"code": "AGENT_NOT_FOUND", "message": "No agent has this id or alias", "details": []}},

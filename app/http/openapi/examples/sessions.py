@@ -1,15 +1,15 @@
-"""Sessions."""
+"""Sessions, and the state of the service."""
 
 from app.http.openapi.examples.subjects import AGENT, CREATED, DECIDED, KEY
 
 _UNTIL, _IDLE_UNTIL = "2026-11-20T20:34:56.789Z", "2026-11-20T13:04:56.789Z"
 _SESSION_ID = "01a2e0c1-9a3b-7c4d-8e5f-60718293a4b5"
-SIGN_IN = {
+SIGN_IN_BODY = {
     "a browser, with an API key": {"key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed"},
     "a program": {"key": "svc_5eed5eed5eed5eed5eed5eed5eed5eed", "transport": "bearer"},
     "with the code of `remit console`": {"code": "5eed5eed5eed5eed5eed5eed5eed5eed"},
 }
-SESSION = {
+SESSION_VIEW = {
     "id": _SESSION_ID,
     "name": "ann",
     "scopes": ["approve"],
@@ -20,7 +20,7 @@ SESSION = {
     "idleUntil": _IDLE_UNTIL,
     "until": _UNTIL,
 }
-NEW_SESSION = {**SESSION, "lastUsedAt": None}
+NEW_SESSION = {**SESSION_VIEW, "lastUsedAt": None}
 SIGNED_OUT = {"providerUrl": None}
 WHO_AM_I = {
     "name": "ann",
@@ -37,7 +37,7 @@ PIN_REQUEST = {
     "for a day": {"request": "Please send the minutes to ann@example.com."},
     "for an hour": {"request": "Please send the minutes to ann@example.com.", "valid_seconds": 3600},
 }
-PINNED_REQUEST = {
+SESSION_REQUEST = {
     "id": _SESSION_ID,
     "session": "conversation 42",
     "length": 43,
@@ -46,3 +46,8 @@ PINNED_REQUEST = {
     "pinnedBy": KEY,
     "expiresAt": _UNTIL,
 }
+SIGN_IN_OPTIONS = {
+    "provider": {"name": "Example SSO", "issuer": "https://sso.example.com", "cliClientId": "remit-cli"},
+    "only": False,
+}
+HEALTH = {"status": "ok"}
