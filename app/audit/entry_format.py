@@ -11,10 +11,13 @@ no result.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any, get_args
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
+from msgspec.structs import fields
 
+from app.model.audit import AuditEntry
 from app.model.decisions import Result
 from app.model.times import rfc3339
 
@@ -42,20 +45,16 @@ FIELDS = (
 )
 """The fields of an entry, as the commit writes them."""
 TEXT, NUMBER, JSON = "text", "number", "json"
-OPTIONAL = {
-    b"type": TEXT,
-    b"context": JSON,
-    b"policyVersion": NUMBER,
-    b"code": TEXT,
-    b"session": TEXT,
-    b"approvalId": TEXT,
-    b"decisionId": TEXT,
-    b"shadow": JSON,
-    b"suspendedBy": TEXT,
-    b"trippedBy": TEXT,
-    b"decidedBy": JSON,
-    b"subject": TEXT,
-}
+
+
+def _form(kind: Any) -> str:
+    """How a value of this type is written: `AuditEntry` has Raw, structs, numbers and strings, each or UNSET."""
+    named = [getattr(each, "__origin__", each) for each in get_args(kind)]
+    return NUMBER if int in named else TEXT if str in named else JSON
+
+
+OPTIONAL = {field.encode_name.encode(): _form(field.type) for field in fields(AuditEntry) if field.default is UNSET}
+OPTIONAL[b"session"] = TEXT  # of earlier releases
 """Optional fields of an entry, and the form of each in the line."""
 _AS_WRITTEN = list(FIELDS)
 _COLUMNS = len(FIELDS)

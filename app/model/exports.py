@@ -3,14 +3,17 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
-from msgspec import Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import fields
 
 from app.model.audit import AuditEntry, Format, decode_entry
 from app.model.logged_codes import code_from
 
-COLUMNS = (
+_FIELDS = {field.encode_name: field.name for field in fields(AuditEntry)}
+_FIRST = (
     "id",
     "timestamp",
     "agentId",
@@ -36,10 +39,9 @@ COLUMNS = (
     "keyName",
     "policyName",
     "decidedBy",
-    "trippedBy",
-    "subject",
 )
-"""The columns of a CSV file. New ones are added last, so every column keeps its number."""
+COLUMNS = tuple(dict.fromkeys((*_FIRST, *(name for name in _FIELDS if name != "rule"))))
+"""The columns of a CSV file. New fields are added last, so every column keeps its number."""
 
 END = "#end"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -93,43 +95,27 @@ def escaped_cell(cell: str) -> str:
 
 def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
     entry = decode_entry(line)
-    rule = entry.rule
-    return [
-        escaped_cell(entry.id),
-        entry.timestamp,
-        escaped_cell(entry.agent_id),
-        escaped_cell(entry.key_id),
-        escaped_cell(entry.action),
-        escaped_cell(entry.tool_name),
-        entry.result or "",
-        escaped_cell(entry.policy_id or ""),
-        "" if rule is None else rule.index,
-        "" if rule is None else escaped_cell(rule.type),
-        escaped_cell(entry.reason),
-        entry.latency_ms,
-        bytes(entry.parameters).decode(),
-        "" if isinstance(entry.context, UnsetType) else bytes(entry.context).decode(),
-        "" if isinstance(entry.policy_version, UnsetType) else entry.policy_version,
-        escaped_cell(_code(entry)),
-        *(escaped_cell(_text(text)) for text in (entry.type, entry.approval_id, entry.decision_id)),
-        "" if isinstance(entry.shadow, UnsetType) else msgspec.json.encode(entry.shadow).decode(),
-        escaped_cell(_text(entry.suspended_by)),
-        *map(escaped_cell, names_of(entry, sequence)),
-        "" if isinstance(entry.decided_by, UnsetType) else msgspec.json.encode(entry.decided_by).decode(),
-        escaped_cell(_text(entry.tripped_by)),
-        escaped_cell(_text(entry.subject)),
-    ]
+    cells = {column: _cell(getattr(entry, name)) for column, name in _FIELDS.items()}
+    cells |= zip(("agentName", "keyName", "policyName"), map(escaped_cell, names_of(entry, sequence)), strict=True)
+    index, kind = ("", "") if entry.rule is None else (entry.rule.index, escaped_cell(entry.rule.type))
+    cells |= {"ruleIndex": index, "ruleType": kind}
+    if entry.result is not None and entry.code is UNSET:  # it is derived from the other fields
+        cells["code"] = code_from(entry.result, None if entry.rule is None else entry.rule.type, entry.reason).value
+    return [cells[column] for column in COLUMNS]
 
 
-def _code(entry: AuditEntry) -> str:
-    """The entry's code; a decision's is derived from its other fields."""
-    if entry.result is None or not isinstance(entry.code, UnsetType):
-        return _text(entry.code)
-    return code_from(entry.result, None if entry.rule is None else entry.rule.type, entry.reason).value
-
-
-def _text(value: str | UnsetType) -> str:
-    return "" if isinstance(value, UnsetType) else value
+def _cell(value: Any) -> str | float:
+    match value:
+        case None | UnsetType():
+            return ""
+        case str():
+            return escaped_cell(value)
+        case Raw():
+            return bytes(value).decode()
+        case Struct():
+            return msgspec.json.encode(value).decode()
+        case _:
+            return value  # type: ignore[no-any-return]  # a number
 
 
 def _rows(rows: Iterable[Sequence[str | float]]) -> bytes:

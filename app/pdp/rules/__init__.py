@@ -1,6 +1,7 @@
 """The types of rules, one module each, and what is the same for all of them."""
 
-from typing import Any
+from importlib import import_module
+from pkgutil import iter_modules
 
 import msgspec
 from msgspec import UnsetType
@@ -12,49 +13,16 @@ from app.model.decisions import Result, RuleRef
 from app.model.memories import memory_name
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
 from app.model.rule import Rule
-from app.model.rules import (
-    TYPES,
-    ApprovalRequired,
-    Budgeted,
-    DenialCounted,
-    ParameterConstraint,
-    ParameterSchema,
-    PinnedRequest,
-    RateLimited,
-    Sequenced,
-    TimeBased,
-    ToolAllowlist,
-    ToolDenylist,
-)
+from app.model.rules import TYPES
 from app.pdp.call_schemas import circumstances_schema
 from app.pdp.constraint_words import named_in_words
 from app.pdp.constraints import IsSecret, Judge, compile_circumstances
 from app.pdp.costs import Cost, cost_of
-from app.pdp.rules.denial_breaker import DenialBreakerType
-from app.pdp.rules.limits import BudgetType, RateLimitType
-from app.pdp.rules.parameter_constraint import ParameterConstraintType
-from app.pdp.rules.parameter_schema import ParameterSchemaType
-from app.pdp.rules.pinned_request import PinnedRequestType
-from app.pdp.rules.rule_type import CompiledRule, Macs, PlacedRule, RuleType, no_macs
-from app.pdp.rules.sequence import SequenceType
-from app.pdp.rules.time_based import TimeBasedType
-from app.pdp.rules.tool_lists import AllowlistType, ApprovalType, DenylistType
+from app.pdp.rules.rule_type import TYPE_OF, CompiledRule, Macs, PlacedRule, no_macs
 from app.pdp.value_schemas import NOTHING_PASSES, UNKNOWN, SchemaPart
 
-_TYPES: tuple[RuleType[Any], ...] = (
-    AllowlistType(ToolAllowlist),
-    DenylistType(ToolDenylist),
-    ApprovalType(ApprovalRequired),
-    ParameterConstraintType(ParameterConstraint),
-    ParameterSchemaType(ParameterSchema),
-    RateLimitType(RateLimited),
-    BudgetType(Budgeted),
-    SequenceType(Sequenced),
-    PinnedRequestType(PinnedRequest),
-    TimeBasedType(TimeBased),
-    DenialBreakerType(DenialCounted),
-)
-TYPE_OF = {each.kind: each for each in _TYPES}
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
 if TYPE_OF.keys() != set(TYPES):
     raise TypeError(f"a type of rule that does nothing: {TYPE_OF.keys() ^ set(TYPES)}")
 

@@ -1,7 +1,7 @@
 """What the decision point knows about a type of rule, and the rules it has compiled."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -112,13 +112,16 @@ class RuleType(Generic[R]):
     """One type of rule: what it demands of calls, and what can be said about it before there is a call.
 
     A type overrides what differs from this. `model/rules.py` has its fields and what other layers know about it.
+    Writing the class makes the type known, as that of the rule which is its parameter.
     """
 
     covers_all: bool = False
     """True if it matters for every tool, because it demands something of those it does not cover."""
 
-    def __init__(self, kind: type[R]) -> None:
-        self.kind = kind
+    def __init_subclass__(cls) -> None:
+        [kind] = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        if not isinstance(kind, TypeVar):
+            TYPE_OF[kind] = cls()
 
     def compile(self, placed: PlacedRule[R]) -> Demands:
         """What it demands of the calls it covers. Stored rules always compile."""
@@ -139,6 +142,10 @@ class RuleType(Generic[R]):
     def reach(self, compiled: "CompiledRule", known: BeforeCalls) -> tuple[int, int]:
         """Its possible effects on calls that it covers: as things are now, and at any time."""
         return EITHER, EITHER
+
+
+TYPE_OF: dict[type[Rule], RuleType[Any]] = {}
+"""The type of each rule."""
 
 
 def reach_by_parameters(part: SchemaPart) -> tuple[int, int]:
