@@ -53,16 +53,17 @@ class AuditLog:
         self._client = client
         self._drops_unarchived = drops_unarchived
         self._slots = WorkspaceSlots()
+        self._verifying = WorkspaceSlots(most=1, waiting_max=16, what="verifications")
 
-    async def query(self, workspace_id: str, query: AuditQuery, key: str = "") -> AuditPage:
-        """The page that `query` asks for; it covers every decision answered before this call. key: who asks.
+    async def query(self, workspace_id: str, query: AuditQuery) -> AuditPage:
+        """The page that `query` asks for; it covers every decision answered before this call.
 
         Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between: sequence
         numbers have no gaps, new entries get higher ones, and sealing does not change them. If a filter is not indexed,
         a page without an offset ends after about SCANNED_MAX entries, however few of them match.
         """
         entries_max = SCANNED_MAX if query.scans else sys.maxsize
-        page, floor, stopped_below = await self._search(workspace_id, query, entries_max=entries_max, key=key)
+        page, floor, stopped_below = await self._search(workspace_id, query, entries_max=entries_max)
         return AuditPage(page.lines, page.last if page.has_more else stopped_below, floor)
 
     async def latest(self, workspace_id: str, query: AuditQuery, segments_max: int) -> list[bytes]:
@@ -70,16 +71,16 @@ class AuditLog:
         page, _, _ = await self._search(workspace_id, query, segments_max)
         return page.lines
 
-    async def entry(self, workspace_id: str, entry_id: str, key: str) -> tuple[int, bytes]:
-        """The sequence and the line of one entry. key: who asks. Raises AuditEntryNotFound."""
+    async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
+        """The sequence and the line of one entry. Raises AuditEntryNotFound."""
         # An id begins with the time of its call, so the search starts there; the whole log is searched only if a clock
         # was set back or no such entry exists.
         called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
         anywhere = AuditQuery(id=entry_id, limit=1)
         near = replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
-        page, floor, _ = await self._search(workspace_id, near, key=key)
+        page, floor, _ = await self._search(workspace_id, near)
         if not page.lines:
-            page, floor, _ = await self._search(workspace_id, anywhere, key=key)
+            page, floor, _ = await self._search(workspace_id, anywhere)
         if page.lines:
             return page.last, page.lines[0]
         dropped = "" if floor is None else f"; retention dropped entries up to {rfc3339(floor.time_ms)}"
@@ -91,9 +92,8 @@ class AuditLog:
         query: AuditQuery,
         segments_max: int = sys.maxsize,
         entries_max: int = sys.maxsize,
-        key: str = "",
     ) -> "_Searched":
-        async with self._slots.slot(workspace_id, key):
+        async with self._slots.slot(workspace_id):
             with unreadable_is_damage():
                 keyspace, matcher, page = Keyspace(workspace_id), EntryFilter(query), Page(query.limit, query.offset)
                 below = END if query.before is None else query.before
@@ -170,10 +170,14 @@ class AuditLog:
         continues: bool = False,
         note: Note | None = None,
     ) -> Verification:
-        """Verify the log as `Verifier.verify` documents; if all of it is intact, that is recorded for monitors."""
+        """Verify the log as `Verifier.verify` documents; if all of it is intact, that is recorded for monitors.
+
+        One verification of a workspace runs at a time. Raises Overloaded if too many wait.
+        """
         verifier = Verifier(self._client, workspace_id, drops_unarchived=self._drops_unarchived)
         began_ms = await store_time_ms(self._client)
-        verification = await verifier.verify(since, segments_max, progress, continues=continues, note=note)
+        async with self._verifying.slot(workspace_id):
+            verification = await verifier.verify(since, segments_max, progress, continues=continues, note=note)
         if verification.finding is None and verification.complete:
             with suppress(StoreUnavailable):  # a store that refuses writes does not change the finding
                 await self._client.call("HSET", Keyspace(workspace_id).workspace, "intact_ms", began_ms)
@@ -184,20 +188,20 @@ class AuditLog:
         keyspace = Keyspace(workspace_id)
         return await newest_note(self._client, keyspace.changes_checkpoint if of_changes else keyspace.audit_checkpoint)
 
-    async def proof(self, workspace_id: str, entry_id: str, key: str) -> str:
-        """The proof that the newest signed checkpoint covers the entry. key: who asks.
+    async def proof(self, workspace_id: str, entry_id: str) -> str:
+        """The proof that the newest signed checkpoint covers the entry.
 
         Raises as `entry` and `notes.proof_of` do.
         """
-        return await proof_of(self._client, workspace_id, *await self.entry(workspace_id, entry_id, key))
+        return await proof_of(self._client, workspace_id, *await self.entry(workspace_id, entry_id))
 
     async def archive(self, folder: Path, workspace_id: str, progress: Progress | None = None) -> int:
         """Archive as `Archive.write` documents."""
         return await Archive(folder, workspace_id).write(self._client, progress)
 
-    async def manifest(self, workspace_id: str, query: ManifestQuery, key: str = "") -> ArchiveManifest:
-        """What an archive of the log must have, as `read_manifest` documents. key: who asks."""
-        async with self._slots.slot(workspace_id, key):
+    async def manifest(self, workspace_id: str, query: ManifestQuery) -> ArchiveManifest:
+        """What an archive of the log must have, as `read_manifest` documents."""
+        async with self._slots.slot(workspace_id):
             with unreadable_is_damage():
                 return await read_manifest(self._client, workspace_id, query)
 
@@ -206,9 +210,9 @@ class AuditLog:
         with unreadable_is_damage():
             return await read_backlog(self._client, workspace_id)
 
-    async def counts(self, workspace_id: str, query: CountQuery, key: str = "") -> Counted:
-        """Count entries as `counts.counts` documents. key: who asks."""
-        async with self._slots.slot(workspace_id, key):
+    async def counts(self, workspace_id: str, query: CountQuery) -> Counted:
+        """Count entries as `counts.counts` documents."""
+        async with self._slots.slot(workspace_id):
             with unreadable_is_damage():
                 return await counts(self._client, workspace_id, query)
 

@@ -14,6 +14,7 @@ from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
+from app.fairness.asking_key import asking_key
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import Pool
 from app.lanes.lane import monotonic_us
@@ -141,6 +142,7 @@ class Authorizer:
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
         """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""
+        asking_key.set(caller.root)
         try:
             return await self._agents.load(caller.workspace_id, called)
         except AgentNotFound:

@@ -72,7 +72,8 @@ class EscalatedCalls:
         request, plan, workspace_id = question.request, question.plan, question.caller.workspace_id
         decision_id, key_id = question.decision_id, question.caller.key_id
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
-        run = _at_once if is_quick else partial(self._pool.run, workspace_id)
+        in_thread = partial(self._pool.run, workspace_id, key=question.caller.root)
+        run = _at_once if is_quick else in_thread
         bound, digest = await run(self._bound, agent, request, question.caller.root)
         probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)
         if digest is None:
@@ -93,7 +94,7 @@ class EscalatedCalls:
         parameters = request.recorded_parameters
         # In a thread, because it takes a while to find secrets in long strings.
         if self._redactor is not None and may_show_more(request):
-            parameters = await self._pool.run(workspace_id, shown_parameters, request, self._redactor, self._signer)
+            parameters = await in_thread(shown_parameters, request, self._redactor, self._signer)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
         checks = (*plan.quotas, *beside)

@@ -67,11 +67,11 @@ class QuotaReader:
         self._is_secret = is_secret
         self._slots = WorkspaceSlots()
 
-    async def read(self, workspace_id: str, agent_id: str, *, from_log: bool, key: str = "") -> AgentQuotas:
+    async def read(self, workspace_id: str, agent_id: str, *, from_log: bool) -> AgentQuotas:
         """How full each limit, budget and denial breaker of the agent is.
 
         Limits are read in steps of 256 counters, each at one moment. from_log: whether values are named; they are in
-        the log. key: who asks. Raises AgentNotFound, AuditLogDamaged.
+        the log. Raises AgentNotFound, AuditLogDamaged.
         """
         cached = await self._agents.load(workspace_id, agent_id)
         keyspace, agent, at_ms = keyspace_of(workspace_id), cached.agent, self._clock.now_us() // 1000
@@ -84,7 +84,7 @@ class QuotaReader:
         quotas = []
         for rule, counter in rules:
             if isinstance(counter, VaryingQuota | VaryingBreaker):
-                async with self._slots.slot(workspace_id, key):
+                async with self._slots.slot(workspace_id):
                     values = await self._values(workspace_id, agent.id, rule, counter, from_log=from_log)
                 quotas.append(self._shown(rule, None, values))
             else:

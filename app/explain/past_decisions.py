@@ -20,12 +20,12 @@ class PastDecisions:
         self._is_secret = is_secret
         self._pool = pool
 
-    async def explain(self, workspace_id: str, entry_id: str, key: str) -> PastExplanation:
-        """The explanation of a decision. key: who asks.
+    async def explain(self, workspace_id: str, entry_id: str) -> PastExplanation:
+        """The explanation of a decision.
 
         Raises AuditEntryNotFound if no decision has this id, VersionNotKept.
         """
-        sequence, line = await self._audit.entry(workspace_id, entry_id, key)
+        sequence, line = await self._audit.entry(workspace_id, entry_id)
         call = decode_call(line)
         if call.result is None or call.type:
             raise AuditEntryNotFound("The entry with this id is not a decision, so there is nothing to explain")

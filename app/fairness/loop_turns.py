@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 from app.errors import Overloaded
+from app.fairness.asking_key import asking_key
 
 
 class _Turns:
@@ -87,10 +88,10 @@ class _Line:
 class WorkspaceSlots:
     """Lets at most `most` tasks of a workspace run at a time; up to `waiting_max` more wait, and its keys take turns.
 
-    Of one key, up to half as many wait, so no key alone has the others' tasks refused. Tasks without a key count as
-    those of one more, which may all wait. For work that keeps the store busy while it waits: the store has one queue
-    for all workspaces, without fairness. And for work that strangers keep waiting, such as deliveries. what: the work,
-    for the refusal.
+    Of one key, up to half as many wait, so no key alone has the others' tasks refused. Tasks for which no key asks
+    (`asking_key`) count as those of one more, which may all wait. For work that keeps the store busy while it waits:
+    the store has one queue for all workspaces, without fairness. And for work that strangers keep waiting, such as
+    deliveries. what: the work, for the refusal.
     """
 
     def __init__(self, most: int = 2, waiting_max: int = 64, what: str = "log queries") -> None:
@@ -98,8 +99,9 @@ class WorkspaceSlots:
         self._lines: dict[str, _Line] = {}
 
     @asynccontextmanager
-    async def slot(self, workspace_id: str, key: str = "") -> AsyncIterator[None]:
+    async def slot(self, workspace_id: str) -> AsyncIterator[None]:
         """Wait until the block may run, and count it until it ends. Raises Overloaded if too many wait."""
+        key = asking_key.get()
         line = self._lines.get(workspace_id) or self._lines.setdefault(workspace_id, _Line())
         if line.running < self._most:
             line.running += 1

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from app.cancellation import cancelled_when
 from app.errors import Overloaded
+from app.fairness.asking_key import asking_key
 from app.lanes.lane import Lane
 
 _Result = TypeVar("_Result")
@@ -49,8 +50,10 @@ class _Work:
 class Pool(Protocol):
     """Runs work that takes more than a moment."""
 
-    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str = "") -> _Result:
-        """Return what the function returns, or raise what it raises. key: who asks, in the workspace."""
+    async def run(
+        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
+    ) -> _Result:
+        """Return what the function returns, or raise what it raises. key: who asks; left out: `asking_key`."""
 
 
 class FairThreadPool:
@@ -59,7 +62,7 @@ class FairThreadPool:
 
     No workspace gets all the threads, so another's work waits for its turn, but never for a long job to end. A caller
     that waits longer than `patience_s`, or finds `waiting_max` of its workspace or half as many of its key waiting,
-    gets Overloaded. Work for which no key is given counts as that of one more. A caller that goes away leaves the
+    gets Overloaded. Work for which no key asks counts as that of one more. A caller that goes away leaves the
     queue; a job that already runs keeps its thread until it next checks whether it is cancelled
     (`app/cancellation.py`).
     """
@@ -83,8 +86,11 @@ class FairThreadPool:
         """The number of functions that wait for a thread."""
         return sum(map(_length, self._waiting.values()))
 
-    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str = "") -> _Result:
+    async def run(
+        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
+    ) -> _Result:
         """Run the function: return or raise what it does. Raises Overloaded if that takes too long."""
+        key = asking_key.get() if key is None else key
         queues: Mapping[str, deque[_Work]] = self._waiting.get(workspace_id, {})
         if _length(queues) >= self._waiting_max or self.waiting >= _WAITING_IN_ALL:
             raise Overloaded("This replica has too much work that takes long from this workspace; nothing was decided")
@@ -162,7 +168,9 @@ class SlowLanePool:
     def __init__(self, pool: FairThreadPool, lane: Lane) -> None:
         self._pool, self._lane = pool, lane
 
-    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str = "") -> _Result:
+    async def run(
+        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
+    ) -> _Result:
         """As `FairThreadPool.run`. Raises MoveToSlowLane."""
         self._lane.require_short()
         return await self._pool.run(workspace_id, function, *args, key=key)

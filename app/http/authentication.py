@@ -10,6 +10,7 @@ from litestar.handlers import BaseRouteHandler
 
 from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
+from app.fairness.asking_key import asking_key
 from app.http.answers import Header
 from app.http.cookies import require_same_origin, session_cookie
 from app.http.headers import AUTHORIZATION, change_reason, raw_key_of, single_headers
@@ -43,6 +44,7 @@ def requires(*scopes: Scope, query: type[QueryFields] = QueryFields) -> Guard:
             raise
         if not caller.has_any(scopes):
             raise InsufficientScope(f"This endpoint requires the scope {required}; the key has {listed_scopes(caller)}")
+        asking_key.set(caller.root)
         connection.scope["state"]["caller"] = caller
         connection.scope["state"]["raw_key"] = raw_key
         connection.scope["state"]["params"] = decode_query(connection.scope["query_string"], query)

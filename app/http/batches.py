@@ -35,7 +35,7 @@ async def read_batch(
     if len(raw) <= _IN_THE_LOOP_BYTES:
         return read(raw, reading)
     with decisions.large_calls.room_for(caller.workspace_id, caller.root, len(raw)):
-        return await services.pool.run(caller.workspace_id, read, raw, reading, key=caller.root)
+        return await services.pool.run(caller.workspace_id, read, raw, reading)
 
 
 def require_distinct_names(raw: bytes, reading: Reading) -> Any:

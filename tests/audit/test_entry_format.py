@@ -11,6 +11,7 @@ from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, Overloaded
+from app.fairness.asking_key import asking_key
 from app.model.audit import AuditQuery, decode_entry
 from app.model.decisions import Result
 from app.model.ids import Ids
@@ -101,18 +102,20 @@ async def test_an_entry_is_found_by_its_id_even_if_the_clock_has_stepped(client,
             await Sealer(client, 4, 100).seal_next(workspace_id)
     log = AuditLog(client)
     for place, entry_id in ((6, honest), (7, stepped)):
-        _, line = await log.entry(workspace_id, entry_id, "")
+        _, line = await log.entry(workspace_id, entry_id)
         assert msgspec.json.decode(line) == entry_of(writer.written[place])
     for unknown in (ids.new(START_MS), "ffffffff-ffff-4fff-bfff-ffffffffffff"):
         with pytest.raises(AuditEntryNotFound):
-            await log.entry(workspace_id, unknown, "")
+            await log.entry(workspace_id, unknown)
 
 
 async def test_looking_for_entries_that_do_not_exist_leaves_room_for_other_keys(client, workspace_id):
     """Each such search may read the whole log, so those of one key wait in its own line."""
     log, unknown = AuditLog(client), Ids().new(START_MS)
-    greedy = [asyncio.create_task(log.entry(workspace_id, unknown, "greedy")) for _ in range(100)]
+    asking_key.set("greedy")
+    greedy = [asyncio.create_task(log.entry(workspace_id, unknown)) for _ in range(100)]
+    asking_key.set("another")
     await asyncio.sleep(0)
-    assert (await log.query(workspace_id, AuditQuery(), "another")).lines == []
+    assert (await log.query(workspace_id, AuditQuery())).lines == []
     found = await asyncio.gather(*greedy, return_exceptions=True)
     assert {type(each) for each in found} == {AuditEntryNotFound, Overloaded}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import Overloaded
+from app.fairness.asking_key import asking_key
 from app.fairness.loop_turns import WorkspaceSlots, take_turn
 
 
@@ -71,7 +72,8 @@ async def test_the_keys_of_a_workspace_take_turns():
     slots, opened, inside = WorkspaceSlots(most=1, waiting_max=8), asyncio.Event(), []
 
     async def read(key, name):
-        async with slots.slot("workspace", key):
+        asking_key.set(key)
+        async with slots.slot("workspace"):
             inside.append(name)
             await opened.wait()
 
@@ -114,7 +116,8 @@ async def test_tasks_that_are_cancelled_while_they_wait_fill_no_place():
     slots = WorkspaceSlots(most=1, waiting_max=4)
 
     async def read(key):
-        async with slots.slot("workspace", key):
+        asking_key.set(key)
+        async with slots.slot("workspace"):
             pass
 
     async with slots.slot("workspace"):

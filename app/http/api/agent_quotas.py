@@ -29,5 +29,4 @@ async def list_agent_quotas(agent_id: str, caller: Caller, services: Services) -
         caller.workspace_id,
         await asked_about(services.records, caller, agent_id),
         from_log=caller.has_any(_READ_THE_LOG),
-        key=caller.root,
     )

@@ -29,6 +29,6 @@ async def count_audit_log(params: CountQuery, caller: Caller, services: Services
     """
     query = await with_agent_id(services.records, caller, params)
     with refusing_fields(""):
-        counted = await services.log.audit.counts(caller.workspace_id, query, caller.root)
+        counted = await services.log.audit.counts(caller.workspace_id, query)
     headers = {} if counted.floor is None else {"X-Audit-Floor": rfc3339(counted.floor.time_ms)}
     return Response(counted.counts, headers=headers)

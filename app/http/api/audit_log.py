@@ -66,7 +66,7 @@ async def query_audit_log(params: AuditQuery, caller: Caller, services: Services
     entries, so a page may have less than `limit`, or nothing: go on with the cursor, or give `agent_id` or `from`, too.
     """
     query = await with_agent_id(services.records, caller, params)
-    page = await services.log.audit.query(caller.workspace_id, query, caller.root)
+    page = await services.log.audit.query(caller.workspace_id, query)
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if query.scans:
         headers["X-Audit-Scan"] = ", ".join(query.scans)
@@ -84,7 +84,7 @@ async def get_audit_entry(entry_id: str, caller: Caller, log: Log) -> Response[b
     The id of an entry is that of the decision: `id` in the answer to authorize.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    _, line = await log.audit.entry(caller.workspace_id, known, caller.root)
+    _, line = await log.audit.entry(caller.workspace_id, known)
     return Response(with_code(line), media_type=MediaType.JSON)
 
 
@@ -102,7 +102,7 @@ async def audit_log_archive(params: ManifestQuery, caller: Caller, log: Log) -> 
     far that command has come, and gives the manifest's line of every segment that the store still has, to compare an
     archive with. Only verification recomputes the hashes of the chain.
     """
-    return await log.audit.manifest(caller.workspace_id, params, caller.root)
+    return await log.audit.manifest(caller.workspace_id, params)
 
 
 @endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT))

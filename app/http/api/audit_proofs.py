@@ -41,7 +41,7 @@ async def get_audit_proof(entry_id: str, caller: Caller, log: Log) -> Response[s
     says nothing of other entries.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    proof = await log.audit.proof(caller.workspace_id, known, caller.root)
+    proof = await log.audit.proof(caller.workspace_id, known)
     headers = {"Content-Disposition": f'attachment; filename="{known}.tlog-proof"'}
     return Response(proof, media_type=_MEDIA, headers=headers)
 

@@ -36,7 +36,7 @@ async def report_outcome(decision_id: str, data: ReportOutcome, caller: Caller, 
     unknown = DecisionNotFound("This key has asked for no decision with this id")
     known = id_in_path(decision_id, unknown)
     try:
-        _, line = await services.log.audit.entry(caller.workspace_id, known, caller.root)
+        _, line = await services.log.audit.entry(caller.workspace_id, known)
     except AuditEntryNotFound:
         raise unknown from None
     decision = decode_call(line)

@@ -88,7 +88,7 @@ async def explain(request: Request[Any, Any, Any], caller: Caller, services: Ser
 
 
 async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanation:
-    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, raw, key=caller.root)
+    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, raw)
     agent_id = await services.records.agents.id_of(caller.workspace_id, call.agent_id)
     drafts = body.policies or []
 
@@ -121,4 +121,4 @@ async def explain_entry(entry_id: str, caller: Caller, explanations: Explanation
     contain is `unknown`, never guessed. 410 if a policy has changed too often since then.
     """
     known = id_in_path(entry_id, AuditEntryNotFound("No audit entry has this id"))
-    return await explanations.past_decisions.explain(caller.workspace_id, known, caller.root)
+    return await explanations.past_decisions.explain(caller.workspace_id, known)

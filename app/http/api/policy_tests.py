@@ -100,7 +100,7 @@ async def run_policy_tests(data: TestPolicies, caller: Caller, services: Service
     governed = await services.records.agents.load(caller.workspace_id, agent_id)
     with refusing_fields():
         policies = with_drafts(governed.agent, governed.policies, data.policies or [])
-        return await services.pool.run(caller.workspace_id, _run, policies, data, key=caller.root)
+        return await services.pool.run(caller.workspace_id, _run, policies, data)
 
 
 def _run(policies: Sequence[Policy], data: TestPolicies) -> PolicyTestResults:

@@ -85,7 +85,7 @@ async def _approval(services: Services, caller: Caller, evaluation_id: str) -> A
     except ApprovalNotFound:
         pass  # the evaluation may have joined an approval that was there already
     try:
-        entry = _entry((await services.log.audit.entry(workspace_id, evaluation_id, caller.root))[1])
+        entry = _entry((await services.log.audit.entry(workspace_id, evaluation_id))[1])
         if entry.result == Result.ESCALATED and entry.approval_id:
             return await approvals.get(workspace_id, entry.approval_id)
     except (AuditEntryNotFound, ApprovalNotFound):
