@@ -60,7 +60,8 @@ class AuditLog:
 
         Pages chained by `before` neither repeat nor skip an entry, whatever is appended or sealed in between: sequence
         numbers have no gaps, new entries get higher ones, and sealing does not change them. If a filter is not indexed,
-        a page without an offset ends after about SCANNED_MAX entries, however few of them match.
+        a page ends after about SCANNED_MAX entries, however few of them match. Raises FieldError if so many contain
+        fewer matches than the offset skips.
         """
         entries_max = SCANNED_MAX if query.scans else sys.maxsize
         page, floor, stopped_below = await self._search(workspace_id, query, entries_max=entries_max)
@@ -73,16 +74,21 @@ class AuditLog:
 
     async def entry(self, workspace_id: str, entry_id: str) -> tuple[int, bytes]:
         """The sequence and the line of one entry. Raises AuditEntryNotFound."""
-        # An id begins with the time of its call, so the search starts there; the whole log is searched only if a clock
-        # was set back or no such entry exists.
+        # An id begins with the time of its call, so the search starts there. Only if a clock was set back, the entry is
+        # elsewhere: of that, the newest SCANNED_MAX entries are searched, as ids that do not exist cost the same.
         called_ms = min(int(entry_id[:8] + entry_id[9:13], 16), _LAST_MS)
         anywhere = AuditQuery(id=entry_id, limit=1)
         near = replace(anywhere, from_ms=max(0, called_ms - _NEAR_MS), to_ms=called_ms + _NEAR_MS)
-        page, floor, _ = await self._search(workspace_id, near)
+        page, floor, stopped_below = await self._search(workspace_id, near)
         if not page.lines:
-            page, floor, _ = await self._search(workspace_id, anywhere)
+            page, floor, stopped_below = await self._search(workspace_id, anywhere, entries_max=SCANNED_MAX)
         if page.lines:
             return page.last, page.lines[0]
+        if stopped_below is not None:
+            raise AuditEntryNotFound(
+                f"No audit entry has this id, neither near its time nor among the newest {SCANNED_MAX}; "
+                "GET /v1/audit-logs?id=… searches the whole log"
+            )
         dropped = "" if floor is None else f"; retention dropped entries up to {rfc3339(floor.time_ms)}"
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
 

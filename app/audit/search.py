@@ -10,6 +10,7 @@ from app.audit.sealed_walk import SEGMENTS_PER_READ, SealedWalk
 from app.audit.segments import FRAME_ENTRIES
 from app.audit.stream import gone
 from app.model.audit import AuditQuery, Floor
+from app.model.text import FieldError
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace
 
@@ -55,7 +56,7 @@ class Page:
 class SealedSearch:
     """Offers a page the matching sealed entries below a sequence, from at most `segments_max` segments.
 
-    entries_max: the search stops after about so many entries have been read, once the page's offset is skipped.
+    entries_max: the search stops after about so many entries have been read.
     stopped_below: where it stopped then; entries below are not searched.
     """
 
@@ -81,7 +82,10 @@ class SealedSearch:
         self.stopped_below: int | None = None
 
     async def run(self) -> Floor | None:
-        """Search until the page is complete; return the floor if it was reached and dropped entries might match."""
+        """Search until the page is complete; return the floor if it was reached and dropped entries might match.
+
+        Raises FieldError if the search stops before the page's offset is skipped.
+        """
         query, page = self._query, self._page
         head, spans = await read_head(self._client, self._keyspace)
         if head.sequence < self._below - 1:
@@ -128,7 +132,9 @@ class SealedSearch:
     async def _search_frames(self, walk: SealedWalk, segments: Sequence[IndexedSegment]) -> bool:
         if self._segments_left <= 0:
             return True
-        if self._entries_left <= 0 and not self._page.to_skip:
+        if self._entries_left <= 0:
+            if self._page.to_skip:
+                raise _skips_too_much(self._query)
             self.stopped_below = segments[0].end
             return True
         segments = segments[: self._segments_left]
@@ -154,6 +160,15 @@ class SealedSearch:
             self._page.to_skip -= entries
             end = spans[part].first_sequence
         return []
+
+
+def _skips_too_much(query: AuditQuery) -> FieldError:
+    names = ", ".join(query.scans)
+    return FieldError(
+        "offset",
+        f"skips more matches than one request can look for: {names} cannot be looked up; "
+        "follow X-Next-Cursor instead, or give agent_id or from, too",
+    )
 
 
 def work_in(segment: IndexedSegment) -> int:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from audit_entries import AGENTS, Writer, decoded
+from audit_entries import AGENTS, START_MS, Writer, decoded
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +13,10 @@ from app.audit.entry_filter import EntryFilter
 from app.audit.entry_text import EntryText
 from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
+from app.errors import AuditEntryNotFound
 from app.model.audit import AuditFilters, AuditQuery
 from app.model.counts import CountQuery
+from app.model.ids import Ids
 from app.model.text import FieldError
 
 WORDS = [
@@ -131,9 +133,31 @@ async def test_a_page_of_a_scan_ends_and_its_cursor_goes_on(client, workspace_id
     assert len(pages) > 2
     absent = await log.query(workspace_id, AuditQuery(tool_name="unheard.of"))
     assert absent.next_before is None
-    # What is skipped must be found first, so an offset has no bound.
+    with pytest.raises(FieldError, match="q cannot be looked up"):
+        await log.query(workspace_id, AuditQuery(text="needle", offset=3, limit=1))
+    monkeypatch.undo()
     fourth = await log.query(workspace_id, AuditQuery(text="needle", offset=3, limit=1))
     assert decoded(fourth) == expected[3:4]
+
+
+async def test_looking_for_an_id_far_from_its_time_ends(client, workspace_id, monkeypatch):
+    """The answer says that there is more to search, and where; retention has nothing to do with it."""
+    monkeypatch.setattr(audit_log, "SCANNED_MAX", 200)
+    writer, sealer = Writer(client, workspace_id), Sealer(client, 16, 100)
+    stepped, honest, unknown = (Ids().new(START_MS + away) for away in (-7_200_000, 0, 7_200_000))
+    await writer.append_each({"id": [stepped, honest][number]} if number < 2 else {} for number in range(1_200))
+    while await sealer.seal_next(workspace_id):
+        pass
+    log = AuditLog(client)
+    assert (await log.entry(workspace_id, honest))[0] == 2
+    for entry_id in (unknown, stepped):
+        with pytest.raises(AuditEntryNotFound, match="among the newest 200; GET /v1/audit-logs"):
+            await log.entry(workspace_id, entry_id)
+    found, before = [], None
+    while not found:
+        page = await log.query(workspace_id, AuditQuery(id=stepped, before=before))
+        found, before = page.lines, page.next_before
+    assert len(found) == 1
 
 
 async def test_a_count_that_would_search_too_many_entries_says_so(client, workspace_id, monkeypatch):

@@ -18,6 +18,7 @@ from app.model.query_fields import QueryFields, Spelled
 from app.model.text import require_text
 from app.model.times import rfc3339
 from app.replica import Log, Records, Services
+from app.validation_messages import refusing_fields
 from app.views.audit_log import VerificationView, with_code, with_codes
 from app.webhooks.records import note_finding
 
@@ -64,9 +65,11 @@ async def query_audit_log(params: AuditQuery, caller: Caller, services: Services
     All given filters must match. Every decision already answered is found, on every replica. A page has up to 4 MiB;
     the last page has no `X-Next-Cursor`. If `X-Audit-Scan` names filters, one request looks through about 250,000
     entries, so a page may have less than `limit`, or nothing: go on with the cursor, or give `agent_id` or `from`, too.
+    An `offset` that skips more than is found there is 400.
     """
     query = await with_agent_id(services.records, caller, params)
-    page = await services.log.audit.query(caller.workspace_id, query)
+    with refusing_fields(""):
+        page = await services.log.audit.query(caller.workspace_id, query)
     headers = {} if page.next_before is None else {"X-Next-Cursor": str(page.next_before)}
     if query.scans:
         headers["X-Audit-Scan"] = ", ".join(query.scans)
