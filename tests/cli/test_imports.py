@@ -10,20 +10,37 @@ from servers import clean_env
 HEAVY = {"litestar", "redis", "hiredis", "uvicorn", "uvloop", "httptools", "re2", "zstandard", "asyncio"}
 ROOMS = {"http", "serve", "replica", "main", "authorize", "audit", "store", "redis_client", "pdp", "metrics"}
 RUN = """
-import contextlib, io, json, sys
+import contextlib, io, json, os, sys
 import click
 from app.cli.main import main
-with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit, click.ClickException):
-    main(sys.argv[1:], standalone_mode=False)
-print(json.dumps(sorted(sys.modules)))
+for line in sys.stdin:
+    words, env = json.loads(line)
+    if os.fork() == 0:
+        os.environ.update(env)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit, click.ClickException):
+            main(words, standalone_mode=False)
+        print(json.dumps(sorted(sys.modules)), flush=True)
+        os._exit(0)
+    os.wait()
 """
 
 
-def loaded(*words, **env):
-    """Every module that a process has loaded once `remit WORDS` is done."""
-    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"} | env
-    ran = subprocess.run([sys.executable, "-c", RUN, *words], env=env, capture_output=True, text=True, check=True)
-    return set(json.loads(ran.stdout))
+@pytest.fixture(scope="module")
+def loaded():
+    """Every module that a process has loaded once `remit WORDS` is done; each is forked from one that has loaded
+    what every command loads.
+    """
+    env = clean_env() | {"REMIT_REDIS_URL": "redis://127.0.0.1:1"}
+    program = [sys.executable, "-c", RUN]
+    with subprocess.Popen(program, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def modules(*words, **env):
+            process.stdin.write(json.dumps([words, env]) + "\n")
+            process.stdin.flush()
+            return set(json.loads(process.stdout.readline()))
+
+        yield modules
+        process.stdin.close()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +58,7 @@ def loaded(*words, **env):
     ],
     ids=" ".join,
 )
-def test_a_command_without_a_store_loads_neither_server_nor_client(words):
+def test_a_command_without_a_store_loads_neither_server_nor_client(loaded, words):
     """Neither their libraries nor our layers that use one."""
     modules = loaded(*words)
     assert "app.cli.main" in modules
@@ -58,7 +75,7 @@ def test_a_command_without_a_store_loads_neither_server_nor_client(words):
     ],
     ids=" ".join,
 )
-def test_a_command_about_files_loads_neither_server_nor_client(words):
+def test_a_command_about_files_loads_neither_server_nor_client(loaded, words):
     """They judge rules, for which they need RE2 and `pdp`, and nothing else."""
     modules = loaded(*words)
     assert "app.policy_files.policy_file" in modules
@@ -86,7 +103,7 @@ def test_a_command_about_files_loads_neither_server_nor_client(words):
     ],
     ids=" ".join,
 )
-def test_a_command_that_talks_to_a_service_starts_at_once(words):
+def test_a_command_that_talks_to_a_service_starts_at_once(loaded, words):
     """It loads neither a server nor a store nor what judges policies; the service has all of that."""
     modules = loaded(*words, REMIT_URL="http://127.0.0.1:1", REMIT_API_KEY="svc_" + "0" * 32)
     assert {"app.cli.http_transport", "http.client"} <= modules
@@ -95,7 +112,7 @@ def test_a_command_that_talks_to_a_service_starts_at_once(words):
     assert {name.split(".")[1] for name in modules if name.startswith("app.")} & {*ROOMS, "schemas"} == set()
 
 
-def test_a_command_that_talks_to_a_store_loads_no_server():
+def test_a_command_that_talks_to_a_store_loads_no_server(loaded):
     """It has the application in its own process, but nothing that listens."""
     modules = loaded("key", "list", "--workspace", "nowhere")
     assert "app.replica" in modules

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from contextlib import asynccontextmanager
+from functools import cache
 from types import SimpleNamespace
 
 import httpx
@@ -65,10 +66,20 @@ class Caller:
         return self.codes[before:] == [code]
 
 
+@cache
+def usual(store_url):
+    """Making an application takes a quarter of a second; this one opens its services anew each time it starts."""
+    return application(store_url)
+
+
+def application(store_url, **settings):
+    return create_app(Settings(redis_url=store_url, store_timeout_ms=10_000, **settings))
+
+
 @asynccontextmanager
 async def calling(store, tenant, monkeypatch, door, **settings):
     """A caller of this door, with an agent that may call everything."""
-    app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000, **settings))
+    app = application(store.url, **settings) if settings else usual(store.url)
     async with app.lifespan():
         services, codes = app.state.services, []
         monkeypatch.setattr(services.metrics, "refused", codes.append)

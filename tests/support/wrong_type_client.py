@@ -16,15 +16,24 @@ class WrongTypeClient:
         self.nth: int | None = None
         self.scene: Any = None
         self.before: dict[str, object] | None = None
+        self._replaced: tuple[str, bytes | None] | None = None
 
     async def run(self, script, keys, args):
         if self.nth is not None and script not in self._spared:
             name = keys[self.nth]
+            self._replaced = name, await self._client.call_bytes("DUMP", name)
             await self._client.call("DEL", name)
             # The call that an approval is for is kept as a string; everything else is not.
             await self._client.call(*(("RPUSH", name, "x") if ":approvals:call:" in name else ("SET", name, "x")))
             self.before = await self.scene.everything()
         return await self._client.run(script, keys, args)
+
+    async def put_back(self) -> None:
+        """Make the key what it was."""
+        name, value = self._replaced
+        await self._client.call("DEL", name)
+        if value is not None:
+            await self._client.call("RESTORE", name, 0, value)
 
     def prepare(self, script, keys, _per_call, fixed):
         async def call(*per_call):
