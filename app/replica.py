@@ -58,6 +58,7 @@ from app.model.ids import Ids
 from app.model.policies import Policy
 from app.pdp import CompiledAgent, compile_agent
 from app.pdp.rules.pinned_request import pin_macs
+from app.redaction.recording import with_request
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
 from app.redis_client.blocking import BlockingReader
@@ -281,7 +282,8 @@ def _services(
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
     resources = Resources(client)
     named = NamedApprovals(prompt, ids, signer, settings.audit_backlog_max)
-    authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget)
+    kept = partial(with_request, redactor=redactor, signer=signer)
+    authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget, kept)
     approvals = Approvals(client, ids, settings.audit_backlog_max)
     records = Records(
         workspaces=Workspaces(client, ids, api_keys),

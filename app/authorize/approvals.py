@@ -17,6 +17,7 @@ from app.errors import ApprovalMismatch
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
+from app.model.constraints import REQUEST
 from app.model.decisions import AuthorizeRequest, Check, RememberedCheck
 from app.model.escalations import Escalation, together
 from app.pdp import CompiledAgent
@@ -34,7 +35,6 @@ _REASONS_SHOWN = 8
 _ACT = "subject.properties.act"
 _BODY_BYTES = 8 * WHOLE_BYTES
 """A call with a larger body has more parameters than can be shown whole, however they are escaped."""
-_kept_request = re.compile(rb'"request":\{"length":[0-9]+,"hmac":"[0-9a-f]{64}"\}').sub
 _shortened = re.compile(rb'"(sha256|hmac)":').search
 
 
@@ -183,7 +183,10 @@ def hides(request: AuthorizeRequest, shown: bytes) -> bool:
 
     The user's request does not count: no tool gets it, and a warning at every approval would soon be ignored.
     """
-    seen = shown + _kept_request(b"", request.recorded_context)
+    context = request.recorded_context
+    if REQUEST in (request.context or {}):
+        context = msgspec.json.encode({**msgspec.json.decode(context), REQUEST: None})
+    seen = shown + context
     if _CUT in seen or _shortened(seen) is not None or _cut_key(seen) is not None:
         return True
     if not _may_round(request.body):

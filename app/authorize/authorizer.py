@@ -1,5 +1,6 @@
 """The hot path on one screen: cached policies → plan → commit → decision."""
 
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import Any
@@ -25,11 +26,15 @@ from app.model.ids import Ids
 from app.pdp import CompiledAgent, decide, decide_at_length
 
 ATTEMPTS = 16
+Json = dict[str, Any]
 BOUND_ELSEWHERE = "The key is bound to other agents; it may not ask for decisions about this one"
 
 
 class Authorizer:
-    """Decides tool calls. Only the commit can allow one: a stale cache can cost a retry, never a wrong answer."""
+    """Decides tool calls. Only the commit can allow one: a stale cache can cost a retry, never a wrong answer.
+
+    kept: the context as logged, with the user's request; takes it as logged without, and as the caller sent it.
+    """
 
     def __init__(
         self,
@@ -42,6 +47,7 @@ class Authorizer:
         metrics: Metrics,
         pool: Pool,
         budget: LoopBudget,
+        kept: Callable[[bytes, Json], bytes],
     ) -> None:
         self._agents = agents
         self._commit = commit
@@ -52,6 +58,7 @@ class Authorizer:
         self._metrics = metrics
         self._pool = pool
         self._budget = budget
+        self._kept = kept
 
     @property
     def commit(self) -> CommitDecision:
@@ -111,7 +118,8 @@ class Authorizer:
                 )
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
-            question = CommitQuestion(caller, request, cached.tokens, plan, decision_id, at_us, waited_us, cached)
+            logged = self._with_request(request) if agent.keeps_requests else request
+            question = CommitQuestion(caller, logged, cached.tokens, plan, decision_id, at_us, waited_us, cached)
             if plan.may_escalate:
                 answer: CommitAnswer = await self._ask(question, agent, now_us)
             else:
@@ -124,6 +132,11 @@ class Authorizer:
             if stale.version_moved:
                 self._agents.drop(caller.workspace_id, request.agent_id, cached)
         raise StoreUnavailable(f"The agent's policies changed {ATTEMPTS} times during one decision; try again")
+
+    def _with_request(self, request: AuthorizeRequest) -> AuthorizeRequest:
+        """The call, of which the log keeps what the user asked for."""
+        context = request.context
+        return replace(request, recorded_context=self._kept(request.recorded_context, context)) if context else request
 
     async def _ask(self, question: CommitQuestion, agent: CompiledAgent, now_us: int) -> Decision | Stale:
         """Commit a call that may need approval."""

@@ -29,7 +29,7 @@ _LAZILY = {
 }
 
 
-_OTHER_LINES = {"kind": "grant", "agentMessage": None, "managedBy": None}
+_OTHER_LINES = {"kind": "grant", "agentMessage": None, "managedBy": None, "keepsRequests": False}
 """Fields that `show` prints only if they differ from their default, which is given here."""
 
 

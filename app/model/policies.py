@@ -84,6 +84,8 @@ class PolicyFields(Struct, frozen=True, kw_only=True):
     priority: Higher values are evaluated first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
+    keeps_requests: Entries of the agents that it governs have the user's request (`request` in `context`), kept as other
+    texts are, in place of its MAC. A policy in shadow mode keeps none.
     """
 
     name: DisplayName
@@ -95,6 +97,7 @@ class PolicyFields(Struct, frozen=True, kw_only=True):
     key: PolicyKey | None = None
     agent_message: AgentMessage | None = None
     managed_by: ManagedBy | None = None
+    keeps_requests: bool = False
 
 
 DEFAULTS = {field.name: field.default for field in fields(PolicyFields) if field.default is not NODEFAULT}

@@ -39,6 +39,7 @@ _ViewName = str | tuple[str, tuple[Verdict, ...]]
 class CompiledAgent:
     """An agent and the policies that govern it, compiled.
 
+    keeps_requests: True if the log keeps what the user asked for.
     refusal: the plan for every call of an agent that is not active; None if it is.
     combined: the same with its shadow policies treated as enforced; None if it has none.
     shadow: in such a combined agent, which of its policies are shadow policies; otherwise None.
@@ -60,6 +61,7 @@ class CompiledAgent:
         self._enabled = enabled = [
             CompiledPolicy(policy, compile_rules(policy, is_secret, agent, macs)) for policy in evaluation_order(asked)
         ]
+        self.keeps_requests = any(each.policy.keeps_requests for each in enabled)
         self.versions = {policy.id: policy.version for policy in policies}
         self.policy_ids = frozenset(self.versions)
         grants = [each for each in enabled if each.policy.kind is PolicyKind.GRANT]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from app.model.api_keys import KEY_TYPE, SESSION_TYPE, without_raw_keys
+from app.model.constraints import REQUEST
 from app.redaction.credentials import RUN, SIGNS, holds_credentials, without_credentials
 from app.redaction.named_values import may_name
 from app.redaction.redactor import Redactor
@@ -91,6 +92,15 @@ def recorded_request(text: str, signer: Signer) -> dict[str, Any]:
     """What the log keeps of a user's request: `length`, its characters, and a MAC, `hmac`, if there is a secret."""
     mac = signer.mac(Purpose.LONG_TEXT, text.encode())
     return {"length": len(text)} | ({} if mac is None else {"hmac": mac})
+
+
+def with_request(logged: bytes, context: dict[str, Any], redactor: Redactor, signer: Signer) -> bytes:
+    """The context as logged, with the user's request kept as other texts are, in place of its MAC."""
+    request = context.get(REQUEST)
+    if type(request) is not str:
+        return logged
+    kept = msgspec.json.decode(recorded({REQUEST: request}, redactor, signer))
+    return _encode(msgspec.json.decode(logged) | kept)
 
 
 def takes_long(raw: bytes, redactor: Redactor) -> bool:

@@ -1,9 +1,9 @@
-"""`context.request`: judged whole, and known to nobody afterwards: the log keeps its length and a MAC."""
+"""`context.request`: judged whole; the log keeps its length and a MAC, or its text if a policy says so."""
 
 import json
 
 import pytest
-from tenants import FREE, tenant_on
+from tenants import FREE, Tenant, tenant_on
 
 WANTED = {"parameters": {"to": {"fromRequest": "exact"}}}
 ASKED = {"type": "parameter_constraint", "tools": ["mail"], "effect": "escalate", **WANTED}
@@ -90,3 +90,75 @@ def test_a_call_that_gives_the_request_can_be_explained(tenant, agent):
     told = tenant.reader.get(f"/v1/audit-logs/{past['id']}/explanation").json()
     assert told["unknown"] == ["context.request"]
     assert told["policies"][0]["rules"][1]["part"] == "unknown"
+
+
+def test_a_policy_may_have_the_log_keep_requests(tenant, agent):
+    """From the next decision on, until the policy is disabled, deleted or in shadow mode; people see it, too."""
+    keeps = tenant.new_policy(agent, name="keeps", keeps_requests=True)
+    asked = mail(tenant, agent, "eve@y.com", user="ann")
+    kept = {"request": REQUEST, "user": "ann"}
+    assert tenant.log(agent_id=agent)[0]["context"] == kept
+    approval = tenant.admin.get(f"/v1/approvals/{asked['approval']['id']}").json()
+    assert (approval["context"], approval["hides"]) == (kept, False)
+    for change in (
+        {"mode": "shadow"},
+        {"mode": "enforce", "enabled": False},
+        {"enabled": True, "keeps_requests": False},
+    ):
+        changed = tenant.admin.patch(f"/v1/policies/{keeps['id']}", json=change)
+        assert changed.status_code == 200, changed.text
+        mail(tenant, agent, "doe@x.com")
+        assert without_mac(tenant.log(agent_id=agent)[0]["context"]) == KEPT, change
+
+
+def test_a_guardrail_of_the_workspace_keeps_the_requests_of_all_agents(asking_replica, store):
+    """In a session of its key, through a batch, and also of calls that are denied."""
+    tenant = Tenant(store.url, asking_replica)
+    agent = tenant.new_agent()["id"]
+    rule = {"type": "tool_denylist", "tools": ["other"]}
+    tenant.new_policy(None, rule, kind="guardrail", keeps_requests=True)
+    mail(tenant, agent, "doe@x.com")
+    key = tenant.new_key(["authorize"], session_from="key")
+    call = {"agent_id": agent, "tool_name": "mail", "context": {"request": REQUEST}}
+    with asking_replica.client(key["key"]) as bound:
+        assert bound.post("/v1/authorize", json=call).json()["result"] == "denied"
+    body = {"calls": [call, call]}
+    assert tenant.reader.post("/v1/authorize/batch", json=body).status_code == 200
+    logged = [entry["context"] for entry in tenant.log(agent_id=agent)]
+    session = {"request": REQUEST, "session": f"key:{key['id']}"}
+    assert logged == [{"request": REQUEST}, {"request": REQUEST}, session, {"request": REQUEST}]
+    tenant.close()
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept"),
+    [
+        ("Log in with password=hunter2 and mail doe@x.com", "Log in with password=[REDACTED] and mail doe@x.com"),
+        ("x" * 2049, {"beginning": "x" * 256, "length": 2049}),
+        (["doe@x.com"], ["doe@x.com"]),
+    ],
+)
+def test_a_request_is_kept_as_other_texts_are(tenant, agent, request_, kept):
+    """Redacted, and of a long one only the beginning; people need not acknowledge that they see less of it."""
+    tenant.new_policy(agent, keeps_requests=True)
+    asked = mail(tenant, agent, "eve@y.com", request=request_)
+    logged = tenant.log(agent_id=agent)[0]["context"]["request"]
+    if isinstance(kept, dict):
+        assert len(logged.pop("hmac")) == 64
+    assert logged == kept
+    assert not tenant.admin.get(f"/v1/approvals/{asked['approval']['id']}").json()["hides"]
+
+
+def test_a_past_decision_is_explained_with_the_request_that_the_log_kept(tenant, agent):
+    """As far as the log kept it."""
+    tenant.new_policy(agent, name="keeps", keeps_requests=True)
+    for request, unknown, part in (
+        (REQUEST, [], "passed"),
+        (f"{REQUEST} {'x' * 2048}", ["context.request"], "unknown"),
+    ):
+        past = mail(tenant, agent, "doe@x.com", request=request)
+        told = tenant.reader.get(f"/v1/audit-logs/{past['id']}/explanation").json()
+        parts = {
+            rule["index"]: rule["part"] for each in told["policies"] if each["name"] == "p" for rule in each["rules"]
+        }
+        assert (told["unknown"], parts[1]) == (unknown, part)

@@ -70,6 +70,16 @@ async def test_a_rule_that_reads_what_the_user_asked_for_makes_the_call_unjudged
     assert (report.judged, report.unjudged.hidden, report.flipped) == (1, 1, 1)
 
 
+async def test_a_request_that_the_log_kept_is_judged(log):
+    """By `fromRequest`; whether it was pinned is unknown all the same."""
+    for to in ("ann", "eve"):
+        await log.call("send", START, {"to": to}, context={"request": "Write to ann!"})
+    report = await log.replay([{"name": "new", "rules": [FREE, asks(to={"fromRequest": "exact"})]}])
+    assert (report.judged, [flip.becomes.value for flip in report.flips]) == (2, ["denied"])
+    report = await log.replay([{"name": "new", "rules": [FREE, {"type": "pinned_request", "tools": ["*"]}]}])
+    assert (report.judged, report.flipped) == (0, 0)
+
+
 async def test_a_call_that_does_not_depend_on_hidden_values_is_judged(log):
     """Such as a denial by another rule, a rule on another value, or a rule that only tests presence."""
     await send(log, 0, to="ann", token="[REDACTED]")

@@ -14,7 +14,7 @@ from tests.support.actors import BY
 RULES = (ToolAllowlist(tools=["file.read"]),)
 LIMITED = (RateLimited(tools=["*"], rate_limit=RateLimit(max_calls=1, window_seconds=60)),)
 CHANGES = {"kind": PolicyKind.GUARDRAIL, "name": "q", "rules": LIMITED, "priority": 7, "enabled": False}
-CHANGES |= {"key": "k", "agent_message": "m", "managed_by": "repo", "mode": PolicyMode.SHADOW}
+CHANGES |= {"key": "k", "agent_message": "m", "managed_by": "repo", "keeps_requests": True, "mode": PolicyMode.SHADOW}
 """Each field of a policy that can change, and another value of it."""
 
 

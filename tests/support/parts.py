@@ -53,7 +53,8 @@ def agent_cache(agents, compile_agent, max_bytes, **others):
 
 def authorizer(cache, commit, escalated, clock, ids, metrics, client=None):
     named = NamedApprovals(client, ids, UNSIGNED, 1 << 30)
-    return Authorizer(cache, commit, escalated, named, clock, ids, metrics, FairThreadPool(), LoopBudget(Lane()))
+    pool, budget = FairThreadPool(), LoopBudget(Lane())
+    return Authorizer(cache, commit, escalated, named, clock, ids, metrics, pool, budget, lambda logged, _: logged)
 
 
 def escalated_calls(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct

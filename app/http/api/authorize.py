@@ -39,7 +39,8 @@ class AuthorizeBody(Struct, frozen=True, kw_only=True):
     parameters: The call's parameters, up to 32 levels deep. Their size is limited only by the body's, 1040 KiB unless
     configured otherwise; the entry keeps up to 64 KiB, and only the beginning of strings beyond 2 KiB.
     context: What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8
-    levels deep, besides a `request` of up to 32 KiB: what the user asked for, of which the log keeps only a MAC.
+    levels deep, besides a `request` of up to 32 KiB: what the user asked for, of which the log keeps only a MAC,
+    unless a policy has `keepsRequests`.
     approval_id: The approval that an earlier answer to this call named. If the call still needs approval, only this one
     can let it through, and no new one is requested: 409 `APPROVAL_MISMATCH` if it is not this call's or no longer open.
     """

@@ -573,7 +573,7 @@ export interface components {
             parameters?: {
                 [key: string]: unknown;
             };
-            /** @description What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8 levels deep, besides a `request` of up to 32 KiB: what the user asked for, of which the log keeps only a MAC. */
+            /** @description What the caller vouches for and the agent cannot choose, such as the user it acts for; up to 16 KiB and 8 levels deep, besides a `request` of up to 32 KiB: what the user asked for, of which the log keeps only a MAC, unless a policy has `keepsRequests`. */
             context?: {
                 [key: string]: unknown;
             };
@@ -712,6 +712,11 @@ export interface components {
              * @default null
              */
             managedBy?: string | null;
+            /**
+             * @description Entries of the agents that it governs have the user's request (`request` in `context`), kept as other texts are, in place of its MAC. A policy in shadow mode keeps none.
+             * @default false
+             */
+            keepsRequests?: boolean;
             /**
              * Format: uuid
              * @description The policy to update; it must belong to the set's owner.
@@ -1275,6 +1280,11 @@ export interface components {
              */
             managed_by?: string | null;
             /**
+             * @description Entries of the agents that it governs have the user's request (`request` in `context`), kept as other texts are, in place of its MAC. A policy in shadow mode keeps none. `keepsRequests` is accepted, too.
+             * @default false
+             */
+            keeps_requests?: boolean;
+            /**
              * @description The agent that owns it, by its id or its alias. `agentId` is accepted, too.
              * @default null
              */
@@ -1323,6 +1333,8 @@ export interface components {
             agent_message?: string | null;
             /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. `managedBy` is accepted, too. */
             managed_by?: string | null;
+            /** @description Entries of the agents that it governs have the user's request (`request` in `context`), kept as other texts are, in place of its MAC. A policy in shadow mode keeps none. `keepsRequests` is accepted, too. */
+            keeps_requests?: boolean;
         };
         /** @description Policies of an agent, of a group or, if neither is given, of the workspace, as they might be written. */
         LintPolicies: {
@@ -2467,6 +2479,8 @@ export interface components {
             agentMessage: string | null;
             /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. */
             managedBy: string | null;
+            /** @description Entries of the agents that it governs have the user's request (`request` in `context`), kept as other texts are, in place of its MAC. A policy in shadow mode keeps none. */
+            keepsRequests: boolean;
             /** @description 1 on creation, one more with every change; the same number as in ETag. */
             version: number;
             /**
@@ -2528,6 +2542,8 @@ export interface components {
             agentMessage: string | null;
             /** @description Where the policy is managed: the files or the repository that `remit policy apply` named. */
             managedBy: string | null;
+            /** @description Entries of the agents that it governs have the user's request (`request` in `context`), kept as other texts are, in place of its MAC. A policy in shadow mode keeps none. */
+            keepsRequests: boolean;
             /** @description 1 on creation, one more with every change; the same number as in ETag. */
             version: number;
             /**

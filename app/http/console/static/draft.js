@@ -5,12 +5,12 @@ import { useEffect, useMemo, useState } from "./vendor/preact.js";
 
 /** @typedef {{path: (string | number)[], message: string, warning: boolean}} Mark */
 
-const FIELDS = ["name", "kind", "priority", "enabled", "mode", "key", "agentMessage", "rules"];
+const FIELDS = ["name", "kind", "priority", "enabled", "mode", "key", "agentMessage", "keepsRequests", "rules"];
 export const NEW = { name: "", rules: [{ type: "tool_allowlist", tools: [] }] };
 
 /** The part of a policy that is written. @param {any} policy */
 export function written(policy) {
-  const defaults = /** @type {Record<string, unknown>} */ ({ kind: "grant", priority: 0, enabled: true, mode: "enforce", key: null, agentMessage: null });
+  const defaults = /** @type {Record<string, unknown>} */ ({ kind: "grant", priority: 0, enabled: true, mode: "enforce", key: null, agentMessage: null, keepsRequests: false });
   return Object.fromEntries(FIELDS.filter((name) => policy[name] !== undefined && policy[name] !== defaults[name]).map((name) => [name, policy[name]]));
 }
 

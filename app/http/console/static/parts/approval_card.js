@@ -17,7 +17,7 @@ export function ApprovalCard({ approval, alone = false, done, place, decides = t
   const pending = approval.status === "pending";
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
-  const context = leaves(approval.context).filter((row) => row.path && approval.boundContext.some((path) => row.path.startsWith(path)));
+  const context = leaves(approval.context).filter((row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))));
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
   const [card, seen] = useSeen();
   const compares = pending && seen;

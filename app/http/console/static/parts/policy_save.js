@@ -24,19 +24,17 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
   const before = policy ? written(policy) : {};
   const after = written({ ...draft, mode });
   const save = async (/** @type {string} */ reason) => {
-    const fields = { ...draft, mode };
+    const { agentMessage, keepsRequests, ...rest } = { ...draft, mode };
     try {
       if (!policy) {
-        const { agentMessage, ...rest } = fields;
-        const { data } = await ask("POST", "/v1/policies", { body: { ...rest, ...(agentMessage !== undefined && { agent_message: agentMessage }), ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) }, reason });
+        const { data } = await ask("POST", "/v1/policies", { body: { ...rest, ...(agentMessage !== undefined && { agent_message: agentMessage }), ...(keepsRequests && { keeps_requests: true }), ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) }, reason });
         sessionStorage.removeItem("remit.new-policy");
         await policies.refresh();
         go(to(`policies/${data.id}`), { replace: true });
         return;
       }
-      const defaults = { kind: "grant", priority: 0, enabled: true, key: null, agentMessage: null };
-      const { agentMessage, ...rest } = /** @type {any} */ ({ ...defaults, ...fields });
-      await ask("PATCH", `/v1/policies/${policy.id}`, { body: { ...rest, agent_message: agentMessage }, reason, ifMatch: (theirs ?? policy).version });
+      const defaults = { kind: "grant", priority: 0, enabled: true, key: null };
+      await ask("PATCH", `/v1/policies/${policy.id}`, { body: { ...defaults, ...rest, agent_message: agentMessage ?? null, keeps_requests: keepsRequests ?? false }, reason, ifMatch: (theirs ?? policy).version });
       await policies.refresh();
       close();
       done();
