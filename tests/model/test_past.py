@@ -45,6 +45,7 @@ POLICY_OTHERWISE = {
     "mode": PolicyMode.SHADOW,
     "agent_message": "ask ann",
     "managed_by": "repo",
+    "keeps_requests": True,
     "version": 2,
 }
 CHANGES = [

@@ -18,6 +18,7 @@ FULL = Policy(
     mode=PolicyMode.SHADOW,
     agent_message="Ask the desk.",
     managed_by="repo",
+    keeps_requests=True,
     created_ms=1,
     updated_ms=2,
     version=3,

@@ -535,7 +535,7 @@ def unwarned(body):
 
 def typed(fields):
     """The fields of a policy as the store's classes take them."""
-    named = {"agentMessage": "agent_message", "managedBy": "managed_by"}
+    named = {"agentMessage": "agent_message", "managedBy": "managed_by", "keepsRequests": "keeps_requests"}
     kinds = {"rules": lambda rules: msgspec.convert(rules, Rules), "kind": PolicyKind, "mode": PolicyMode}
     return {named.get(name, name): kinds.get(name, lambda value: value)(value) for name, value in fields.items()}
 

@@ -23,11 +23,20 @@ AUTHOR = (
     "enabled",
     "mode",
     "agentMessage",
+    "keepsRequests",
     "managedBy",
 )
 """The fields of a policy that a change records, in addition to its version."""
 
-DEFAULTS = {"kind": "grant", "priority": 0, "enabled": True, "mode": "enforce", "key": None, "agentMessage": None}
+DEFAULTS = {
+    "kind": "grant",
+    "priority": 0,
+    "enabled": True,
+    "mode": "enforce",
+    "key": None,
+    "agentMessage": None,
+    "keepsRequests": False,
+}
 DEFAULTS |= {"managedBy": None}
 MISMATCHES_MAX = 20
 TERMS = {"expiresSeconds": 3_600, "approvals": 1, "validSeconds": 900, "maxUses": 1}
