@@ -84,8 +84,8 @@ class PolicyFields(Struct, frozen=True, kw_only=True):
     priority: Higher values are evaluated first; policies of equal priority decide together.
     enabled: A policy that is not enabled is skipped.
     mode: `enforce` decides; `shadow` changes no answer, and the log says where it would have.
-    keeps_requests: Entries of the agents that it governs have the user's request (`request` in `context`), kept as other
-    texts are, in place of its MAC. A policy in shadow mode keeps none.
+    keeps_requests: Entries of the agents that it governs have the user's request (`request` in `context`), kept as
+    other texts are, in place of its MAC. A policy in shadow mode keeps none.
     """
 
     name: DisplayName

@@ -188,9 +188,10 @@ def as_owner(agent: FileAgent) -> dict[str, Any]:
 
 
 def plain(policy: Policy) -> dict[str, Any]:
-    """The fields of a policy that an admin can set, as plain values in reading order."""
+    """The fields of a policy that an admin can set, as plain values in reading order; not those that are off anyway."""
     shown = {each.encode_name: msgspec.to_builtins(getattr(policy, each.name)) for each in _FIELDS}
-    shown = {name: value for name, value in shown.items() if value is not None}
+    off = {name for name, value in shown.items() if value is None or (value is False and _DEFAULTS[name] is False)}
+    shown = {name: value for name, value in shown.items() if name not in off}
     shown["rules"] = [{"type": rule["type"], "tools": rule["tools"], **rule} for rule in shown["rules"]]
     return shown
 

@@ -23,21 +23,13 @@ AUTHOR = (
     "enabled",
     "mode",
     "agentMessage",
-    "keepsRequests",
     "managedBy",
+    "keepsRequests",
 )
 """The fields of a policy that a change records, in addition to its version."""
 
-DEFAULTS = {
-    "kind": "grant",
-    "priority": 0,
-    "enabled": True,
-    "mode": "enforce",
-    "key": None,
-    "agentMessage": None,
-    "keepsRequests": False,
-}
-DEFAULTS |= {"managedBy": None}
+DEFAULTS = {"kind": "grant", "priority": 0, "enabled": True, "mode": "enforce", "key": None, "agentMessage": None}
+DEFAULTS |= {"managedBy": None, "keepsRequests": False}
 MISMATCHES_MAX = 20
 TERMS = {"expiresSeconds": 3_600, "approvals": 1, "validSeconds": 900, "maxUses": 1}
 
