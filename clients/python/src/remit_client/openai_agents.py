@@ -12,6 +12,7 @@ from agents.tool_guardrails import ToolInputGuardrailData
 from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
 from remit_client.arguments import strict_json
 from remit_client.enforcement import Options, async_enforcer
+from remit_client.user_requests import request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,10 +25,15 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
 
     Pass it to `function_tool(tool_input_guardrails=[…])`, or add it to a tool with `protect`; then a call that a
     person must approve also interrupts the run. If there is no decision, the run ends with the RemitError.
+    user_request: the user turns of the run's input are the user's own, and are sent as `context.request`. Leave it out
+    for an agent that is another one's tool, or that a schedule starts: then a model or a program has written them.
     """
 
-    def __init__(self, remit: Remit | AsyncRemit, agent: str, **options: Unpack[Options]) -> None:
+    def __init__(
+        self, remit: Remit | AsyncRemit, agent: str, *, user_request: bool = False, **options: Unpack[Options]
+    ) -> None:
         super().__init__(self._guard, name="remit")
+        self._has_user = user_request
         self._protected: set[str] = set()
         self._enforcer = async_enforcer(remit, agent, **options)
         # `needs_approval` asks first; the guardrail, which runs next, takes that answer instead of asking again.
@@ -42,8 +48,8 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         self._protected.add(tool.name)
         tool.tool_input_guardrails = [*(tool.tool_input_guardrails or []), self]
 
-        async def needs_approval(_context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
-            refusal = await self._ask(tool.name, parameters)
+        async def needs_approval(context: RunContextWrapper[Any], parameters: dict[str, Any], call_id: str) -> bool:
+            refusal = await self._ask(tool.name, parameters, context)
             if isinstance(refusal, ApprovalPending):
                 return True
             self._asked[call_id, _canonical(tool.name, parameters)] = refusal
@@ -62,17 +68,26 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
             refusal = self._asked.pop(asked)
         else:
             run = None if context.tool_name in self._protected else getattr(context, "run_config", None)
-            refusal = await self._ask(context.tool_name, parameters, getattr(run, "group_id", None))
+            refusal = await self._ask(context.tool_name, parameters, context, getattr(run, "group_id", None))
         if refusal is None:
             return ToolGuardrailFunctionOutput.allow()
         return ToolGuardrailFunctionOutput.reject_content(refusal.for_agent(), output_info=refusal.decision)
 
-    async def _ask(self, tool: str, parameters: dict[str, Any], session: str | None = None) -> NotAllowed | None:
+    async def _ask(
+        self, tool: str, parameters: dict[str, Any], run: RunContextWrapper[Any], session: str | None = None
+    ) -> NotAllowed | None:
+        vouched = ({"session": session} if session else {}) | (_request(run) if self._has_user else {})
         try:
-            await self._enforcer.check(tool, parameters, {"session": session} if session else {})
+            await self._enforcer.check(tool, parameters, vouched)
         except NotAllowed as refusal:
             return refusal
         return None
+
+
+def _request(run: RunContextWrapper[Any]) -> dict[str, str]:
+    """The user turns of the input that the run began with."""
+    turns = [item for item in getattr(run, "turn_input", ()) if isinstance(item, dict) and item.get("role") == "user"]
+    return request_of(turn.get("content") for turn in turns)
 
 
 def _canonical(tool: str, parameters: dict[str, Any]) -> str:

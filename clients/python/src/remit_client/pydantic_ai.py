@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext
@@ -11,9 +12,12 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from remit_client import ApprovalPending, AsyncRemit, NotAllowed, Remit
 from remit_client.enforcement import Options, async_enforcer
+from remit_client.user_requests import request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+PAUSED_MAX = 1000
 
 
 class RemitToolset(WrapperToolset[Any]):
@@ -21,6 +25,9 @@ class RemitToolset(WrapperToolset[Any]):
 
     defer: a call that a person must approve ends the run with DeferredToolRequests (add it to `output_type`), which
     hold the approval's id as metadata. Without it, the model is told to repeat the call later.
+    user_request: the run's prompt is the user's own, and is sent as `context.request`. Leave it out for an agent that
+    another agent prompts, or that a schedule starts. Earlier prompts do not count: tools can add messages that look
+    like prompts.
     If there is no decision, the run ends with the RemitError, and the tool has not run.
     """
 
@@ -31,24 +38,46 @@ class RemitToolset(WrapperToolset[Any]):
         agent: str,
         *,
         defer: bool = False,
+        user_request: bool = False,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(wrapped)
         self._enforcer = async_enforcer(remit, agent, **options)
         self._defers = defer
+        self._has_user = user_request
+        # A resumed run has no prompt, but an approval counts only for a call with the request that it was asked for.
+        self._paused: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """The tool's answer. Raises ToolFailed, which the model reads, or ApprovalRequired if `defer` is set."""
         tool_args = copy.deepcopy(tool_args)
-        session = getattr(ctx, "conversation_id", None) or ctx.run_id
+        session = _session(ctx)
+        vouched = ({"session": session} if session else {}) | self._request(ctx)
         try:
-            await self._enforcer.check(name, tool_args, {"session": session} if session else {})
+            await self._enforcer.check(name, tool_args, vouched)
         except ApprovalPending as pending:
             if self._defers and not ctx.tool_call_approved:
+                self._pause(ctx)
                 raise ApprovalRequired({"approval_id": pending.approval_id, "message": str(pending)}) from pending
             raise ToolFailed(pending.for_agent()) from pending
         except NotAllowed as refusal:
             raise ToolFailed(refusal.for_agent()) from refusal
         return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+
+    def _request(self, ctx: RunContext[Any]) -> dict[str, str]:
+        if not self._has_user:
+            return {}
+        if ctx.prompt is None:
+            return self._paused.get((_session(ctx), str(ctx.tool_call_id)), {})
+        return request_of([ctx.prompt])
+
+    def _pause(self, ctx: RunContext[Any]) -> None:
+        self._paused[_session(ctx), str(ctx.tool_call_id)] = self._request(ctx)
+        while len(self._paused) > PAUSED_MAX:
+            self._paused.popitem(last=False)
+
+
+def _session(ctx: RunContext[Any]) -> str:
+    return str(getattr(ctx, "conversation_id", None) or ctx.run_id or "")
