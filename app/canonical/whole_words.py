@@ -1,5 +1,6 @@
 """Finds a string in a text that people wrote, as whole words: not as a part of a longer name."""
 
+import re
 from string import ascii_lowercase, ascii_uppercase
 from unicodedata import is_normalized
 
@@ -32,19 +33,26 @@ _as_small_letters = bytes.maketrans(_from + ascii_uppercase.encode(), _to + asci
 """For bytes of UTF-8: white space as a space, other control characters as NUL, and in the second small letters."""
 
 
+_break = re.compile("[\n\r\u2028\u2029]").search
+_white_space = re.compile(r"\s+").sub
+
+
 class Words:
     """A text in which strings are looked for.
 
-    fold: regardless of ASCII case and of how long white space is and what it consists of; else by equal code points.
+    fold: regardless of ASCII case and of how long white space is and what it consists of, except that there must be a
+    line break where a string has one; else by equal code points.
     """
 
-    __slots__ = ("_fold", "_spaced", "_text")
+    __slots__ = ("_breaks", "_fold", "_given", "_spaced", "_text")
 
     def __init__(self, text: str, *, fold: bool) -> None:
         """Raises Ambiguous as `readable` does."""
         self._fold = fold
         self._spaced = readable(text, fold=fold)
         self._text = self._spaced if fold else text
+        self._given = text
+        self._breaks: frozenset[int] | None = None
 
     def contain(self, text: str) -> bool:
         """True if the text stands somewhere as whole words: with nothing but marks up to the next space on each side.
@@ -54,16 +62,26 @@ class Words:
         """
         folded = readable(text, fold=self._fold)
         wanted = folded if self._fold else text
+        breaks = _line_breaks(text) if self._fold else frozenset[int]()
         start = self._text.find(wanted)
         for _ in range(MAX_PLACES):
             if start < 0:
                 return False
-            if self._is_whole(start, start + len(wanted)):
+            if self._is_whole(start, start + len(wanted)) and (not breaks or self._has_breaks(start, breaks)):
                 return True
             start = self._text.find(wanted, start + 1)
         if start >= 0:
             raise Ambiguous(f"stands at more than {MAX_PLACES} places there, as a part of longer words at the first")
         return False
+
+    def _has_breaks(self, start: int, breaks: frozenset[int]) -> bool:
+        """True if the text has line breaks where a string that begins at `start` has them.
+
+        A break in place of a space would begin a further header, command or item that nobody wrote.
+        """
+        if self._breaks is None:
+            self._breaks = _line_breaks(self._given)
+        return all(start + place in self._breaks for place in breaks)
 
     def _is_whole(self, start: int, end: int) -> bool:
         spaced = self._spaced
@@ -74,6 +92,14 @@ class Words:
             end += 2
         after = spaced[end : end + MAX_MARKS + 1].lstrip(CLOSING)
         return after[:1] == " " or not (after or end + MAX_MARKS < len(spaced))
+
+
+def _line_breaks(text: str) -> frozenset[int]:
+    """Where white space with a line break stands in a text once each run of white space is one character."""
+    if _break(text) is None:
+        return frozenset()
+    lines = _white_space(lambda run: "\n" if _break(run[0]) else " ", text)
+    return frozenset(place for place, character in enumerate(lines) if character == "\n")
 
 
 def readable(text: str, *, fold: bool) -> str:

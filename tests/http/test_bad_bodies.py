@@ -65,7 +65,7 @@ POLICIES = {
         "$.nam",
         (
             "is not a field here; there are name, rules, kind, priority, enabled, mode, key, "
-            "agent_message, managed_by, agent_id, group"
+            "agent_message, managed_by, keeps_requests, agent_id, group"
         ),
     ),
     "no rules": ({"rules": []}, "$.rules", "must be a list of 1 to 50 items, not an empty list"),

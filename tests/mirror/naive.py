@@ -650,16 +650,27 @@ def asked_for(value: Json, how: str, call: Json) -> str:
         return UNJUDGED
     if how == "text":
         request, value = (
-            re.sub("[A-Z]", lambda letter: letter[0].lower(), re.sub(r"\s+", " ", each)) for each in (request, value)
+            re.sub("[A-Z]", lambda letter: letter[0].lower(), re.sub(r"\s+", with_break, each))
+            for each in (request, value)
         )
-    places = [at for at in range(len(request)) if request[at : at + len(value)] == value]
+    wanted = re.compile("".join(r"[ \n]" if each == " " and how == "text" else re.escape(each) for each in value))
+    spaced = re.sub(r"\s", " ", value)
+    likely = [at for at in range(len(request)) if re.sub(r"\s", " ", request[at : at + len(value)]) == spaced]
+    places = likely if how == "text" else [at for at in likely if request[at : at + len(value)] == value]
     for at in places[:64]:
         before, after = request[:at], request[at + len(value) :]
+        if wanted.match(request, at) is None:
+            continue
         if re.search(rf"(\A|\s)[{re.escape(OPENING)}]{{0,16}}\Z", before) and re.match(
             rf"(['\u2019]s)?[{re.escape(CLOSING)}]{{0,16}}(\s|\Z)", after
         ):
             return OK
     return UNJUDGED if len(places) > 64 else FAILS
+
+
+def with_break(run: re.Match[str]) -> str:
+    """White space as one character."""
+    return "\n" if re.search("[\n\r\u2028\u2029]", run[0]) else " "
 
 
 def is_odd(text: str) -> bool:
