@@ -406,7 +406,8 @@ def test_an_agent_of_a_policy_cannot_be_changed(tenant, agent):
     refused(
         answer,
         "$.agent_id",
-        "is not a field here; there are name, rules, kind, priority, enabled, mode, key, agent_message, managed_by, keeps_requests",
+        "is not a field here; there are name, rules, kind, priority, enabled, mode, key, agent_message, managed_by, "
+        "keeps_requests",
     )
 
 
