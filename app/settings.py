@@ -236,7 +236,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         "amz_signature,goog_signature,phpsessid,jsessionid,requirepass,"
         "passwort,kennwort,mot_de_passe,senha,cred,subscription_key,license_key,secure_string,string_data,"
         "access_tokens,refresh_tokens,auth_tokens,id_tokens,api_tokens,bearer_tokens,session_tokens,"
-        "dsn,connection_string,conn_string,conn_str,connstr"
+        "dsn,connection_string,conn_string,conn_str,connstr,"
+        "secret_key,privkey,shared_key,storage_key,hmac_key,gpg_key,pgp_key,new_password,old_password,confirm_password,"
+        "contrasena,пароль,密码,パスワード"
     )
     """Comma-separated words. A parameter whose name contains one, or its plural, is stored as `"[REDACTED]"`."""
 

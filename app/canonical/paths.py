@@ -19,6 +19,7 @@ _LIKE_SLASHES = frozenset("\u2044\u2215\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f
 
 _NOT_AFTER_FOLDING = frozenset("/\\.%~ ")
 _climbs_elsewhere = re.compile(r"\.\.+[^\w.-]").match
+_is_one_name = re.compile(r"\.*[\w@+~(\[-][^?#{$]*").fullmatch
 _only_dots = re.compile(r"[. ]+").fullmatch
 
 
@@ -27,8 +28,9 @@ def canonical_path(text: str) -> str:
 
     Refused: relative paths, `~`, URLs, backslashes, percent signs (a program that decodes them sees another path,
     however often they were encoded), control and other hidden characters, letters that look like or are folded into
-    a slash or a dot, names of dots and spaces, names such as `..;`, names that begin or end with a space, `//` at
-    the beginning (POSIX leaves its meaning open), and paths that climb above the root.
+    a slash or a dot, names of dots and spaces, names such as `..;`, `..` after a name such as `.;` or `a?`, names that
+    begin or end with a space, `//` at the beginning (POSIX leaves its meaning open), and paths that climb above the
+    root.
     """
     _require_plain(text)
     names: list[str] = []
@@ -38,7 +40,8 @@ def canonical_path(text: str) -> str:
         if name == "..":
             if not names:
                 raise Ambiguous("climbs above the root with `..`")
-            names.pop()
+            if not _is_one_name(names.pop()):
+                raise Ambiguous("has a `..` after a name that some programs drop, expand, or end the path at")
             continue
         if _climbs_elsewhere(name):
             raise Ambiguous("has a name that begins with `..` and a separator, which some programs take for `..`")

@@ -44,6 +44,18 @@ SECRET_NAMES = [
         "auth",
     ),
     *("refreshTokens", "access_tokens", "privateKeys", "sshKeys", "jwts", "dsn", "connection_string", "DSNs", "pins"),
+    *(
+        "secretkey",
+        "secretkeys",
+        "privkey",
+        "sharedKey",
+        "storage-key",
+        "hmacKeys",
+        "gpgKey",
+        "newpassword",
+        "oldpasswords",
+    ),
+    *("contrasena", "пароль", "новый_пароль", "密码", "パスワード"),
 ]
 PLAIN_NAMES = [
     *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),

@@ -14,7 +14,7 @@ from service import ROOT, CutOff, Drips, FaultyServer, answer, certificate, tls_
 import remit_client
 from remit_client import RemitError
 
-HURRY = {"timeout": 0.3, "connect_timeout": 0.3}
+HURRY = {"timeout": 0.6, "connect_timeout": 0.6}
 PATIENT = {"timeout": 20, "connect_timeout": 20}
 SHARED = json.loads((ROOT / "clients/cases.json").read_text())
 YES, NO = (SHARED["decisions"][name] for name in ("allowed", "denied"))

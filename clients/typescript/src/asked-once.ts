@@ -5,12 +5,17 @@ import type { Allowed, Context, Enforcer } from "./enforcement.js";
 import { write } from "./arguments.js";
 
 const MAX_KEPT = 1000;
+/** A framework runs the tool at once, unless something else pauses it; then the call is judged anew. */
+const KEPT_MS = 10_000;
 
 /** The answer to the first question about a call is kept for the second one. */
 export class AskedOnce {
-  readonly #kept = new Map<string, Allowed<unknown> | NotAllowed>();
+  readonly #kept = new Map<string, { answer: Allowed<unknown> | NotAllowed; until: number }>();
 
-  constructor(readonly enforcer: Enforcer) {}
+  constructor(
+    readonly enforcer: Enforcer,
+    readonly keptMs = KEPT_MS,
+  ) {}
 
   /** Whether a person must approve the call. Throws as `check` does if there is no decision. */
   async isPending(callId: string | undefined, tool: string, parameters: unknown, context?: Context): Promise<boolean> {
@@ -23,7 +28,7 @@ export class AskedOnce {
       answer = error;
     }
     if (callId === undefined) return false;
-    this.#kept.set(write([callId, tool, parameters]), answer);
+    this.#kept.set(write([callId, tool, parameters]), { answer, until: performance.now() + this.keptMs });
     for (const oldest of this.#kept.keys()) {
       if (this.#kept.size <= MAX_KEPT) break;
       this.#kept.delete(oldest);
@@ -31,12 +36,13 @@ export class AskedOnce {
     return false;
   }
 
-  /** What `check` answers, or has answered to `isPending` about the same call. */
+  /** What `check` answers, or has just answered to `isPending` about the same call. */
   async check<A>(callId: string | undefined, tool: string, parameters: A, context?: Context): Promise<Allowed<A>> {
     const call = write([callId ?? null, tool, parameters]);
-    const answer = this.#kept.get(call);
-    if (callId === undefined || answer === undefined) return this.enforcer.check(tool, parameters, context);
+    const kept = this.#kept.get(call);
     this.#kept.delete(call);
+    if (kept === undefined || performance.now() > kept.until) return this.enforcer.check(tool, parameters, context);
+    const { answer } = kept;
     if (answer instanceof NotAllowed) throw answer;
     return answer as Allowed<A>;
   }

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 /** The root of the repository, found from wherever the tests were compiled to. */
 export const ROOT = rootOf(path.dirname(fileURLToPath(import.meta.url)));
 export const KEY = `svc_${"0".repeat(32)}`;
-export const HURRY_MS = 300;
+export const HURRY_MS = 600;
 export const PATIENT_MS = 20_000;
 const DRIP_MS = 20;
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { Enforcer, folded, NotJson, Remit, snapshot, strictJson } from "../src/index.js";
+import { AskedOnce } from "../src/asked-once.js";
 import { FaultyServer, KEY, PATIENT_MS, SHARED, YES } from "./faults.js";
 
 async function guarded<A, R>(run: (parameters: A) => R) {
@@ -189,6 +190,23 @@ test("names are folded as the service folds them", () => {
     for (const one of other) assert.notEqual(folded(one), name);
   }
 });
+
+for (const [keptMs, asked] of [
+  [10_000, 1],
+  [-1, 2],
+] as const) {
+  test(`an answer that is kept for ${keptMs} ms counts once, and not for longer`, async () => {
+    const server = await FaultyServer.start([YES]);
+    const remit = new Remit({ url: server.url, key: KEY, timeoutMs: PATIENT_MS });
+    const once = new AskedOnce(new Enforcer(remit, "bot"), keptMs);
+    assert.equal(await once.isPending("c1", "tool", { amount: 1 }), false);
+    await once.check("c1", "tool", { amount: 1 });
+    assert.equal(server.asked.length, asked);
+    await once.check("c1", "tool", { amount: 1 });
+    assert.equal(server.asked.length, asked + 1);
+    server.close();
+  });
+}
 
 test("a generator cannot be guarded", () => {
   const remit = new Remit({ url: "http://127.0.0.1:1", key: KEY });

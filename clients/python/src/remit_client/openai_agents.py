@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from remit_client.user_requests import request_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-ASKED_MAX = 1000
+ASKED_MAX, ASKED_S = 1000, 10.0
 
 
 class RemitGuardrail(ToolInputGuardrail[Any]):
@@ -37,7 +38,8 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         self._protected: set[str] = set()
         self._enforcer = async_enforcer(remit, agent, **options)
         # `needs_approval` asks first; the guardrail, which runs next, takes that answer instead of asking again.
-        self._asked: OrderedDict[tuple[str, str], NotAllowed | None] = OrderedDict()
+        # That is at once, unless something else pauses the run; then the call is judged anew.
+        self._asked: OrderedDict[tuple[str, str], tuple[NotAllowed | None, float]] = OrderedDict()
 
     def protect(self, tool: FunctionTool) -> FunctionTool:
         """The same tool, guarded. A call that needs an approval interrupts the run.
@@ -52,7 +54,7 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
             refusal = await self._ask(tool.name, parameters, context)
             if isinstance(refusal, ApprovalPending):
                 return True
-            self._asked[call_id, _canonical(tool.name, parameters)] = refusal
+            self._asked[call_id, _canonical(tool.name, parameters)] = refusal, time.monotonic() + ASKED_S
             while len(self._asked) > ASKED_MAX:
                 self._asked.popitem(last=False)
             return False
@@ -64,9 +66,8 @@ class RemitGuardrail(ToolInputGuardrail[Any]):
         context = data.context
         parameters = strict_json(context.tool_arguments or "{}")
         asked = (context.tool_call_id, _canonical(context.tool_name, parameters))
-        if asked in self._asked:
-            refusal = self._asked.pop(asked)
-        else:
+        refusal, until = self._asked.pop(asked, (None, 0.0))
+        if time.monotonic() > until:
             run = None if context.tool_name in self._protected else getattr(context, "run_config", None)
             refusal = await self._ask(context.tool_name, parameters, context, getattr(run, "group_id", None))
         if refusal is None:
