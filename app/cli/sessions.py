@@ -56,7 +56,7 @@ def list_sessions(api: Api) -> Shown:
     found = api.get("/v1/sessions")
     yield found
     rows = [
-        (each["id"], ",".join(each["scopes"]), each["via"], each["createdAt"], each["endsAt"], each["name"])
+        (each["id"], ",".join(each["scopes"]), each["via"], each["createdAt"], each["until"], each["name"])
         for each in found
     ]
     print_table(("ID", "SCOPES", "VIA", "SINCE", "UNTIL", "NAME"), rows, "Nobody is signed in")

@@ -143,7 +143,7 @@ def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica,
     """A second verdict is an error with its own exit code."""
     agent = tenant.new_agent()
     tenant.new_policy(agent["id"], ALLOW, ASK)
-    key = tenant.read_key if verb == "cancel" else tenant.new_key(["approve", "read"], name="ann")["key"]
+    key = tenant.read_key if verb == "cancel" else tenant.new_key(["approve"], name="ann")["key"]
 
     def remit(approval_id, *words):
         env = clean_env() | {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
@@ -157,7 +157,7 @@ def test_a_verdict_is_printed_for_people_and_for_scripts(tenant, asking_replica,
 
 def test_a_program_that_watches_gets_lines_of_json_and_is_asked_nothing(tenant, agent_id, asking_replica):
     """What is open first, then each change; Ctrl-C is no failure."""
-    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    key = tenant.new_key(["approve"], name="ann")["key"]
     first = ask(tenant, agent_id, 1)["approval"]["id"]
     env = {"REMIT_URL": asking_replica.base_url, "REMIT_API_KEY": key}
     watching = Terminal("approvals", "watch", "--json", **env)
@@ -178,7 +178,7 @@ def test_a_program_that_watches_gets_lines_of_json_and_is_asked_nothing(tenant, 
 def test_a_stream_that_the_service_ends_is_no_end_of_the_watch_without_a_word(tenant, store):
     """A person who thinks that nothing is waiting would leave."""
     stopping = Replica(store.url, REMIT_SECRET=SECRET)
-    key = tenant.new_key(["approve", "read"], name="ann")["key"]
+    key = tenant.new_key(["approve"], name="ann")["key"]
     watching = Terminal("approvals", "watch", REMIT_URL=stopping.base_url, REMIT_API_KEY=key)
     try:
         watching.until("listening; Ctrl-C ends it")

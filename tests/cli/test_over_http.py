@@ -97,3 +97,36 @@ def test_the_key_determines_the_workspace(run_remit, tenant, replica):
     assert "REMIT_API_KEY is not set" in run_remit(["agents", "list", "--url", replica.base_url], env).stderr
     elsewhere = run_remit(["agents", "list", "-w", tenant.id], env | {"REMIT_URL": "http://127.0.0.1:1"})
     assert elsewhere.returncode == 0
+
+
+LEAST = {
+    "agents forget bot --reason r": ("policies", "remembers nothing"),
+    "issuers put cluster ISSUER": ("admin", "issuer cluster has 1 rule"),
+    "issuers show cluster": ("admin", "sub = a: view"),
+    "issuers delete cluster --reason r": ("admin", "issuer cluster is deleted"),
+    "sessions list": ("admin", "a key"),
+    "sessions end SESSION --reason r": ("admin", "ended"),
+}
+"""A command, the one scope that its key needs, and what it prints."""
+
+
+def test_a_command_needs_one_scope_and_another_is_refused(tenant, run_remit, tmp_path):
+    """Over HTTP, in the order above; what is asked for is in the trail or the record afterwards."""
+    tenant.new_agent(alias="bot")
+    keys = {scope: tenant.new_key([scope])["key"] for scope in ("admin", "policies", "view")}
+    session = tenant.admin.post("/v1/session", json={"key": keys["view"], "transport": "bearer"}).json()["id"]
+    file = tmp_path / "issuer.json"
+    rules = [{"match": {"sub": "a"}, "scopes": ["view"]}]
+    file.write_text(json.dumps({"issuer": f"https://{tenant.id}.example.com", "audience": "remit", "rules": rules,
+                                "algorithms": ["ES256"], "jwksUri": "https://keys.example.com/"}))  # fmt: skip
+    names = {"ISSUER": str(file), "SESSION": session}
+
+    for words, (scope, said) in LEAST.items():
+        given = [names.get(word, word) for word in words.split()]
+        for key in ("view", scope):
+            env = clean_env() | {"REMIT_URL": tenant.replica.base_url, "REMIT_API_KEY": keys[key]}
+            ran = run_remit(given, env)
+            wanted = (1, "requires the scope", ran.stderr) if key != scope else (0, said, ran.stdout)
+            assert (ran.returncode, wanted[1] in wanted[2]) == (wanted[0], True), (words, ran)
+    reasons = [each.get("reason") for each in tenant.admin.get("/v1/changes").json()]
+    assert reasons.count("r") == 3
