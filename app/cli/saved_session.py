@@ -5,11 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from app.user_folder import user_folder
+
 
 def saved_path() -> Path:
-    """The file with the session; only its owner may read it."""
-    home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(home) / "remit" / "session"
+    """The file with the session; only its owner may read it. Raises SettingsError without a home directory."""
+    return user_folder("XDG_CONFIG_HOME", ".config", "REMIT_API_KEY or XDG_CONFIG_HOME") / "session"
 
 
 def read_saved(url: str) -> dict[str, Any] | None:

@@ -1,11 +1,11 @@
 """The directory of the embedded store: the one that is set, or else one of this user, the same from every folder."""
 
-import os
 import shlex
 from pathlib import Path
 
 from app.serve.server_binaries import has_been_served
-from app.settings import Settings, SettingsError
+from app.settings import Settings
+from app.user_folder import user_folder
 
 EARLIER = Path("var")
 """Where earlier builds kept the store by default, in whatever folder they were started."""
@@ -42,12 +42,4 @@ def earlier_store(settings: Settings) -> str | None:
 
 
 def _usual_folder() -> Path:
-    """`remit` in the data directory of the XDG specification, which ignores relative paths."""
-    home = os.environ.get("XDG_DATA_HOME", "")
-    try:
-        base = Path(home) if home.startswith("/") else Path.home() / ".local" / "share"
-    except RuntimeError:
-        raise SettingsError(
-            "REMIT_DATA_DIR or REMIT_REDIS_URL must be set, because this user has no home directory"
-        ) from None
-    return base / "remit"
+    return user_folder("XDG_DATA_HOME", ".local/share", "REMIT_DATA_DIR or REMIT_REDIS_URL")

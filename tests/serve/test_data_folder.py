@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from serving import Service
 
+from app.cli.saved_session import saved_path
 from app.serve.data_folder import data_folder, earlier_store, store_in_words
 from app.settings import Settings, SettingsError
 
@@ -38,6 +39,18 @@ def test_the_usual_folder_is_that_of_the_user(home, monkeypatch, relative):
     assert data_folder(Settings(data_dir="here")) == Path("here")
     assert store_in_words(UNSET) == "embedded in /srv/data/remit"
     assert store_in_words(Settings(redis_url="redis://:secret@h:1")) == "redis://h:1"
+
+
+@pytest.mark.parametrize("relative", ["home", "./home", "."])
+def test_a_relative_home_is_refused(monkeypatch, relative):
+    """It would be another folder wherever a command runs: a new store, or a session left there."""
+    monkeypatch.setenv("HOME", relative)
+    monkeypatch.setenv("XDG_CONFIG_HOME", relative)
+    for find in (lambda: data_folder(UNSET), saved_path):
+        with pytest.raises(SettingsError, match="HOME must be an absolute path, and not"):
+            find()
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/srv/config")
+    assert saved_path() == Path("/srv/config/remit/session")
 
 
 def test_a_user_without_a_home_is_told_what_to_set(monkeypatch):
