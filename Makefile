@@ -37,11 +37,14 @@ test-typescript-%: test-typescript $(TYPESCRIPT)/frameworks/%/node_modules/.pack
 client-types: $(TYPESCRIPT)/build/types ## make the types of clients/typescript from the OpenAPI document; needs npm
 	cp $< $(TYPESCRIPT)/src/api.ts
 
-check: $(VENV)/dev.stamp ## format, lint, types, tests: what CI runs
+check: lint types test-all ## format, lint, types, tests: what CI runs
+
+lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/dev.stamp
 	$(BIN)/mypy
-	$(MAKE) --no-print-directory test-all
 
 bench: $(VENV)/dev.stamp ## measure everything (an hour); needs two cores and wrk
 	$(BIN)/python -m bench all
@@ -166,5 +169,5 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 .SECONDARY:
-.PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
+.PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
 .DEFAULT_GOAL := help
