@@ -40,7 +40,8 @@ def of_hash(key, flat):
 
 
 def of_sorted_set(key, flat):
-    for member, score in zip(flat[::2], flat[1::2], strict=True):
+    members = [*zip(flat[::2], flat[1::2], strict=True)]
+    for member, score in dict.fromkeys((members[0], members[len(members) // 2], members[-1])):
         yield "member gone", [("ZREM", key, member)]
         for step in (-1, 1, 10**12):
             yield "score changed", [("ZADD", key, int(float(score)) + step, member)]
@@ -110,7 +111,9 @@ NOT_FOUND = {
 
 @pytest.mark.slow
 async def test_every_alteration_of_one_key_is_found_or_named(valkey_store, workspace_id):
-    """Of the first, a middle and the last segment, of every index, of the streams and of what counts them."""
+    """Of the first, a middle and the last segment, of their members of every index, of the streams and of what counts
+    them.
+    """
     client = open_client(valkey_store.url, 5000)
     log = await Log(client, workspace_id).write()
     whole = await log.verify()
@@ -124,9 +127,8 @@ async def test_every_alteration_of_one_key_is_found_or_named(valkey_store, works
         async for name, commands in alterations(client, key):
             for command in commands:
                 await client.call(*command)
-            said = [each.finding for each in (await log.verify(), await log.verify(whole.checkpoint))]
             tried += 1
-            if said == [None, None]:
+            if (await log.verify()).finding is None and (await log.verify(whole.checkpoint)).finding is None:
                 missed.add((kind_of(key, workspace_id), name.removesuffix(" gone").removesuffix(" changed")))
             for each in await client.call("KEYS", mine):
                 if each not in kept:
@@ -136,7 +138,7 @@ async def test_every_alteration_of_one_key_is_found_or_named(valkey_store, works
     await client.call("HDEL", WORKSPACES, workspace_id)
     await client.close()
     assert (missed - NOT_FOUND.keys(), NOT_FOUND.keys() - missed) == (set(), set())
-    assert tried > 1_500
+    assert tried > 1_000, tried
 
 
 @pytest.mark.parametrize("names", ["", "x", "0", "0 1", "0 1 1 1 1", "0 -1 1 1", "9" * 30, "1 1 1 1"])
