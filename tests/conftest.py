@@ -14,7 +14,9 @@ from pathlib import Path
 
 import command_line
 import pytest
+from expensive import Expensive
 from fake_store import FakeClient
+from httpx._transports import default
 from profiles import register_profiles
 from servers import Replica, Store, store_binaries
 from tenants import tenant_on
@@ -30,9 +32,11 @@ FAULTS = "tests/faults/"
 MEMORY = "/dev/shm"
 MEMORY_BYTES = 4 << 30
 
-# No test uses TLS through httpx, and loading this machine's certificate authorities takes 25 ms per client.
+# No test uses TLS through httpx, and loading this machine's certificate authorities takes 25 ms per client; a context
+# without any still takes milliseconds, so all clients have one in common.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+default.create_ssl_context = functools.cache(default.create_ssl_context)
 
 # No test may find or make a store of the user who runs it.
 os.environ["XDG_DATA_HOME"] = os.devnull
@@ -53,6 +57,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.pluginmanager.register(Expensive())
     if config.option.numprocesses:
         config.pluginmanager.register(Workers(config.option.numprocesses))
 
