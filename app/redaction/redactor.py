@@ -12,7 +12,6 @@ from app.redaction.commands import hidden_words
 from app.redaction.credentials import REDACTED
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_0-9A-Za-z]+")
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
 _REMEMBERED = 10_000
 _REMEMBERED_LENGTH = 64
 _LONGEST_NAME = 512
@@ -60,9 +59,8 @@ class Redactor:
         self._has_tokens = "token" in secrets
         secrets |= {f"{word}s" for word in secrets - {"token"} if not word.endswith("s")}
         self.letters = _search(_any_of((*map(re.escape, secrets), *(_IN_TEXTS if secrets else ()))))
-        # Hyphens join the name's words. A secret word may have one between any two letters, and must end at one.
-        marked = _any_of("-?".join(map(re.escape, secret)) for secret in secrets)
-        self._whole_words = _search(rf"(?:^|-)(?:{marked})(?:-|$)")
+        self._secrets = frozenset(secrets)
+        self._beginnings = frozenset(word[:length] for word in secrets for length in range(1, len(word) + 1))
         self._roles: dict[str, int] = {}
         self._plain: set[str] = set()
 
@@ -91,7 +89,7 @@ class Redactor:
         if not name.isascii():
             name = unicodedata.normalize("NFKC", name)  # homoglyphs are replaced by the letters they look like
         parts = _parts(name)
-        if self._holds_secret(name, parts):
+        if self._holds_secret(parts):
             return _SECRET
         if (special := _SPECIAL.get(name.lower())) is not None:
             return special
@@ -100,12 +98,18 @@ class Redactor:
             return _TOKENS
         return _NAMING if last in _NAMING_WORDS else _VALUE if last in _VALUE_WORDS else _PLAIN
 
-    def _holds_secret(self, name: str, parts: list[str]) -> bool:
-        """True if some consecutive words, joined, are a secret word. Linear time, since callers choose names."""
-        # Most names need only this check. For other characters, lower case may depend on their neighbours.
-        if name.isascii() and self.letters(_BETWEEN_WORDS.sub("", name).lower().encode()) is None:
-            return False
-        return self._whole_words("-".join(parts).encode()) is not None
+    def _holds_secret(self, parts: list[str]) -> bool:
+        """True if some consecutive words, joined, are a secret word. Callers choose the names, so it takes little."""
+        for at, part in enumerate(parts):
+            joined, end = part, at + 1
+            while joined in self._beginnings:
+                if joined in self._secrets:
+                    return True
+                if end == len(parts):
+                    break
+                joined += parts[end]
+                end += 1
+        return False
 
     def redacted(self, value: dict[str, Any], texts: Texts | None = None) -> dict[str, Any]:
         """`value` with every value under a secret name replaced; `value` itself if it contains none.
