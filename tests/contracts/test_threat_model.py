@@ -5,22 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from app.http.doors import DOORS
 from app.http.protocol import states
 from app.http.protocol.states import State
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/threat-model.md").read_text()
 _CONNECTION = PAGE.split("### A connection, and what it may take\n", 1)[1].split("\n## ", 1)[0]
+_WAYS = PAGE.split("### Each way in, and each way to differ\n", 1)[1].split("\n`=`: ", 1)[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
-    for line in PAGE.replace(_CONNECTION, "").splitlines()
-    if line.startswith("| ") and not line.startswith("| What could go wrong")
+    for line in PAGE.replace(_CONNECTION, "").replace(_WAYS, "").splitlines()
+    if line.startswith("| ") and not line.startswith(("| What could go wrong", "| Letter"))
 ]
 WRITTEN = {
     name
     for folder in ("tests", "clients/python/tests")
     for path in (ROOT / folder).rglob("test_*.py")
-    for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+    for name in re.findall(r"^(?: {4})?(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
 }
 
 
@@ -36,6 +38,39 @@ def test_every_line_is_held_by_tests_that_exist(row):
     named = re.findall(r"`(test_\w+)`", row[2])
     assert named
     assert set(named) <= WRITTEN
+
+
+def test_each_way_in_has_a_test_for_each_way_to_differ():
+    """The page's matrix is whole: all paths that decide, all adapters, and letters that its second table explains."""
+    header, _, *rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in _WAYS.strip().splitlines()[2:]
+    ]
+    python = {
+        path.stem for path in (ROOT / "clients/python/src/remit_client").glob("*.py") if "Options" in path.read_text()
+    }
+    typescript = {
+        path.stem for path in (ROOT / "clients/typescript/src").glob("*.ts") if "new Enforcer" in path.read_text()
+    }
+    named = {row[0] for row in rows}
+    assert named == {
+        "`POST /v1/authorize/batch`",
+        "`POST /access/v1/evaluations`",
+        "`/access/v1/ext-authz`",
+        *(f"`POST {door.endpoint.path}`" for door in DOORS.values() if "ext-authz" not in door.endpoint.path),
+        *("`remit-mcp`", "Python: guard", "TypeScript: guard"),
+        *(f"Python: `{name}`" for name in python - {"enforcement"}),
+        *(f"TypeScript: `{name}`" for name in typescript - {"client"}),
+    }
+    letters = {row[0]: row[2] for row in ROWS if len(row[0]) == 1}
+    used = {cell for row in rows for cell in row[1:]}
+    assert all(len(row) == len(header) for row in rows)
+    assert used - {"=", "-"} == set(letters)
+    scripts = "".join(path.read_text() for path in (ROOT / "clients/typescript/tests").rglob("*.ts"))
+    titles = [
+        name for tests in letters.values() for name in re.findall("`([^`]+)`", tests) if not name.startswith("test_")
+    ]
+    assert titles
+    assert all(title in scripts for title in titles)
 
 
 def test_what_counts_as_an_outage_is_held_by_tests_that_exist():

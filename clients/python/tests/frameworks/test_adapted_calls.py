@@ -1,0 +1,75 @@
+"""What ran is what was judged, even if somebody changes the arguments in between: each adapter that hands them on."""
+
+import types
+
+import pytest
+from cases import PATIENT, YES
+from service import answer
+
+from remit_client import Remit
+
+KEY = "svc_" + "0" * 32
+NAME = "refund_create"
+
+
+async def langchain(remit, given, ran, **options):
+    from langchain.tools.tool_node import ToolCallRequest
+
+    from remit_client.langchain import RemitMiddleware
+
+    async def tool(request):
+        ran.append(request.tool_call["args"])
+
+    call = {"name": NAME, "args": given, "id": "1", "type": "tool_call"}
+    request = ToolCallRequest(tool_call=call, tool=None, state={}, runtime=None)
+    await RemitMiddleware(remit, "desk", **options).awrap_tool_call(request, tool)
+
+
+async def langchain_sync(remit, given, ran, **options):
+    from langchain.tools.tool_node import ToolCallRequest
+
+    from remit_client.langchain import RemitMiddleware
+
+    call = {"name": NAME, "args": given, "id": "1", "type": "tool_call"}
+    request = ToolCallRequest(tool_call=call, tool=None, state={}, runtime=None)
+    middleware = RemitMiddleware(remit, "desk", **options)
+    middleware.wrap_tool_call(request, lambda request: ran.append(request.tool_call["args"]))
+
+
+async def pydantic_ai(remit, given, ran, **options):
+    from remit_client.pydantic_ai import RemitToolset
+
+    class Wrapped:
+        async def call_tool(self, name, tool_args, ctx, tool):
+            ran.append(tool_args)
+
+    run = types.SimpleNamespace(run_id="r", tool_call_approved=False)
+    await RemitToolset(Wrapped(), remit, "desk", **options).call_tool(NAME, given, run, None)
+
+
+async def fastmcp(remit, given, ran, **options):
+    from fastmcp.server.middleware import MiddlewareContext
+
+    from remit_client.fastmcp import RemitMiddleware
+
+    async def tool(context):
+        ran.append(context.message.arguments)
+
+    message = types.SimpleNamespace(name=NAME, arguments=given)
+    await RemitMiddleware(remit, "desk", **options).on_call_tool(MiddlewareContext(message=message), tool)
+
+
+@pytest.mark.parametrize("adapter", [langchain, langchain_sync, pydantic_ai, fastmcp], ids=lambda one: one.__name__)
+async def test_arguments_changed_while_remit_is_asked_do_not_run(adapter, faulty):
+    """The caller keeps a reference, and changes what it refers to before the answer is there."""
+    server, ran, given = faulty(answer(200, YES)), [], {"amount": 1, "lines": [1]}
+
+    def change():
+        given["amount"] = 9000
+        given["lines"].append(9000)
+        return {}
+
+    await adapter(Remit(server.url, KEY, **PATIENT), given, ran, context=change)
+    assert given["amount"] == 9000
+    assert ran == [{"amount": 1, "lines": [1]}]
+    assert b'"parameters":{"amount":1,"lines":[1]}' in server.asked[0]
