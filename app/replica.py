@@ -36,10 +36,10 @@ from app.authorize.store_clock import StoreClock
 from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory
 from app.explain.agent_quotas import QuotaReader
+from app.explain.explained_entry import PastDecisions
 from app.explain.explainer import Explainer
-from app.explain.past_decisions import PastDecisions
 from app.explain.tool_listings import ToolListings
-from app.explain.usual_calls import UsualCalls
+from app.explain.usual_values import UsualCalls
 from app.fairness.auth_failures import AuthFailures
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.request_rates import RequestRates, SharedLimits
@@ -52,8 +52,7 @@ from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
 from app.model.api_keys import Caller
-from app.model.group_scopes import parse_group_scopes
-from app.model.identity_provider import IdentityProvider
+from app.model.identity_provider import IdentityProvider, parse_group_scopes
 from app.model.ids import Ids
 from app.model.policies import Policy
 from app.pdp import CompiledAgent, compile_agent

@@ -10,7 +10,7 @@ from app.errors import Detail, Invalid
 from app.fairness.thread_pool import FairThreadPool
 from app.lint import Code, KnownTools, PolicyWarning, lint_written
 from app.model.api_keys import Scope
-from app.model.group_scopes import GroupScopes
+from app.model.identity_provider import GroupScopes
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import Entries, settle
 from app.store.agents import Agents

@@ -3,11 +3,11 @@
 import msgspec
 from msgspec import UNSET, Raw
 
+from app.model.actors import Via
 from app.model.approvals import AccessRequest, Approval, ApprovalStatus, Approvers, Person, Said
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.times import rfc3339
-from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record, number_of
 from app.store.keyspace import Keyspace

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from app.errors import ApiKeyExpired, Unauthorized
+from app.model.actors import Via
 from app.model.api_keys import SESSION_TYPE, TOKEN_TYPE, Caller, Scope, SessionFrom, digest_of
-from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY

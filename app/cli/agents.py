@@ -5,15 +5,13 @@ from typing import Any
 import click
 
 from app.admin.requests import AgentChanges, NewAgent
-from app.cli.agent_quotas import list_quotas
-from app.cli.agent_tools import list_tools
+from app.cli.agent_tools import forget_remembered, list_quotas, list_remembered, list_tools
 from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
 from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
 from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
 from app.cli.output import counted, print_record, print_table
-from app.cli.remembered import forget_remembered, list_remembered
 from app.cli.session import Shown, checked, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 

@@ -8,8 +8,8 @@ import click
 
 from app.cli.api import Api
 from app.cli.output import print_record
+from app.model.actors import Via
 from app.model.text import with_hidden_shown
-from app.model.via import Via
 
 _COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
 

@@ -1,4 +1,4 @@
-"""`remit authorize`: ask the running service, as an agent's runtime does."""
+"""`remit authorize`: ask the running service, as an agent's runtime does; `remit decisions`: report outcomes."""
 
 import json
 import sys
@@ -9,7 +9,10 @@ import click
 from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Refused, over_http
 from app.cli.completion import AGENT
-from app.cli.session import print_json
+from app.cli.groups import CommandGroup
+from app.cli.options import Uuid
+from app.cli.session import Shown, print_json, shows
+from app.model.outcomes import CallStatus
 
 _NOT_ALLOWED = 3
 _WIDTH = len("escalated")
@@ -92,3 +95,22 @@ def asked(url: str, key: str | None, path: str, body: dict[str, Any], scope: str
             raise click.ClickException(f"{refused.message}; {_HINT}") from None
         raise
     return told
+
+
+@click.group(cls=CommandGroup)
+def decisions() -> None:
+    """Report on past decisions. Needs REMIT_API_KEY, the key that asked for them."""
+
+
+@decisions.command("outcome")
+@URL_OPTION
+@click.argument("decision_id", type=Uuid("remit audit query --json"))
+@click.argument("status", type=click.Choice([each.value for each in CallStatus]))
+@shows
+def report_outcome(url: str, decision_id: str, status: str) -> Shown:
+    """Report the outcome of an allowed call: once, within 24 hours."""
+    found = over_http(url, "the key that asked for the decision").call(
+        "POST", f"/v1/decisions/{decision_id}/outcome", {"status": status}
+    )
+    yield found
+    click.echo(f"decision {found['decisionId']} is {found['status']}; limits given back: {found['refunded']}")

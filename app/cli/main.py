@@ -23,7 +23,7 @@ COMMANDS = {
     "changes": "app.cli.changes:changes",
     "compact": "app.cli.serve:compact",
     "console": "app.cli.sessions:sign_in_link",
-    "decisions": "app.cli.decisions:decisions",
+    "decisions": "app.cli.authorize:decisions",
     "doctor": "app.cli.serve:doctor",
     "explain": "app.cli.explain:explain",
     "keys": "app.cli.api_keys:keys",

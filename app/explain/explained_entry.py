@@ -6,21 +6,28 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from app.audit.log import AuditLog
+from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept
+from app.explain.agent_history import AgentHistory
+from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.explanations import Part, PastExplanation, PolicyPart, RulePart
 from app.model.policies import Policy
 from app.pdp import compile_agent
+from app.pdp.constraints import IsSecret
 from app.pdp.explained import explained_agent, policy_parts
 from app.pdp.rules.rule_type import CompiledRule
 from app.pdp.trace import COUNTS_DENIALS, NOT_COVERED, Place, Trace, trace
 from app.replay.calls import (
     LoggedCall,
     circumstances_read_hidden,
+    decode_call,
     decode_object,
     hidden_places,
     reads_hidden,
 )
+from app.replay.spans import LogPosition
 
 _US_PER_MS = 1000
 
@@ -150,3 +157,29 @@ class _Doubt:
         if place in self._open:
             return replace(rule, part=Part.UNKNOWN, reason="how full it was is not in the log")
         return rule
+
+
+class PastDecisions:
+    """Explains decisions on one store."""
+
+    def __init__(self, audit: AuditLog, history: AgentHistory, is_secret: IsSecret, pool: FairThreadPool) -> None:
+        self._audit = audit
+        self._history = history
+        self._is_secret = is_secret
+        self._pool = pool
+
+    async def explain(self, workspace_id: str, entry_id: str) -> PastExplanation:
+        """The explanation of a decision.
+
+        Raises AuditEntryNotFound if no decision has this id, VersionNotKept.
+        """
+        sequence, line = await self._audit.entry(workspace_id, entry_id)
+        call = decode_call(line)
+        if call.result is None or call.type:
+            raise AuditEntryNotFound("The entry with this id is not a decision, so there is nothing to explain")
+        try:
+            entry = LogPosition(call.time_ms, sequence)
+            agent, policies = await self._history.governed_at(workspace_id, call.agent_id, entry)
+        except AgentNotFound:
+            raise VersionNotKept("The agent as it was then is no longer known") from None
+        return await self._pool.run(workspace_id, past_explanation, call, agent, policies, self._is_secret)

@@ -1,4 +1,4 @@
-"""What is unusual about a call: its values, compared with those of earlier calls. Pure."""
+"""What is unusual about a call: its values, compared with those of earlier calls."""
 
 import json
 from collections import Counter
@@ -10,11 +10,16 @@ from typing import Any
 
 from msgspec import UNSET, Raw
 
+from app.audit.log import AuditLog
 from app.cancellation import raise_if_cancelled
+from app.fairness.thread_pool import FairThreadPool
+from app.model.approvals import Approval
+from app.model.audit import AuditQuery
 from app.model.call_values import general, values_in
 from app.model.canonical_call import decode_exact
+from app.model.decisions import Result
 from app.model.usual import Number, Usual, UsualText, UsualValue
-from app.replay.calls import is_hidden
+from app.replay.calls import decode_call, is_hidden
 
 _VALUES_MAX = 200
 _READ_MAX = 1_000
@@ -127,3 +132,33 @@ def _factor(value: int | Decimal, median: int | Decimal) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+_COMPARED = 50
+_SEGMENTS_MAX = 256
+"""Segments of the log that one comparison reads, at most: those in which the index has the agent and the tool."""
+
+
+class UsualCalls:
+    """Compares calls with the log of one store."""
+
+    def __init__(self, audit: AuditLog, pool: FairThreadPool) -> None:
+        self._audit = audit
+        self._pool = pool
+
+    async def beside(self, workspace_id: str, approval: Approval) -> Usual:
+        """The approval's call beside the latest allowed ones, its own not among them."""
+        query = AuditQuery(
+            agent_id=approval.agent_id,
+            tool_name=approval.tool_name,
+            result=Result.ALLOWED,
+            limit=_COMPARED + len(approval.decisions),
+        )
+        lines = await self._audit.latest(workspace_id, query, _SEGMENTS_MAX)
+        return await self._pool.run(workspace_id, _beside, approval, lines)
+
+
+def _beside(approval: Approval, lines: list[bytes]) -> Usual:
+    own = set(approval.decisions)
+    calls = [call.parameters for call in map(decode_call, lines) if call.id not in own]
+    return usual_of(approval.parameters, calls[:_COMPARED])

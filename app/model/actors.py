@@ -1,10 +1,16 @@
-"""The authors of changes, and the reasons they give."""
+"""The authors of changes, by which way they come, and the reasons they give."""
 
 from enum import StrEnum
 
 from msgspec import Struct
 
-from app.model.via import Via
+
+class Via(StrEnum):
+    """How somebody makes a request: in a session of a browser (`console`) or of a program (`cli`), or with a `key`."""
+
+    CONSOLE = "console"
+    CLI = "cli"
+    KEY = "key"
 
 
 class ActorKind(StrEnum):

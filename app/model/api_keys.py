@@ -9,8 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from app.model.actors import UNRECORDED, Actor, ActorKind
-from app.model.via import Via
+from app.model.actors import UNRECORDED, Actor, ActorKind, Via
 
 KEY_TYPE = "svc_"
 SESSION_TYPE = "ses_"

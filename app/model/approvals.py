@@ -7,13 +7,12 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from app.model.actors import Actor
+from app.model.actors import Actor, Via
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
 from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
 from app.model.text import Name, require_visible
-from app.model.via import Via
 
 DEFAULT_SECONDS = 900
 Seconds = Annotated[int, Meta(ge=60, le=604_800)]

@@ -6,12 +6,11 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON, UNRECORDED
+from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON, UNRECORDED, Via
 from app.model.agents import Trip
 from app.model.fields import Count, Timestamp, Uuid
 from app.model.query_fields import IdFilter, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
 from app.model.text import MAX_NAME, VisibleLines, require_text
-from app.model.via import Via
 
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _ACTOR = {"type": "string", "pattern": f"^({BREAKER.id}|{COMMAND_LINE.id}|{_UUID})$"}

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from app.model.actors import Via
 from app.model.api_keys import SESSION_TYPE, Scope
 from app.model.times import rfc3339
-from app.model.via import Via
 
 LONGEST_MS = 8 * 3_600_000
 """A session ends this long after its sign-in, however much it is used."""

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from app.canonical.visible import is_hidden
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
-from app.model.group_scopes import GroupScopes, parse_group_scopes, scopes_by_workspace
+from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
 from app.model.sign_ins import Identity, SignOut
 from app.oidc.fetching import fetch_json, published, require_fetchable
 from app.oidc.tokens import (

@@ -8,11 +8,10 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from app.errors import Unauthorized
-from app.model.actors import Actor
+from app.model.actors import Actor, Via
 from app.model.agents import Trip
 from app.model.changes import Change, ChangeKind, ChangePage, ChangeQuery, ResourceType
 from app.model.times import LAST_MS, rfc3339
-from app.model.via import Via
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record, decoding_record, number_of
 from app.store.keyspace import Keyspace

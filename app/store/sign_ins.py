@@ -6,7 +6,7 @@ from contextlib import suppress
 from msgspec import json
 
 from app.errors import SessionNotFound, Unauthorized
-from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
+from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy, Via
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
 from app.model.sign_ins import (
@@ -22,7 +22,6 @@ from app.model.sign_ins import (
     new_code,
     new_session_token,
 )
-from app.model.via import Via
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none

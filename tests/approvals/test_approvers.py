@@ -4,8 +4,8 @@ import pytest
 from approval_steps import ALLOW, ask
 from approvals_races import pat
 
+from app.model.actors import Via
 from app.model.ids import Ids
-from app.model.via import Via
 from app.redis_client.clients import store_time_ms
 from app.store.keyspace import Keyspace
 from app.store.sign_ins import SignIns

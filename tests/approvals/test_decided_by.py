@@ -8,8 +8,8 @@ from approvals_races import pat
 from command_line import run_remit
 from servers import clean_env
 
+from app.model.actors import Via
 from app.model.ids import Ids
-from app.model.via import Via
 from app.store.sign_ins import SignIns
 from app.webhooks.slack import slack_message
 

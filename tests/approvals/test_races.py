@@ -14,7 +14,7 @@ import approvals_races as races
 import pytest
 from approvals_races import ANN, ASKER, BOB, LASTS_S, PAT, Scene, ask, ask_by_name, decide, expire, pass_time
 
-from app.model.via import Via
+from app.model.actors import Via
 from app.redis_client.clients import open_client
 
 FREELY = 10

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from tenants import tenant_on
 
-from app.http.api import agent_tools
+from app.http.api import agents
 from app.main import create_app
 from app.pdp.tool_outcomes import ToolRules
 from app.settings import Settings
@@ -229,7 +229,7 @@ async def test_thousands_of_rules_and_tools_are_processed_in_a_thread(store, ten
 
     for name in ("likeness", "quotas", "possible"):
         monkeypatch.setattr(ToolRules, name, noted(getattr(ToolRules, name)))
-    monkeypatch.setattr(agent_tools, "encoded", noted(agent_tools.encoded))
+    monkeypatch.setattr(agents, "encoded", noted(agents.encoded))
     tenant.admin.post("/v1/policies", json={"agent_id": agent, "name": "p", "rules": [ALLOW, limit(5)]})
     app = create_app(Settings(redis_url=store.url, store_timeout_ms=10_000))
     async with app.lifespan():

@@ -557,7 +557,7 @@ IDENTITY = [
     ),
     Mutant(
         "groups-of-anybody",
-        "app/model/group_scopes.py",
+        "app/model/identity_provider.py",
         "        if each.group in has:",
         "        if has:",
         "a group gives its own scopes",

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.errors import Unauthorized
+from app.model.actors import Via
 from app.model.api_keys import Scope
 from app.model.sign_ins import Identity, SignOut
-from app.model.via import Via
 from app.store.sign_ins import SignIns
 
 ISSUED_S = 1_000

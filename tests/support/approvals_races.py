@@ -12,6 +12,7 @@ from approvals_world import TOOL, Clock, Clocked, InProcess
 
 from app.approvals.reaper import ApprovalReaper
 from app.errors import AppError
+from app.model.actors import Via
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus, ApprovalTerms, Approvers
@@ -20,7 +21,6 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
 from app.model.sign_ins import Identity, SignOut
 from app.model.times import parse_time_ms
-from app.model.via import Via
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.sign_ins import SignIns

@@ -1,22 +1,27 @@
-"""/v1/agents."""
+"""/v1/agents, and of each what it may call, how full its limits are, and what was approved before."""
 
 from typing import Any
 
-from litestar import Response
+import msgspec
+from litestar import MediaType, Response
 
 from app.admin.requests import AgentChanges, NewAgent
-from app.errors import AgentNotFound, AgentRevoked, AliasTaken, LimitReached, VersionConflict
+from app.errors import AgentNotFound, AgentRevoked, AliasTaken, AuditLogDamaged, LimitReached, VersionConflict
+from app.explain.tool_listings import ToolListing
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
-from app.http.references import agent_in_path
+from app.http.references import agent_in_path, asked_about
 from app.model.actors import ChangedBy
+from app.model.agent_quotas import AgentQuotas
 from app.model.agents import Agent, AgentStatus, Alias
 from app.model.api_keys import Caller, Scope
+from app.model.approved_before import Remembered
 from app.model.query_fields import Limit, Offset, QueryFields
-from app.model.text import Name
+from app.model.text import Name, require_tool_name
+from app.model.tool_access import AgentTools
 from app.replica import Admin, Records, Services
 from app.store.optimistic import Versions
 from app.views.agents import AgentView
@@ -100,3 +105,122 @@ async def delete_agent(agent_id: str, caller: Caller, services: Services, by: Ch
 
 def _answer(agent: Agent) -> Response[AgentView]:
     return Response(AgentView.of(agent), headers=version_header(agent.revision))
+
+
+_READ_THE_LOG = (Scope.READ, Scope.VIEW, Scope.AUDIT)
+
+
+@endpoint(
+    "GET",
+    "/v1/agents/{agent_id}/quotas",
+    tag="Agents",
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES, Scope.AUTHORIZE),
+    errors=(AgentNotFound, AuditLogDamaged),
+)
+async def list_agent_quotas(agent_id: str, caller: Caller, services: Services) -> AgentQuotas:
+    """List how full an agent's limits, budgets and denial breakers are.
+
+    Each rule in force that counts the agent's calls: what is taken, what is left, and when the oldest counted call
+    leaves the window. Of a limit with `per`, the values whose buckets are fullest; keys that may not read the log see
+    how full these are, but not the values. Nothing is counted or logged. A key with the scope `authorize` may ask about
+    the agents for which it may ask decisions.
+    """
+    return await services.explanations.quota_reader.read(
+        caller.workspace_id,
+        await asked_about(services.records, caller, agent_id),
+        from_log=caller.has_any(_READ_THE_LOG),
+    )
+
+
+_encode = msgspec.json.encode
+_UNNAMED = b'{"name":"","catalogued":false,'
+
+
+class ToolFilters(QueryFields, frozen=True):
+    """Which tools to list.
+
+    tool: Only this tool, whether or not it is known.
+    """
+
+    tool: Name | None = None
+    limit: Limit | None = None
+    offset: Offset = 0
+
+    def __post_init__(self) -> None:
+        if self.tool is not None:
+            require_tool_name("tool", self.tool)
+
+
+@endpoint(
+    "GET",
+    "/v1/agents/{agent_id}/tools",
+    tag="Agents",
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES, Scope.AUTHORIZE),
+    answer=AgentTools,
+    errors=(AgentNotFound,),
+)
+async def list_agent_tools(agent_id: str, params: ToolFilters, caller: Caller, services: Services) -> Response[bytes]:
+    """List what an agent may call.
+
+    Every known tool, sorted by name, with the result that the agent's calls would get, before their parameters are
+    known. `allowed` and `denied` are returned only where they are certain. Nothing is counted or logged. A key with the
+    scope `authorize` may ask about the agents for which it may ask decisions.
+    """
+    found = await services.explanations.tool_listings.list_tools(
+        caller.workspace_id,
+        await asked_about(services.records, caller, agent_id),
+        limit=params.limit,
+        offset=params.offset,
+        tool=params.tool,
+    )
+    return Response(await services.pool.run(caller.workspace_id, encoded, found), media_type=MediaType.JSON)
+
+
+def encoded(listing: ToolListing) -> bytes:
+    """The listing as the API shows it, an `AgentTools`; parts that tools have in common are encoded once."""
+    shared: dict[int, bytes] = {}
+    tools = []
+    for name, catalogued, access in listing.tools:
+        rest = shared.get(id(access))
+        if rest is None:
+            rest = shared[id(access)] = _encode(access).removeprefix(_UNNAMED)
+        known = b"true" if catalogued else b"false"
+        tools.append(b'{"name":%b,"catalogued":%b,%b' % (_encode(name), known, rest))
+    agent = _encode(listing.agent)
+    head = b'{"agent":%b,"at":%b,"total":%d,"tools":[' % (agent, _encode(listing.at), listing.total)
+    return b"%b%b]}" % (head, b",".join(tools))
+
+
+@endpoint(
+    "GET",
+    "/v1/agents/{agent_id}/remembered",
+    tag="Agents",
+    scopes=(Scope.READ, Scope.VIEW, Scope.POLICIES),
+    errors=(AgentNotFound,),
+)
+async def list_remembered(agent_id: str, caller: Caller, records: Records) -> list[Remembered]:
+    """List what counts as approved before.
+
+    The values of an agent's approved calls that rules with `approvedBefore` remember now, the latest approved first.
+    The values themselves are not stored: the approval shows the call.
+    """
+    return await records.remembered.of(caller.workspace_id, await agent_in_path(records, caller, agent_id))
+
+
+@endpoint(
+    "DELETE",
+    "/v1/agents/{agent_id}/remembered",
+    tag="Agents",
+    scopes=(Scope.ADMIN, Scope.POLICIES),
+    errors=(AgentNotFound, VersionConflict),
+)
+async def forget_remembered(
+    agent_id: str, caller: Caller, services: Services, by: ChangedBy, if_match: Versions
+) -> None:
+    """Forget what was approved before.
+
+    Nothing that people have approved for the agent so far counts as approved before in a later decision. Open approvals
+    stay, but their calls are not remembered.
+    """
+    known = await agent_in_path(services.records, caller, agent_id)
+    await services.admin.agents.forget(caller.workspace_id, known, by, if_match)

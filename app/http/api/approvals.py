@@ -1,4 +1,4 @@
-"""/v1/approvals: requested by escalated decisions, decided here."""
+"""/v1/approvals: requested by escalated decisions, compared with earlier calls, decided."""
 
 import asyncio
 from contextlib import suppress
@@ -14,6 +14,7 @@ from app.errors import (
     ApprovalChanged,
     ApprovalDecided,
     ApprovalNotFound,
+    AuditLogDamaged,
     NotAnApprover,
     OwnApproval,
     SignInTooOld,
@@ -28,6 +29,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.approvals import Approval, ApprovalQuery, ApprovalStatus, Grant, Seconds
 from app.model.query_fields import QueryFields
 from app.model.text import VisibleLines, require_visible
+from app.model.usual import Usual
 from app.replica import Records, Services
 from app.store.optimistic import Versions
 
@@ -225,3 +227,20 @@ def _answer(approval: Approval) -> Response[Approval]:
 def _known(approval_id: str) -> str:
     """The id in its canonical form. Raises ApprovalNotFound if it is not an id."""
     return id_in_path(approval_id, unknown_approval())
+
+
+@endpoint(
+    "GET",
+    "/v1/approvals/{approval_id}/usual",
+    tag="Approvals",
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT, Scope.APPROVE),
+    errors=(ApprovalNotFound, AuditLogDamaged),
+)
+async def get_usual(approval_id: str, caller: Caller, services: Services) -> Usual:
+    """Compare the call with what its agent was allowed to do with the tool.
+
+    Each value of the parameters beside those of the latest 50 allowed calls: least, median and most of numbers, the
+    most frequent other values, and in words what is unusual. What the log hides is neither compared nor shown.
+    """
+    approval = await services.records.approvals.get(caller.workspace_id, id_in_path(approval_id, unknown_approval()))
+    return await services.explanations.usual_calls.beside(caller.workspace_id, approval)

@@ -13,6 +13,7 @@ from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditEntry, AuditQuery, Backlog
 from app.model.changes import Change, ChangeQuery
 from app.model.checkpoints import Checkpoint
+from app.model.counts import CountQuery, Counts
 from app.model.notes import Note
 from app.model.query_fields import QueryFields, Spelled
 from app.model.text import require_text
@@ -136,3 +137,24 @@ async def query_changes(params: ChangeQuery, caller: Caller, records: Records) -
     page = await records.changes.query(caller.workspace_id, params)
     headers = {} if page.older_than is None else {"X-Next-Cursor": page.older_than}
     return Response(page.changes, headers=headers)
+
+
+@endpoint(
+    "GET",
+    "/v1/audit-logs/counts",
+    tag="Audit log",
+    scopes=(Scope.READ, Scope.VIEW, Scope.AUDIT),
+    errors=(AgentNotFound, AuditLogDamaged),
+    headers=AUDIT_FLOOR,
+)
+async def count_audit_log(params: CountQuery, caller: Caller, services: Services) -> Response[Counts]:
+    """Count the entries that match, by value.
+
+    Counts are exact, and include every decision already answered. With `step`, they are also given for each interval.
+    Filters by action, rule type, key, session, user and shadow policy read the entries, which takes longer.
+    """
+    query = await with_agent_id(services.records, caller, params)
+    with refusing_fields(""):
+        counted = await services.log.audit.counts(caller.workspace_id, query)
+    headers = {} if counted.floor is None else {"X-Audit-Floor": rfc3339(counted.floor.time_ms)}
+    return Response(counted.counts, headers=headers)

@@ -24,7 +24,7 @@ from app.model.resources import (
 from app.replica import Records
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
-from app.views.resources import ResourceView
+from app.views.catalog import ResourceView
 
 _PATH = "/v1/catalog/{resource_type}/{resource_name}"
 _WRITE: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.ADMIN, Scope.POLICIES)}

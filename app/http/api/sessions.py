@@ -28,12 +28,11 @@ from app.http.cookies import require_same_origin, set_cookie
 from app.http.endpoint import endpoint
 from app.http.queries import decode_query
 from app.http.references import id_in_path
-from app.model.actors import ChangedBy
+from app.model.actors import ChangedBy, Via
 from app.model.api_keys import SESSION_TYPE, Caller, Scope, is_raw_key
 from app.model.query_fields import QueryFields
 from app.model.sign_ins import Identity
 from app.model.text import FieldError
-from app.model.via import Via
 from app.replica import Records, Services
 from app.store.standing import standing_of
 from app.views.sessions import NewSession, SessionView, SignedOut, WhoAmI

@@ -20,9 +20,9 @@ from app.http.cookies import FLOW_COOKIE, cookie_in, flow_cookie, require_same_o
 from app.http.endpoint import endpoint
 from app.http.problems import nothing_here
 from app.http.sign_in_pages import HEADERS, HTML, error_page, is_console_path, signed_in, workspace_page
+from app.model.actors import Via
 from app.model.identity_provider import IdentityProvider
 from app.model.sign_ins import WaitingSignIn
-from app.model.via import Via
 from app.replica import Services
 
 SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/backchannel-logout"

@@ -1,23 +1,59 @@
 """/v1/webhooks: destinations of a workspace's events."""
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from litestar import Response
-from msgspec import UNSET
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
 from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
-from app.http.api.webhook_bodies import CreateWebhook, Retried, RetryEvents, RotateSecret, SendTest, UpdateWebhook
+from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
+from app.model.fields import Count
 from app.replica import Admin, Records
 from app.store.optimistic import Versions
 from app.views.webhooks import WebhookView
 from app.webhooks.attempts import DeliveryView, UnsentView
 from app.webhooks.delivery import Attempt
+
+
+class CreateWebhook(Body, NewWebhook, frozen=True):
+    """A new webhook. It receives events from now on."""
+
+
+class UpdateWebhook(Body, WebhookChanges, frozen=True):
+    """What to change; fields that are left out stay."""
+
+
+class RotateSecret(Body, NewSecret, frozen=True):
+    """Another secret for a webhook."""
+
+    aliases: ClassVar[dict[str, str]] = {"overlap_seconds": "overlapSeconds"}
+
+
+class SendTest(Body, frozen=True):
+    """An empty body: `{}`."""
+
+
+class RetryEvents(Body, frozen=True):
+    """Which events to retry.
+
+    event: The id of one event, parked or not; all parked ones if left out.
+    """
+
+    event: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+
+
+class Retried(Struct, frozen=True):
+    """events: How many events will be tried again now."""
+
+    events: Count
+
 
 _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
 

@@ -189,12 +189,6 @@ export interface paths {
         /** Replay the log under a draft of policies */
         post: operations["post_replay"];
     };
-    "/v1/audit-logs/counts": {
-        parameters: {
-        };
-        /** Count the entries that match, by value */
-        get: operations["get_audit_logs_counts"];
-    };
     "/v1/audit-logs/export": {
         parameters: {
         };
@@ -224,6 +218,12 @@ export interface paths {
         };
         /** Verify the chain of the audit log */
         get: operations["get_audit_logs_verify"];
+    };
+    "/v1/audit-logs/counts": {
+        parameters: {
+        };
+        /** Count the entries that match, by value */
+        get: operations["get_audit_logs_counts"];
     };
     "/v1/audit-logs/checkpoint": {
         parameters: {
@@ -3242,38 +3242,6 @@ export interface components {
              */
             unreadable?: number;
         };
-        /** @description Entries counted by value. */
-        Counts: {
-            /** @description What was counted. */
-            by: components["schemas"]["CountBy"];
-            /** @description All entries that match. */
-            total: number;
-            /** @description The most frequent values, by count, then by value. */
-            values: components["schemas"]["ValueCount"][];
-            /** @description Entries with any other value. */
-            others: number;
-            /**
-             * Format: date-time
-             * @description Where the first interval begins; null if the query has no `from`.
-             */
-            from: string | null;
-            /** @description The length of an interval; null without intervals. */
-            stepSeconds: number | null;
-        };
-        /**
-         * @description What entries can be counted by.
-         * @enum {string}
-         */
-        CountBy: "agent" | "code" | "policy" | "result" | "tool";
-        /** @description How many entries have a value. */
-        ValueCount: {
-            /** @description The result, the agent's id, the tool, the policy's id or the code; null: entries that have none. */
-            value: string | null;
-            /** @description Entries that have it. */
-            count: number;
-            /** @description The same for each interval, the first of which begins at `from`; only with `step`. */
-            counts?: number[];
-        };
         /** @description The extent of the log, and how far sealing lags. */
         Backlog: {
             /** @description Entries that are not sealed and chained yet. */
@@ -3397,6 +3365,38 @@ export interface components {
             checked: string[];
             /** @description What was not checked, in words. */
             unchecked: string[];
+        };
+        /** @description Entries counted by value. */
+        Counts: {
+            /** @description What was counted. */
+            by: components["schemas"]["CountBy"];
+            /** @description All entries that match. */
+            total: number;
+            /** @description The most frequent values, by count, then by value. */
+            values: components["schemas"]["ValueCount"][];
+            /** @description Entries with any other value. */
+            others: number;
+            /**
+             * Format: date-time
+             * @description Where the first interval begins; null if the query has no `from`.
+             */
+            from: string | null;
+            /** @description The length of an interval; null without intervals. */
+            stepSeconds: number | null;
+        };
+        /**
+         * @description What entries can be counted by.
+         * @enum {string}
+         */
+        CountBy: "agent" | "code" | "policy" | "result" | "tool";
+        /** @description How many entries have a value. */
+        ValueCount: {
+            /** @description The result, the agent's id, the tool, the policy's id or the code; null: entries that have none. */
+            value: string | null;
+            /** @description Entries that have it. */
+            count: number;
+            /** @description The same for each interval, the first of which begins at `from`; only with `step`. */
+            counts?: number[];
         };
         /** @description Why a logged decision was made: what the entry says, and its call evaluated by the policies of that time. */
         PastExplanation: {
@@ -5442,59 +5442,6 @@ export interface operations {
             };
         };
     };
-    get_audit_logs_counts: {
-        parameters: {
-            query?: {
-                /** @description Only those of this agent, by its id or its alias. `agentId` is accepted, too. */
-                agent_id?: string;
-                /** @description Only entries with this action. */
-                action?: string;
-                /** @description Only entries for this tool. `toolName` is accepted, too. */
-                tool_name?: string;
-                /** @description Only entries with this result. */
-                result?: "allowed" | "denied" | "escalated";
-                /** @description Only the entry with this id. */
-                id?: string;
-                /** @description Only entries of calls made with this API key. `keyId` is accepted, too. */
-                key_id?: string;
-                /** @description Only entries that this policy decided. `policyId` is accepted, too. */
-                policy_id?: string;
-                /** @description Only entries that a rule of this type decided. `ruleType` is accepted, too. */
-                rule_type?: string;
-                /** @description Only entries of calls with this `context.session`. */
-                session?: string;
-                /** @description Only entries of calls with this `context.user`. */
-                user?: string;
-                /** @description Only entries of calls made with a workload's token whose `sub` is this. */
-                subject?: string;
-                /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
-                shadow?: string | unknown | "any";
-                /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
-                q?: string;
-                /** @description Only entries at or after this time; without an offset it is UTC. */
-                from?: string;
-                /** @description Only entries at or before this time; without an offset it is UTC. */
-                to?: string;
-                /** @description The values to count: each result, agent, tool, deciding policy or code. */
-                by?: "result" | "agent" | "tool" | "policy" | "code";
-                /** @description Also count per interval of so many seconds, the first of which begins at `from`; at most 1,000. */
-                step?: number;
-                /** @description The most values to return, the most frequent first. */
-                limit?: number;
-            };
-        };
-        responses: {
-            /** @description The answer. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Counts"];
-                };
-            };
-        };
-    };
     get_audit_logs_export: {
         parameters: {
             query?: {
@@ -5618,6 +5565,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["VerificationView"];
+                };
+            };
+        };
+    };
+    get_audit_logs_counts: {
+        parameters: {
+            query?: {
+                /** @description Only those of this agent, by its id or its alias. `agentId` is accepted, too. */
+                agent_id?: string;
+                /** @description Only entries with this action. */
+                action?: string;
+                /** @description Only entries for this tool. `toolName` is accepted, too. */
+                tool_name?: string;
+                /** @description Only entries with this result. */
+                result?: "allowed" | "denied" | "escalated";
+                /** @description Only the entry with this id. */
+                id?: string;
+                /** @description Only entries of calls made with this API key. `keyId` is accepted, too. */
+                key_id?: string;
+                /** @description Only entries that this policy decided. `policyId` is accepted, too. */
+                policy_id?: string;
+                /** @description Only entries that a rule of this type decided. `ruleType` is accepted, too. */
+                rule_type?: string;
+                /** @description Only entries of calls with this `context.session`. */
+                session?: string;
+                /** @description Only entries of calls with this `context.user`. */
+                user?: string;
+                /** @description Only entries of calls made with a workload's token whose `sub` is this. */
+                subject?: string;
+                /** @description Only entries where the shadow policy with this id, or any, would have given another result. */
+                shadow?: string | unknown | "any";
+                /** @description Only entries that contain this text in a value or in the name of a parameter, exactly as written; redacted values cannot be found. */
+                q?: string;
+                /** @description Only entries at or after this time; without an offset it is UTC. */
+                from?: string;
+                /** @description Only entries at or before this time; without an offset it is UTC. */
+                to?: string;
+                /** @description The values to count: each result, agent, tool, deciding policy or code. */
+                by?: "result" | "agent" | "tool" | "policy" | "code";
+                /** @description Also count per interval of so many seconds, the first of which begins at `from`; at most 1,000. */
+                step?: number;
+                /** @description The most values to return, the most frequent first. */
+                limit?: number;
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Counts"];
                 };
             };
         };
