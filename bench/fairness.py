@@ -1,4 +1,4 @@
-"""How much can a hostile workspace slow down another one on the same replica?"""
+"""How much can a hostile workspace slow down another one on the same replica, and a key another key?"""
 
 import time
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from bench.harness.arrivals import Phase
 from bench.harness.audit_data import append_and_seal, run_on
@@ -16,13 +17,15 @@ from bench.harness.population import HOT_RULES, Place, PolicySketch, hot_call, h
 from bench.harness.processes import Replica
 from bench.harness.table import KEPT_WAITING, Goal, Sample, Table, take_turns_by_label
 
-ALONE, ALL = "nobody else", "all of it at once"
+ALONE, ALL, BY_KEY = "nobody else", "all of it at once", "all of it, by another key of its own workspace"
 RATE, CONNECTIONS = 500, 64
 HOSTILE_CONNECTIONS = 12
 ENTRIES = 50_000
 MOST_TIMES = 3.0
 _SETTLED_WITHIN_S, _LOOK_S, _CALM_LOOKS, _CALM_SHARE = 30.0, 0.1, 4, 0.04
 _PATTERNS = (".{1000}$", "(.{100}){10}z", ".{700}$|bN$", "((a?){30}){30}$")
+_COUNTED = ("ordinary calls", "batches")
+"""Loads that would use up the limits of the quiet agent, if they were sent for it."""
 _SCHEMA = {"properties": {"a": {"items": {"anyOf": [{"const": f"v{number}"} for number in range(250)]}}}}
 _SEARCHING = {"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}
 _EDGE = {"type": "parameter_constraint", "tools": ["edge"], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
@@ -43,8 +46,10 @@ def measure(bench: Bench) -> Table:
         run_on(store.url, lambda client: append_and_seal(client, hostile.workspace_id, ENTRIES))
         with bench.replica(store) as replica:
             kinds = _kinds(hostile)
-            labels = (ALONE, *kinds, ALL)
+            labels = (ALONE, *kinds, ALL, BY_KEY)
             kinds[ALL] = [request for requests in kinds.values() for request in requests]
+            own = _kinds(replace(quiet, raw_key=quiet.admin_key))
+            kinds[BY_KEY] = [request for kind, requests in own.items() if kind not in _COUNTED for request in requests]
 
             def sample(label: str) -> Sample:
                 return _sample(bench, replica, quiet, kinds.get(label, []))
@@ -68,6 +73,7 @@ def measure(bench: Bench) -> Table:
                 "The store and both load generators share one core, and the replica has the other. The hostile "
                 "generator runs when the other two leave the core idle, as it would be on another machine."
             ),
+            "The other key of its own workspace sends what needs no policies: its agent has none with large patterns.",
             "`refused` counts 503 answers to the quiet workspace. Requests per second are not limited.",
         ],
     )

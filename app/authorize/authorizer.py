@@ -111,7 +111,9 @@ class Authorizer:
                 request = _about(caller, request, cached.agent_id)
             agent = cached.compiled
             if agent.is_quick(request):
-                plan = self._budget.run(caller.workspace_id, asked_us, decide, agent, request, now_us, caller.key_id)
+                plan = self._budget.run(
+                    caller.workspace_id, caller.root, asked_us, decide, agent, request, now_us, caller.key_id
+                )
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self._pool.run(
                     caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id, key=caller.root

@@ -21,13 +21,13 @@ _MOST_S = 0.25
 """Seconds that a workspace may take at once if it has taken none for a second."""
 
 _ALONE_AFTER_S = 60.0
-"""Seconds; a workspace that has been the only one for this long does not delay others."""
+"""Seconds; a key that has been the only one to ask for this long does not delay others."""
 
 _WATCHED_S = 60.0
-"""Seconds; a workspace whose calls have been short for this long is no longer measured."""
+"""Seconds; a key whose calls have been short for this long is no longer measured."""
 
 _MANY = 1_000
-"""The most workspaces remembered; those that have taken nothing lately are forgotten first."""
+"""The most workspaces, and keys, remembered; those that have taken nothing lately are forgotten first."""
 
 Made = TypeVar("Made")
 
@@ -35,9 +35,9 @@ Made = TypeVar("Made")
 class LoopBudget:
     """The time that each workspace may still take of the loop: for loading agents, and for calls once one took long.
 
-    A step may overdraw it. Until the workspace has paid back, the slow lane answers such calls. So a workspace delays
-    no other, although its agents change all the time, do not fit into the cache, or have patterns that are just quick
-    enough, or its calls take long to read.
+    A step may overdraw it. Until the workspace has paid back, the slow lane answers the calls of its keys that have had
+    a long one lately. So neither a workspace nor a key delays others, although its agents change all the time, do not
+    fit into the cache, or have patterns that are just quick enough, or its calls take long to read.
     """
 
     def __init__(
@@ -51,31 +51,31 @@ class LoopBudget:
         self._latest = ""
         self._watched_until: dict[str, float] = {}
 
-    def run(self, workspace_id: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
+    def run(self, workspace_id: str, key: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
         """Run `step(*what)`: return or raise what it does. Raises MoveToSlowLane if the slow lane must answer.
 
-        now_us: the clock now, in microseconds.
+        key: who asks. now_us: the clock now, in microseconds.
         """
-        if workspace_id != self._latest:
-            self._switch(workspace_id)
-        watched_until = self._watched_until.get(workspace_id)
+        if key != self._latest:
+            self._switch(key)
+        watched_until = self._watched_until.get(key)
         if watched_until is None:
             try:
                 return step(*what)
             finally:
                 if self._clock() * 1e6 - now_us > _NOTICED_US:
-                    self._watch(workspace_id)
+                    self._watch(key)
         now = self._clock()
         self._require_share(workspace_id, now)
         if now > watched_until:
-            del self._watched_until[workspace_id]
+            del self._watched_until[key]
         began = self._cpu_clock()
         try:
             return step(*what)
         finally:
             seconds = self._cpu_clock() - began
             if seconds > NOTICED_S:
-                self._watch(workspace_id)
+                self._watch(key)
                 seconds += _extra(seconds)
             self._take(workspace_id, now, seconds)
 
@@ -89,17 +89,17 @@ class LoopBudget:
         """The step that began has taken this much CPU time of the loop, and `beside` of a thread, in seconds."""
         self._take(workspace_id, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
 
-    def _switch(self, workspace_id: str) -> None:
-        """A call of another workspace than the latest has come."""
+    def _switch(self, key: str) -> None:
+        """A call of another key than the latest has come."""
         if self._latest:
             self._others_until = self._clock() + _ALONE_AFTER_S
-        self._latest = workspace_id
+        self._latest = key
 
-    def _watch(self, workspace_id: str) -> None:
-        """Measure the calls of this workspace until all of them have been short for a while."""
+    def _watch(self, key: str) -> None:
+        """Measure the calls of this key until all of them have been short for a while."""
         if len(self._watched_until) > _MANY:
             self._watched_until.clear()
-        self._watched_until[workspace_id] = self._clock() + _WATCHED_S
+        self._watched_until[key] = self._clock() + _WATCHED_S
 
     def _require_share(self, workspace_id: str, now: float) -> None:
         if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:

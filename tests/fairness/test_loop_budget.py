@@ -59,7 +59,7 @@ def now_us(clock, ago_us=0) -> int:
 
 def call(budget, workspace_id) -> None:
     """A short call of the workspace."""
-    budget.run(workspace_id, now_us(budget._clock), lambda: None)
+    budget.run(workspace_id, workspace_id, now_us(budget._clock), lambda: None)
 
 
 def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
@@ -92,11 +92,11 @@ def test_steps_that_delay_others_take_a_thousandth_of_the_time(budget, clock):
         assert 0.5 < spent <= 0.001 * 600.0 + 0.02
 
 
-def long_steps(budget, clock, workspace_id, error) -> int:
+def long_steps(budget, clock, key, error=None, workspace_id="w") -> int:
     """How many long steps run here, and fail if there is an error, before the slow lane has to answer."""
     for number in range(100):
         try:
-            budget.run(workspace_id, now_us(clock), clock.work, 0.004, error)
+            budget.run(workspace_id, key, now_us(clock), clock.work, 0.004, error)
         except ValueError:
             pass
         except MoveToSlowLane:
@@ -104,20 +104,20 @@ def long_steps(budget, clock, workspace_id, error) -> int:
     return 100
 
 
-def test_a_workspace_is_measured_from_its_first_long_step_on_even_if_that_fails(budget, clock):
+def test_a_key_is_measured_from_its_first_long_step_on_even_if_that_fails(budget, clock):
     """A call that is refused has been read as well."""
     for error in (None, ValueError):
-        workspace_id = f"w{error}"
-        assert budget.run(workspace_id, now_us(clock), lambda made: made, 5) == 5
-        assert workspace_id not in budget._watched_until
-        assert long_steps(budget, clock, workspace_id, error) == 2
+        key = f"k{error}"
+        assert budget.run(f"w{error}", key, now_us(clock), lambda made: made, 5) == 5
+        assert key not in budget._watched_until
+        assert long_steps(budget, clock, key, error, f"w{error}") == 2
 
 
-def test_a_workspace_whose_calls_are_short_for_a_minute_is_no_longer_measured(budget, clock):
+def test_a_key_whose_calls_are_short_for_a_minute_is_no_longer_measured(budget, clock):
     """One that was interrupted once pays nothing for it from then on; a long step begins the minute anew."""
-    assert long_steps(budget, clock, "w", None) == 2
+    assert long_steps(budget, clock, "w") == 2
     clock.now += 59.0
-    assert long_steps(budget, clock, "w", None) == 1
+    assert long_steps(budget, clock, "w") == 1
     for seconds, is_watched in ((59.0, True), (2.0, False)):
         clock.now += seconds
         call(budget, "w")
@@ -143,6 +143,15 @@ def test_each_workspace_has_a_budget_of_its_own(budget):
     assert steps(budget, NOTICED_S, "b") in range(999, 1_004)
 
 
+def test_a_key_that_overdraws_the_budget_moves_no_other_key_of_its_workspace(budget, clock):
+    """Even if the workspace is the only one: its keys may be those of different services."""
+    assert long_steps(budget, clock, "storm") == 2
+    for _ in range(100):
+        budget.run("w", "calm", now_us(clock), clock.work, 0.0001)
+        with pytest.raises(MoveToSlowLane):
+            budget.run("w", "storm", now_us(clock), lambda: None)
+
+
 def test_without_a_slow_lane_nothing_moves(clock):
     alone = LoopBudget(Lane(), clock, clock.cpu_time)
     call(alone, "a")
@@ -150,7 +159,7 @@ def test_without_a_slow_lane_nothing_moves(clock):
     assert steps(alone, 1.0) == 10_000
 
 
-def test_a_workspace_that_is_the_only_one_delays_nobody(budget, lane, clock):
+def test_a_key_that_is_the_only_one_delays_nobody(budget, lane, clock):
     """From the beginning, and again a minute after the last call of another one."""
     only = LoopBudget(lane, clock, clock.cpu_time)
     call(only, "w")
@@ -165,7 +174,7 @@ def test_workspaces_that_have_taken_nothing_lately_are_forgotten(budget, clock):
     for number in range(5_000):
         budget.begin(f"w{number}")
         budget.end(f"w{number}", 0.0001)
-        budget.run(f"w{number}", now_us(clock, 1_000), lambda: None)
+        budget.run(f"w{number}", f"w{number}", now_us(clock, 1_000), lambda: None)
         clock.now += 0.001
     assert len(budget._full_at) < 2_000
     assert sum((f"w{number}" in budget._watched_until) for number in range(5_000)) < 2_000
