@@ -2,6 +2,8 @@
 
 import json
 import time
+from asyncio import _set_running_loop, get_running_loop
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,12 +27,16 @@ RUN_AXE = """axe.run(document, {resultTypes: ["violations"], ...GIVEN}).then((fo
   found.violations.map((each) => [each.id, each.nodes.map((node) => [node.html.slice(0, 200), node.failureSummary])]
 )))"""
 OF_THE_PAGE = {"Sec-Fetch-Site": "same-origin"}
-CONTRAST = {"runOnly": ["color-contrast"]}
-"""The only rule of axe that depends on the theme."""
 SIDEWAYS = """[document.documentElement, document.getElementById("screen")]
   .some((each) => each && each.scrollWidth > each.clientWidth)"""
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 820}
+LOOKS = [
+    (DESKTOP, "light", {}),
+    (DESKTOP, "dark", {"runOnly": ["color-contrast"]}),
+    (PHONE, "dark", {"runOnly": ["scrollable-region-focusable", "target-size"]}),
+]
+"""All rules of axe, then the one that depends on the theme, then those that depend on the layout."""
 
 
 def until(page, claim, patience_ms=PATIENCE_MS):
@@ -88,7 +94,7 @@ class Visitor:
         self.faults[:] = [fault for fault in self.faults if not any(word in fault for word in words)]
 
     def violations(self):
-        """What axe finds in both themes, as wide as a desktop and as a phone; and whether a phone must scroll sideways.
+        """What axe finds, with LOOKS; and whether a phone must scroll sideways.
 
         It runs in a world of its own, since the page forbids `eval`.
         """
@@ -97,14 +103,13 @@ class Visitor:
         world = session.send("Page.createIsolatedWorld", {"frameId": frame})["executionContextId"]
         session.send("Runtime.evaluate", {"expression": AXE, "contextId": world})
         found = []
-        for size in (DESKTOP, PHONE):
+        for size, theme, rules in LOOKS:
             self.page.set_viewport_size(size)
-            for theme, rules in (("light", {}), ("dark", CONTRAST)):
-                self.page.emulate_media(color_scheme=theme)
-                expression = RUN_AXE.replace("GIVEN", json.dumps(rules))
-                asked = {"contextId": world, "awaitPromise": True, "returnByValue": True, "expression": expression}
-                told = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
-                found += [(size["width"], theme, *each) for each in told]
+            self.page.emulate_media(color_scheme=theme)
+            expression = RUN_AXE.replace("GIVEN", json.dumps(rules))
+            asked = {"contextId": world, "awaitPromise": True, "returnByValue": True, "expression": expression}
+            told = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
+            found += [(size["width"], theme, *each) for each in told]
         session.detach()
         if self.page.evaluate(SIDEWAYS):
             found.append((PHONE["width"], "wider than the screen"))
@@ -126,6 +131,8 @@ class Browsing:
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         self._contexts = {}
+        self._loop = get_running_loop()
+        _set_running_loop(None)
 
     def visit(self, base_url, key=None, **options):
         """A visitor who is signed in with this key, or not at all.
@@ -143,6 +150,19 @@ class Browsing:
                 self._contexts[base_url, key] = context
         return Visitor(context, base_url, shared)
 
+    @contextmanager
+    def in_turn(self):
+        """Use it. Its loop is this thread's only meanwhile, so that other files' tests can have their own."""
+        _set_running_loop(self._loop)
+        try:
+            yield self
+        finally:
+            for context in self._contexts.values():
+                context.close()
+            self._contexts.clear()
+            _set_running_loop(None)
+
     def close(self):
-        self._browser.close()
-        self._playwright.stop()
+        with self.in_turn():
+            self._browser.close()
+            self._playwright.stop()

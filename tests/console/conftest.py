@@ -10,15 +10,22 @@ SECRET = "console " * 5
 LOOPBACK = {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8"}
 
 
-@pytest.fixture(scope="module")
-def browsing(program):
-    """The browser of a file's tests. It ends with the file, because its loop would be in the way of asyncio's."""
+@pytest.fixture(scope="session")
+def browser(program):
+    """The browser of this process: starting one costs more than a screen."""
     program("chromium", "the console in a browser")
     from tests.console.browsing import Browsing  # noqa: PLC0415 - without a browser there is nothing to import
 
     started = Browsing()
     yield started
     started.close()
+
+
+@pytest.fixture(scope="module")
+def browsing(browser):
+    """The browser while a file's tests use it."""
+    with browser.in_turn():
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -29,23 +29,29 @@ def take(store, folder):
         admin = replica.client()
         key = admin.post("/v1/api-keys", json={"name": "agents of production", "scopes": ["authorize"]}).json()["key"]
         ids = build(admin, replica.client(key), calls=400, hostile=False)
-        for name, path, given in PICTURES:
-            options = {name: value for name, value in given.items() if name != "open"}
-            visitor = browsing.visit(replica.base_url, ADMIN_KEY, **options)
-            page = visitor.open(path.format(**ids))
-            page.get_by_role("heading", level=1).first.wait_for()
-            settle(page)
-            if "open" in given:
-                page.get_by_role("row").nth(1).click()
-                page.get_by_text("Rule by rule").wait_for()
-                settle(page)
-            page.wait_for_timeout(1200)  # the editor and the chart come after the page
-            settle(page)
-            page.screenshot(path=folder / f"{name}.png")
-            visitor.close()
+        with browsing.in_turn():
+            take_each(browsing, replica.base_url, ids, folder)
     finally:
         browsing.close()
         replica.stop()
+
+
+def take_each(browsing, base_url, ids, folder):
+    """Take the pictures of a workspace that has these ids."""
+    for name, path, given in PICTURES:
+        options = {name: value for name, value in given.items() if name != "open"}
+        visitor = browsing.visit(base_url, ADMIN_KEY, **options)
+        page = visitor.open(path.format(**ids))
+        page.get_by_role("heading", level=1).first.wait_for()
+        settle(page)
+        if "open" in given:
+            page.get_by_role("row").nth(1).click()
+            page.get_by_text("Rule by rule").wait_for()
+            settle(page)
+        page.wait_for_timeout(1200)  # the editor and the chart come after the page
+        settle(page)
+        page.screenshot(path=folder / f"{name}.png")
+        visitor.close()
 
 
 def main():

@@ -317,21 +317,6 @@ def test_a_session_that_ended_is_asked_for_over_the_page(visit, scene):
     visitor.forgive("status of 401")
 
 
-def test_without_the_service_the_page_keeps_what_it_has(visit):
-    """It says so, keeps trying, and the bar goes when the service is back."""
-    visitor = visit("policies")
-    page = visitor.open("/console/policies", "Policies")
-    page.get_by_text("Small refunds").first.wait_for()
-    page.route("**/v1/**", lambda route: route.abort())
-    page.get_by_role("link", name="Changes").or_(page.get_by_role("link", name="Agents")).first.click()
-    page.get_by_text("This page cannot reach Remit").first.wait_for()
-    page.unroute("**/v1/**")
-    page.get_by_role("link", name="Policies").click()
-    page.get_by_text("Small refunds").first.wait_for()
-    page.get_by_text("This page cannot reach Remit").wait_for(state="hidden")
-    visitor.forgive("ERR_FAILED")
-
-
 def test_an_error_is_a_sentence_with_the_id_of_its_request(visit):
     """So that whoever runs the service finds it."""
     visitor = visit("audit")

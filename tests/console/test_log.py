@@ -63,7 +63,7 @@ def test_the_log_is_compared_with_a_checkpoint_and_proves_an_entry(visit, signed
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download the manifest").click()
     lines = [json.loads(line) for line in saved.value.path().read_text().splitlines()]
-    assert lines == visitor.context.request.get("/v1/audit-logs/archive").json()["segments"] != []
+    assert lines == visitor.context.request.get(f"{visitor.base_url}/v1/audit-logs/archive").json()["segments"] != []
     visitor.open("/console/decisions", "Decisions")
     page.get_by_role("row").nth(1).wait_for()  # the first is the header
     page.get_by_role("row").last.click()

@@ -1,5 +1,6 @@
 """What screens show when something is missing or wrong, what the keyboard reaches, and how sessions end."""
 
+import itertools
 import re
 
 import pytest
@@ -16,28 +17,110 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "code", "message"), REFUSALS, ids=[str(each[0]) for each in REFUSALS])
-def test_every_screen_says_why_it_has_nothing(visit, status, code, message):
-    """Never that there is nothing, and never only that it is loading."""
+def menu(page):
+    return page.get_by_role("navigation", name="Screens").get_by_role("listitem").get_by_role("link").all()
+
+
+def test_every_screen_says_why_it_has_nothing(visit):
+    """Never that there is nothing, and never only that it is loading. Some meet each refusal; all show it alike."""
     visitor = visit("admin", locale="en-GB")
     page = visitor.page
-    problem = {"error": {"code": code, "message": message, "details": []}}
+    refusals = itertools.cycle(REFUSALS)
+    why = re.compile("|".join(message for *_, message in REFUSALS))
 
     def answer(route):
         if "/v1/session" in route.request.url and "/v1/sessions" not in route.request.url:
             route.continue_()
         else:
-            route.fulfill(status=status, json=problem, headers={"Retry-After": "61", "X-Request-ID": "req-9"})
+            headers = {"Retry-After": "61", "X-Request-ID": "req-9"}
+            problem = {"error": {"code": refused[1], "message": refused[2], "details": []}}
+            route.fulfill(status=refused[0], json=problem, headers=headers)
 
+    refused = next(refusals)
     page.route("**/v1/**", answer)
     visitor.open("/console", "Overview")
-    for link in page.get_by_role("navigation", name="Screens").get_by_role("listitem").get_by_role("link").all():
+    for link in menu(page):
+        refused = next(refusals)
         link.click()
-        page.locator("#screen").get_by_text(message).first.wait_for()
+        page.locator("#screen .page").get_by_text(why).first.wait_for()  # some read what was refused before
         assert page.locator("#screen .empty").count() == 0, page.url
-        if status == 500:
-            page.locator("#screen").get_by_text("The Log screen says where").first.wait_for()
-    visitor.forgive(f"status of {status}")
+    refused = REFUSALS[2]
+    page.get_by_role("link", name="People").click()
+    page.get_by_text("The Log screen says where").wait_for()
+    visitor.forgive("status of ")
+
+
+SHOWN = {
+    "Overview": "Decisions", "Decisions": "refund.create", "Approvals": "mail.send", "Agents": "Deploy bot",
+    "Policies": "Never delete", "What if": "Deploy bot", "Catalogue": "Read an order", "Keys": "view",
+    "Webhooks": "hooks.example.com", "People": "admin", "Log": "Not sealed yet", "Changes": "Small refunds",
+}  # fmt: skip
+"""A part of what each screen shows of the workspace."""
+COME_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
+TOLD_BY_ANOTHER_TAB = "new BroadcastChannel('remit.session').postMessage('in')"
+
+
+def test_every_screen_keeps_what_it_has(visit, scene):
+    """If a refresh fails, it says that this may be old; if the session has ended, it asks for another over it."""
+    url = "https://hooks.example.com/%3Cimg%20src=x%3E/" + "z" * 200
+    webhook = scene.tenant.admin.post("/v1/webhooks", json={"url": url, "events": ["policy.changed"]}).json()
+    visitor = visit("admin", locale="en-GB")
+    page = visitor.open("/console", "Overview")
+
+    def refuse(status):
+        def answer(route):
+            if "/v1/session" in route.request.url and "/v1/sessions" not in route.request.url:
+                route.continue_()
+            else:
+                route.fulfill(status=status, json={"error": {"code": "X", "message": "Refused now", "details": []}})
+
+        page.route("**/v1/**", answer)
+        page.evaluate(COME_BACK)
+
+    for link in menu(page):
+        name = link.inner_text().split("\n")[0].strip()
+        link.click()
+        page.get_by_role("heading", name=name, level=1).wait_for()
+        settle(page)
+        shown = page.locator("#screen .page").get_by_text(SHOWN[name]).first
+        shown.wait_for(state="attached")
+        refuse(500)
+        page.locator(".bar").get_by_text("What you see may be old").wait_for()
+        assert shown.count() == 1, name
+        page.unroute("**/v1/**")
+        page.evaluate(COME_BACK)
+        page.locator(".bar").wait_for(state="hidden")
+        refuse(401)
+        ended = page.get_by_text("Your session has ended")
+        ended.wait_for()
+        assert shown.count() == 1, name
+        page.unroute("**/v1/**")
+        page.evaluate(TOLD_BY_ANOTHER_TAB)
+        ended.wait_for(state="hidden")
+    visitor.forgive("status of ")
+    assert scene.tenant.admin.delete(f"/v1/webhooks/{webhook['id']}").status_code == 204
+
+
+def test_what_the_background_verification_found_is_shown(visit):
+    """Where, what it means, and when the log was last intact."""
+    visitor = visit("audit")
+    at = "2026-11-20T12:00:00.000Z"
+    finding = {"fault": "changed", "segment": 7, "message": "It was <b>altered</b>", "part": "segments"}
+    status = {"unsealed": 0, "lagSeconds": 0, "lastSequence": 90, "sealedSequence": 90, "firstSequence": 1}
+    found = {
+        "segments": 9,
+        "poison": 1,
+        "verification": {"beganAt": at, "upTo": 60, "finding": finding},
+        "intactAt": at,
+    }
+    visitor.page.route("**/v1/audit-logs/status", lambda route: route.fulfill(json=status | found))
+    page = visitor.open("/console/log", "Log")
+    page.get_by_role("alert").get_by_text("The log has been changed in segments, segment 7.").wait_for()
+    page.get_by_role("alert").get_by_text("It was <b>altered</b>").wait_for()
+    page.get_by_text("found intact").get_by_text("up to entry 60").or_(
+        page.get_by_text(", up to entry 60")
+    ).first.wait_for()
+    page.get_by_text("1 entry could not be sealed unchanged").wait_for()
 
 
 CONTROLS = """(() => {

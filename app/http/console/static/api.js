@@ -17,11 +17,26 @@ export class Refused extends Error {
   }
 }
 
-/** @typedef {{query?: Record<string, any>, body?: unknown, ifMatch?: string | number, reason?: string, signal?: AbortSignal}} Options */
-/** @typedef {{data: any, etag: string, next: string, floor: string, total: string}} Answer */
-
 /** Null while all is well; otherwise why data may be old. */
 export const trouble = signal(/** @type {null | {kind: "offline" | "refusing", reason: string}} */ (null));
+/** Why some of what is shown is old, "" if none is. */
+export const stale = signal("");
+/** @type {Map<string, string>} */
+const refused = new Map();
+/** Note why what was read under this key could not be read again, or that it was. @param {string} key @param {unknown} [error] */
+export function noteStale(key, error) {
+  if (error instanceof Error) refused.set(key, error.message);
+  else refused.delete(key);
+  stale.value = [...refused.values()][0] ?? "";
+}
+
+/** Call it whenever the person comes back to the page. @param {() => void} again */
+export function whenSeen(again) {
+  const seen = () => { if (!document.hidden) again(); };
+  document.addEventListener("visibilitychange", seen);
+  return () => document.removeEventListener("visibilitychange", seen);
+}
+
 /** True while the page must ask who is there. */
 export const signedOut = signal(false);
 /** @type {(() => void)[]} */
@@ -33,7 +48,7 @@ export function noteSignIn() {
   for (const resume of waiting.splice(0)) resume();
 }
 
-/** @param {string} method @param {string} path @param {Options} options */
+/** @param {string} method @param {string} path @param {AskOptions} options */
 export function sent(method, path, options) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
@@ -53,7 +68,7 @@ export async function refusal(response) {
 }
 
 /** Send a request. Reads wait for a sign-in and for Retry-After; writes are never repeated.
- * @param {string} method @param {string} path @param {Options} [options] @returns {Promise<Answer>} */
+ * @param {string} method @param {string} path @param {AskOptions} [options] @returns {Promise<Answer>} */
 export async function ask(method, path, options = {}) {
   const reads = method === "GET";
   for (let attempt = 0; ; attempt++) {

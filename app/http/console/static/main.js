@@ -1,11 +1,11 @@
 // The start, and the frame of every screen: menu, title of the tab, sign-in, bars, and the screen itself.
-import { signedOut, trouble } from "./api.js";
+import { signedOut, stale, trouble } from "./api.js";
 import { pendingCount, watchApprovals } from "./approvals_feed.js";
 import { Icon } from "./icons.js";
 import { shortcutsShown, useShortcuts } from "./keys.js";
 import { Later } from "./parts/loading.js";
 import { Text } from "./parts/text.js";
-import { asked, can, session, signIn, signOut, whoAmI } from "./session.js";
+import { asked, can, session, signIn, whoAmI } from "./session.js";
 import { go, HOME, parts, place, to } from "./url.js";
 import { Fragment, html, render, useEffect, useState } from "./vendor/preact.js";
 
@@ -40,8 +40,7 @@ const MODULES = {
 };
 
 const form = () => import("./sign_in.js");
-
-const THEMES = ["system", "light", "dark"];
+const account = () => import("./parts/account.js");
 
 /** The screens of this session; those who only approve see Approvals first. */
 function allowedScreens() {
@@ -72,7 +71,7 @@ function Shell() {
           <${Icon} name=${each.path || "overview"} />${each.name}
           ${each.path === "approvals" && pendingCount.value > 0 && html`<span class="badge" aria-label="${pendingCount.value} wait">${pendingCount.value}</span>`}
         </a></li>`)}</ul>
-      <${Account} />
+      <${Later} load=${account} name="Account" />
     </nav>
     <main class="stage" id="screen" tabindex="-1">
       <${Trouble} />
@@ -101,33 +100,10 @@ function Loaded({ name, title, id }) {
 
 function Trouble() {
   const what = trouble.value;
-  if (!what) return null;
+  if (!what && !stale.value) return null;
   return html`<div class="bar" role="alert"><${Icon} name="alert" />
-    ${what.kind === "offline" ? html`<${Fragment}><b>${what.reason}.</b> What you see may be old; this page keeps trying.<//>`
-      : html`<${Fragment}><b>Decisions are being refused:</b> ${what.reason}<//>`}</div>`;
-}
-
-/** The foot of the menu: who is there, the theme, and help. */
-function Account() {
-  const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? "system");
-  const who = session.value;
-  if (!who) return null;
-  const turn = () => {
-    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-    document.documentElement.dataset.theme = next;
-    localStorage.setItem("remit.theme", next);
-    setTheme(next);
-  };
-  return html`<div class="account">
-    <div class="tools">
-      <button type="button" class="quiet square" onClick=${turn} title=${`Theme: ${theme}`} aria-label=${`Theme: ${theme}`}><${Icon} name=${theme} /></button>
-      <button type="button" class="quiet square" onClick=${() => { shortcutsShown.value = true; }} title="Shortcuts (?)" aria-label="Shortcuts">?</button>
-      <a class="quiet square" href="/docs" target="_blank" rel="noopener" title="API documentation" aria-label="API documentation"><${Icon} name="book" /></a>
-    </div>
-    <details class="who"><summary><${Icon} name="user" /><span class="name"><${Text} value=${who.name || "signed in"} /></span></summary>
-      <p class="small muted">${who.scopes.join(", ")}${who.until ? html`<br />until ${who.until.slice(0, 16).replace("T", " ")} UTC` : ""}</p>
-      <button type="button" class="wide" onClick=${signOut}>Sign out</button></details>
-  </div>`;
+    ${!what ? html`<${Fragment}><b>What you see may be old.</b> <${Text} value=${stale.value} /><//>` : what.kind === "offline" ? html`<${Fragment}><b>${what.reason}.</b> What you see may be old; this page keeps trying.<//>`
+      : html`<${Fragment}><b>Decisions are being refused:</b> ${what.reason}. What you see may be old.<//>`}</div>`;
 }
 
 async function start() {

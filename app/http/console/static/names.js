@@ -1,12 +1,12 @@
 // Names of agents, policies and keys for their ids, as people know them; read once, and again when an id is unknown.
-import { listed, Refused } from "./api.js";
+import { listed, noteStale, Refused, whenSeen } from "./api.js";
 import { Text } from "./parts/text.js";
 import { can } from "./session.js";
 import { to } from "./url.js";
 import { html, signal } from "./vendor/preact.js";
 
-/** @template T @param {() => Promise<T[]>} read @param {(item: T) => string} idOf @param {() => boolean} may */
-function directory(read, idOf, may) {
+/** @template T @param {string} path @param {(item: T) => string} idOf @param {() => boolean} may */
+function directory(path, idOf, may) {
   const known = signal(/** @type {Map<string, T> | null} */ (null));
   const error = signal(/** @type {unknown} */ (null));
   let last = 0;
@@ -14,13 +14,16 @@ function directory(read, idOf, may) {
     if (!may() || Date.now() - last < 5000) return;
     last = Date.now();
     try {
-      known.value = new Map((await read()).map((item) => [idOf(item), item]));
+      known.value = new Map((await listed(path)).map((item) => [idOf(item), item]));
       error.value = null;
+      noteStale(path);
     } catch (problem) {
       error.value = problem; // ids are shown instead
+      if (known.value) noteStale(path, problem);
       if (problem instanceof Refused && [0, 503].includes(problem.status)) setTimeout(load, 6000);
     }
   };
+  whenSeen(() => { if (known.value) { last = 0; load(); } });
   return {
     /** Why it could not be read, null if it was. */
     get error() { return error.value; },
@@ -38,13 +41,13 @@ function directory(read, idOf, may) {
 }
 
 /** @type {{all: Map<string, Agent> | null, error: unknown, find(id: string | null | undefined): Agent | undefined, refresh(): Promise<void>}} */
-export const agents = directory(() => listed("/v1/agents"), (each) => each.id, () => can("read", "policies"));
+export const agents = directory("/v1/agents", (each) => each.id, () => can("read", "policies"));
 /** @type {{all: Map<string, Policy> | null, error: unknown, find(id: string | null | undefined): Policy | undefined, refresh(): Promise<void>}} */
-export const policies = directory(() => listed("/v1/policies"), (each) => each.id, () => can("read", "policies"));
+export const policies = directory("/v1/policies", (each) => each.id, () => can("read", "policies"));
 /** @type {{all: Map<string, ApiKey> | null, error: unknown, find(id: string | null | undefined): ApiKey | undefined, refresh(): Promise<void>}} */
-export const keys = directory(() => listed("/v1/api-keys"), (each) => each.id, () => can("admin"));
+export const keys = directory("/v1/api-keys", (each) => each.id, () => can("admin"));
 /** @type {{all: Map<string, Tool> | null, error: unknown, find(id: string | null | undefined): Tool | undefined, refresh(): Promise<void>}} */
-export const tools = directory(() => listed("/v1/catalog"), (each) => each.name, () => can("read", "policies"));
+export const tools = directory("/v1/catalog", (each) => each.name, () => can("read", "policies"));
 
 /** What an agent is called in an address: its alias, else its id. @param {string} id */
 export const agentRef = (id) => agents.find(id)?.alias ?? id;

@@ -2,10 +2,6 @@
 import { ask, noteSignIn, Refused, signedOut } from "./api.js";
 import { signal } from "./vendor/preact.js";
 
-/** keyId: the key that the session was made from. id: what the log and the trail call this session.
- * @typedef {{workspace: string, name: string, scopes: string[], until: string | null, keyId: string, id: string,
- *   totals: {pendingApprovals?: number, agents?: number, policies?: number}}} Session */
-
 export const session = signal(/** @type {Session | null} */ (null));
 export const asked = signal(false);
 const tabs = new BroadcastChannel("remit.session");

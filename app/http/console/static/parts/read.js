@@ -1,14 +1,16 @@
 // Data of a screen: read, kept while it is read again, and marked old when it cannot be.
-import { Refused, pause } from "../api.js";
+import { noteStale, pause, Refused, whenSeen } from "../api.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 
 /** @template T @typedef {{data: T | undefined, error: unknown, busy: boolean, slow: boolean, old: boolean, reload: () => void}} Reading */
 
-/** Read when the key changes. What was there stays until the answer is; a fault of the network is tried again.
- * @template T @param {string} key @param {(signal: AbortSignal) => Promise<T>} read @returns {Reading<T>} */
-export function useRead(key, read) {
+/** Read when the key changes, and when the person comes back to the page, unless `once`. What was there stays until the
+ * answer is; a fault of the network is tried again.
+ * @template T @param {string} key @param {(signal: AbortSignal) => Promise<T>} read @param {{once?: boolean}} [how] @returns {Reading<T>} */
+export function useRead(key, read, { once = false } = {}) {
   const [state, setState] = useState(/** @type {{key: string, data?: T, error?: unknown, busy: boolean, slow: boolean}} */ ({ key, busy: true, slow: false }));
   const [turn, setTurn] = useState(0);
+  const has = useRef("");
   const latest = useRef(read);
   latest.current = read;
   useEffect(() => {
@@ -19,10 +21,14 @@ export function useRead(key, read) {
       for (let failures = 0; !stop.signal.aborted; failures++) {
         try {
           const data = await latest.current(stop.signal);
-          if (!stop.signal.aborted) setState({ key, data, busy: false, slow: false });
+          if (stop.signal.aborted) return;
+          has.current = key;
+          noteStale(key);
+          setState({ key, data, busy: false, slow: false });
           return;
         } catch (error) {
           if (stop.signal.aborted) return;
+          if (has.current === key) noteStale(key, error);
           setState((before) => ({ ...before, error, busy: false, slow: false }));
           if (!(error instanceof Refused) || (error.status && error.status !== 503)) return;
           await pause(Math.min(30_000, 1000 * 2 ** failures), stop.signal);
@@ -32,7 +38,9 @@ export function useRead(key, read) {
     attempt().finally(() => clearTimeout(slow));
     return () => { stop.abort(); clearTimeout(slow); };
   }, [key, turn]);
+  useEffect(() => () => noteStale(key), [key]);
   const reload = useCallback(() => setTurn((before) => before + 1), []);
+  useEffect(() => (once ? undefined : whenSeen(reload)), []);
   const current = state.key === key;
   return {
     data: current ? state.data : undefined, error: current ? state.error : undefined, busy: !current || state.busy,

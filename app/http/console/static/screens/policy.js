@@ -21,7 +21,7 @@ const TABS = [["edit", "Policy"], ["tests", "Tests"], ["versions", "Versions"], 
 /** @param {{id: string}} props */
 export function Screen({ id }) {
   const fresh = id === "new";
-  const read = useRead(`policy ${id}`, async (signal) => (fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${id}`, {}, signal)).data)));
+  const read = useRead(`policy ${id}`, async (signal) => (fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${id}`, {}, signal)).data)), { once: true });
   useEffect(() => { agents.all; policies.all; }, []);
   if (read.data === undefined) return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
   return html`<${Page} key=${`${id} ${read.data?.version}`} policy=${read.data} reload=${read.reload} />`;

@@ -1,0 +1,31 @@
+// Who is there, the theme, and help.
+import { Icon } from "../icons.js";
+import { shortcutsShown } from "../keys.js";
+import { session, signOut } from "../session.js";
+import { html, useState } from "../vendor/preact.js";
+import { Text } from "./text.js";
+
+const THEMES = ["system", "light", "dark"];
+
+/** The foot of the menu: who is there, the theme, and help. */
+export function Account() {
+  const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? "system");
+  const who = session.value;
+  if (!who) return null;
+  const turn = () => {
+    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    document.documentElement.dataset.theme = next;
+    localStorage.setItem("remit.theme", next);
+    setTheme(next);
+  };
+  return html`<div class="account">
+    <div class="tools">
+      <button type="button" class="quiet square" onClick=${turn} title=${`Theme: ${theme}`} aria-label=${`Theme: ${theme}`}><${Icon} name=${theme} /></button>
+      <button type="button" class="quiet square" onClick=${() => { shortcutsShown.value = true; }} title="Shortcuts (?)" aria-label="Shortcuts">?</button>
+      <a class="quiet square" href="/docs" target="_blank" rel="noopener" title="API documentation" aria-label="API documentation"><${Icon} name="book" /></a>
+    </div>
+    <details class="who"><summary><${Icon} name="user" /><span class="name"><${Text} value=${who.name || "signed in"} /></span></summary>
+      <p class="small muted">${who.scopes.join(", ")}${who.until ? html`<br />until ${who.until.slice(0, 16).replace("T", " ")} UTC` : ""}</p>
+      <button type="button" class="wide" onClick=${signOut}>Sign out</button></details>
+  </div>`;
+}
