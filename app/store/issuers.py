@@ -106,7 +106,7 @@ class Issuers:
             try:
                 before, known = await self.get(workspace_id, name)
             except IssuerNotFound:
-                await self.drop_stale(workspace_id)  # whoever deleted it may have been interrupted
+                await self.drop_stale(workspace_id, with_workloads=True)  # whoever deleted it may have been interrupted
                 raise
             if await self._write(workspace_id, name, known, before, None, by):
                 await self.drop_stale(workspace_id, with_workloads=True)

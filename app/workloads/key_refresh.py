@@ -47,7 +47,8 @@ class KeyRefresh:
                 is_used = record is not None and digest_in(record) == digest
                 version = version_of(record) if is_used else ""
                 if version != seen.get(digest):
-                    await self._issuers.drop_stale(workspace_id)  # its change may have been interrupted
+                    # Its change or deletion may have been interrupted.
+                    await self._issuers.drop_stale(workspace_id, with_workloads=record is None)
                 elif not is_used:
                     # Not in the first round, because its record may be about to be written.
                     await self._issuers.release_unused(digest, workspace_id, name)

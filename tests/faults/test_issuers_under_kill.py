@@ -136,6 +136,8 @@ def test_nothing_is_decided_for_a_token_once_its_issuer_or_rule_is_gone(valkey_s
     entries = {entry["id"]: entry["subject"] for entry in everything(tenant)}
     assert entries.items() >= dict(workloads.told).items()
     assert tenant.in_store(lambda client: client.call("ZCARD", Keyspace(tenant.id).tokens)) == 0
+    workload = Keyspace(tenant.id).key(str(uuid.uuid5(uuid.NAMESPACE_URL, f"{workloads.issuer} {NEW}")))
+    assert tenant.in_store(lambda client: client.call("EXISTS", workload)) == 0
     tenant.close()
 
 

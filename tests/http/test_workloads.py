@@ -540,7 +540,10 @@ async def test_a_change_that_was_interrupted_binds_once_it_is_made_again(valkey_
 
 @pytest.mark.parametrize("is_deleted", [True, False])
 async def test_what_was_interrupted_is_completed_in_the_background(valkey_store, monkeypatch, is_deleted):
-    """Nobody repeats it: old tokens end, and others can have the issuer and audience that are no longer used."""
+    """Nobody repeats it: old tokens end, and what a deleted issuer's workloads asked for can be approved no more.
+
+    Others can have the issuer and audience that are no longer used.
+    """
     client, one, other = open_client(valkey_store.url, 5_000), Ids().new(1), Ids().new(1)
     issuers, refresh, name = Issuers(client, Ids()), KeyRefresh(client, Settings()), f"https://{one}.example.com"
     fields = fields_of(name)
@@ -560,6 +563,8 @@ async def test_what_was_interrupted_is_completed_in_the_background(valkey_store,
         await refresh.run(asyncio.Event())
     assert await client.call("GET", key_pointer(digest_of(token))) is None
     assert await client.call("ZCARD", Keyspace(one).tokens) == 0
+    workload = Keyspace(one).key(str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name} {SUB}")))
+    assert await client.call("EXISTS", workload) == (not is_deleted)
     await issuers.put(other, "theirs", fields, BY)
     if not is_deleted:
         assert await issuers.of_token(name, "changed") is not None
