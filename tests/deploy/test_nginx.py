@@ -60,7 +60,7 @@ def test_calls_go_to_every_replica_over_connections_that_stay(client, balancer, 
     """With HTTP/1.1, no Connection header and keep-alive; otherwise every call would open a connection."""
     agent_id = make_agent(client)
     seen = set()
-    for _ in range(100):
+    for _ in range(30):
         decide(client, agent_id)
         seen |= {end for each in replicas for end in connections_from(balancer.process.pid, each.port)}
     lines = [json.loads(line) for line in balancer.log.splitlines()]
