@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from case_files import CASES, cases_by_file
 
 PAGE = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text()
@@ -17,10 +16,12 @@ def test_the_page_names_every_case_once_and_no_other():
     assert sorted(named) == sorted(existing)
 
 
-@pytest.mark.parametrize("row", [line for line in PAGE.splitlines() if line.startswith("| ")])
-def test_every_row_of_a_table_names_a_case(row):
+def test_every_row_of_a_table_names_a_case():
     """The header rows end in "Cases" or "cases"."""
-    assert LINK.search(row) or row.endswith(("Cases |", "Refused in the cases |"))
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    assert len(rows) > 100
+    heads = ("Cases |", "Refused in the cases |")
+    assert [row for row in rows if not LINK.search(row) and not row.endswith(heads)] == []
 
 
 def test_links_lead_to_the_files():
@@ -30,7 +31,7 @@ def test_links_lead_to_the_files():
     assert targets == [(file, file) for file in files]
 
 
-@pytest.mark.parametrize(("file", "cases"), cases_by_file().items())
-def test_a_case_says_in_a_sentence_what_it_shows(file, cases):
+def test_a_case_says_in_a_sentence_what_it_shows():
     """Names are for links, descriptions for readers."""
+    cases = [case for cases in cases_by_file().values() for case in cases]
     assert [case.name for case in cases if not case.description.endswith(".")] == []

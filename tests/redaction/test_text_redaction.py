@@ -65,16 +65,16 @@ def kept(value, redactor=REDACTOR):
 
 
 @pytest.mark.parametrize("credential", CREDENTIALS.values(), ids=CREDENTIALS)
-@pytest.mark.parametrize("around", ["%s", "see %s.", "a\n%s\nb", '{"k": "%s"}', "tab\t%s", "\u0001%s", "x=%s"])
-@pytest.mark.parametrize("place", [lambda text: text, lambda text: json.dumps({"deep": json.dumps([text])})])
-def test_a_string_that_looks_like_a_known_credential_is_replaced(credential, around, place):
+def test_a_string_that_looks_like_a_known_credential_is_replaced(credential):
     """Wherever it occurs in a string, even in nested JSON or as a name; its surroundings are kept."""
-    text = place(around.replace("%s", credential))
-    made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED).decode()
-    assert "unter2" not in made
-    assert "UNTER2" not in made
-    assert GONE in made
-    assert msgspec.json.decode(made)["n"] == 7
+    for around in ("%s", "see %s.", "a\n%s\nb", '{"k": "%s"}', "tab\t%s", "\u0001%s", "x=%s"):
+        plain = around.replace("%s", credential)
+        for text in (plain, json.dumps({"deep": json.dumps([plain])})):
+            made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED).decode()
+            assert "unter2" not in made
+            assert "UNTER2" not in made
+            assert GONE in made
+            assert msgspec.json.decode(made)["n"] == 7
 
 
 PLAIN = [
