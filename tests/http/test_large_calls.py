@@ -83,7 +83,7 @@ def test_a_byte_more_is_413_however_it_is_sent(writer):
 @pytest.mark.slow
 def test_the_setting_bounds_the_body(store):
     """A smaller limit accepts less."""
-    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024))
+    small = Replica(store.url, REMIT_CALL_BYTES_MAX=str(64 * 1024), REMIT_COMPACT="false")
     tenant = Tenant(store.url, small)
     try:
         tenant.agent = tenant.new_agent()["id"]

@@ -19,7 +19,10 @@ ID = "00000000-0000-7000-8000-000000000000"
 def strict(store):
     """A replica that trusts a proxy at 127.0.0.1, so tests choose their address in the header."""
     replica = Replica(
-        store.url, REMIT_AUTH_FAILURES_PER_MINUTE=str(PER_MINUTE), REMIT_TRUSTED_PROXIES="127.0.0.1,10.0.0.0/8"
+        store.url,
+        REMIT_AUTH_FAILURES_PER_MINUTE=str(PER_MINUTE),
+        REMIT_TRUSTED_PROXIES="127.0.0.1,10.0.0.0/8",
+        REMIT_COMPACT="false",
     )
     yield replica
     replica.stop()

@@ -43,7 +43,9 @@ SAME = [
 @pytest.fixture(scope="module")
 def slow(store):
     """A replica that answers a key twice a second."""
-    running = Replica(store.url, REMIT_REQUESTS_PER_SECOND="2", REMIT_AUTH_FAILURES_PER_MINUTE="3")
+    running = Replica(
+        store.url, REMIT_REQUESTS_PER_SECOND="2", REMIT_AUTH_FAILURES_PER_MINUTE="3", REMIT_COMPACT="false"
+    )
     yield running
     running.stop()
 

@@ -22,6 +22,7 @@ def bounded(store):
         REMIT_POLICIES_MAX="1",
         REMIT_RATE_LIMITS_PER_AGENT_MAX="2",
         REMIT_KEYS_MAX="3",
+        REMIT_COMPACT="false",
     )
     yield replica
     replica.stop()

@@ -24,7 +24,7 @@ COOKIE = "__Host-remit"
 @pytest.fixture(scope="module")
 def other(store):
     """Another replica on the same store, which knows its public URL."""
-    running = Replica(store.url, REMIT_PUBLIC_URL=PUBLIC_URL)
+    running = Replica(store.url, REMIT_PUBLIC_URL=PUBLIC_URL, REMIT_COMPACT="false")
     yield running
     running.stop()
 
@@ -229,7 +229,7 @@ def test_only_a_whole_key_signs_in(tenant, anybody):
 
 def test_wrong_keys_and_codes_lock_an_address_out(store, tenant):
     """Signing in is guessing at keys like any other way, and a session that has worked stays unaffected."""
-    narrow = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="3")
+    narrow = Replica(store.url, REMIT_AUTH_FAILURES_PER_MINUTE="3", REMIT_COMPACT="false")
     try:
         with httpx.Client(base_url=narrow.client().base_url) as client:
             token = token_in(client.post("/v1/session", json={"key": tenant.read_key}, headers=SAME))

@@ -18,7 +18,7 @@ from app.store.shared_polling import Polled
 @pytest.fixture(scope="module")
 def narrow(store):
     """A replica that lets a key have two streams."""
-    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2")
+    running = Replica(store.url, REMIT_STREAMS_PER_KEY="2", REMIT_COMPACT="false")
     yield running
     running.stop()
 

@@ -15,7 +15,7 @@ import pytest
 from command_line import run_remit
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from msgspec import structs
-from servers import Replica, clean_env
+from servers import clean_env
 from tenants import Tenant
 
 from app.errors import LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
@@ -52,13 +52,10 @@ def jwks(*algorithms):
     return {"keys": [{**json.loads(kind.to_jwk(key.public_key())), "kid": each} for each, key, kind in shown]}
 
 
-@pytest.fixture(scope="module")
-def replicas(store):
+@pytest.fixture
+def replicas(replica, other_replica):
     """Two replicas; none seals or reads the keys of issuers."""
-    running = [Replica(store.url, REMIT_COMPACT="false") for _ in range(2)]
-    yield running
-    for each in running:
-        each.stop()
+    return replica, other_replica
 
 
 @pytest.fixture

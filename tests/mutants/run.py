@@ -28,6 +28,8 @@ TESTS |= {"surface": ("tests/workspaces", "tests/store", "tests/http", "tests/ap
 TESTS |= {"identity": ("tests/oidc/test_attacks.py", "tests/http/test_workloads.py", "tests/http/test_sessions.py")}
 OPTIONS = ("-x", "-q", "-p", "no:schemathesis", "--hypothesis-profile", "brief", "--no-header")
 QUICK = ("-m", "not (slow or faults or stores)", "--ignore", "tests/http/test_conformance.py")
+HISTORIES = ("-m", "slow and not (faults or stores)", "tests/workspaces")
+"""Only the first history of each door is a quick test."""
 AT_ONCE = 2
 SECONDS = 600
 
@@ -79,10 +81,13 @@ def verdict_on(mutant: Mutant, tests: tuple[str, ...], folder: Path) -> str:
     file.write_text(text.replace(mutant.old, mutant.new), "utf-8")
     try:
         there = [path for path in tests if (folder / path).exists()]
-        command = [sys.executable, "-m", "pytest", *OPTIONS, *QUICK, *there]
-        ran = subprocess.run(
-            command, cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=SECONDS
-        )
+        for selected in ((*QUICK, *there), *[HISTORIES] * ("tests/workspaces" in there)):
+            command = [sys.executable, "-m", "pytest", *OPTIONS, *selected]
+            ran = subprocess.run(
+                command, cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=SECONDS
+            )
+            if ran.returncode != 0:
+                break
     except subprocess.TimeoutExpired:
         return "caught    by a test that did not end"
     finally:

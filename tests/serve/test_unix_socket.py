@@ -27,7 +27,9 @@ def over(path, **options):
 
 @pytest.fixture
 def replica(store, path):
-    running = Replica(store.url, REMIT_SOCKET=str(path), REMIT_WORKERS="2", REMIT_SOCKET_MODE="600")
+    running = Replica(
+        store.url, REMIT_SOCKET=str(path), REMIT_WORKERS="2", REMIT_SOCKET_MODE="600", REMIT_COMPACT="false"
+    )
     yield running
     running.stop()
 
@@ -57,7 +59,7 @@ def tcp_log(replica, agent):
 
 def test_its_file_goes_with_the_service_and_a_stale_one_is_replaced(store, path):
     """A killed service leaves its file."""
-    replica = Replica(store.url, REMIT_SOCKET=str(path))
+    replica = Replica(store.url, REMIT_SOCKET=str(path), REMIT_COMPACT="false")
     replica.kill()
     assert path.is_socket()
     replica.start()
