@@ -83,6 +83,7 @@ def _report(session, workers, running) -> None:
 
 def _work(session, number, files, queue, running, writer) -> None:
     """Take files from the queue and run their tests; say in `running` which one."""
+    signal.signal(signal.SIGINT, _interrupt)
     config = session.config
     manager = config.pluginmanager
     manager.unregister(name="terminalreporter")
@@ -105,6 +106,12 @@ def _work(session, number, files, queue, running, writer) -> None:
         pass
     finally:
         session._setupstate.teardown_exact(None)
+
+
+def _interrupt(_number, _frame) -> None:
+    """Ctrl-C comes from the terminal and from the parent; the second must not interrupt what the first has begun."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 class _Sender:
