@@ -74,6 +74,23 @@ def test_a_plan_is_refused_as_a_body_is(tenant, agent_id, person):
     assert len(waiting(person, found[0]["plan"]["id"])) == 2
 
 
+def test_racing_deciders_of_a_plan_decide_each_call_once(tenant, agent_id, person, replicas):
+    """One approves all, the other strikes a call out, on two replicas: one of them decides each call, and knows it."""
+    key = tenant.new_key(["approve", "read"], name="ben")["key"]
+    with replicas[1].client(key) as other, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for amounts in ((1, 2), (3, 4), (5, 6)):
+            found = waiting(person, plan_of(person, send(tenant, agent_id, *amounts)[1])["id"])
+            whole = pool.submit(decide, person, "approve", found)
+            struck = pool.submit(decide, other, "approve", found[:1], found[1:])
+            told = [{each["id"]: each for each in asked.result().json()} for asked in (whole, struck)]
+            for each in found:
+                [won] = [answer[each["id"]]["approval"] for answer in told if "approval" in answer[each["id"]]]
+                [lost] = [answer[each["id"]]["error"] for answer in told if "error" in answer[each["id"]]]
+                assert lost["code"] in ("APPROVAL_CHANGED", "APPROVAL_DECIDED")
+                now = person.get(f"/v1/approvals/{each['id']}").json()
+                assert (now["status"], len(now["approvals"])) == (won["status"], 1)
+
+
 def test_racing_uses_of_an_approved_plan_allow_each_call_once(tenant, agent_id, person, replicas):
     """Sent as batches and alone, on two replicas."""
     plan = plan_of(person, send(tenant, agent_id, 1, 2)[1])

@@ -1,8 +1,5 @@
 """kill -9 of a replica between the commit of an access request and its answer, and replicas that race for one."""
 
-import contextlib
-import os
-import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +9,7 @@ from approval_steps import SECRET
 from proxy import Fault
 from receivers import Receiver
 from servers import Replica
-from serving import children_of
+from serving import kill_all_of
 from tenants import Tenant
 
 SUBJECT = {"type": "user", "id": "alice"}
@@ -71,17 +68,6 @@ def submit(client, body, key):
 def submitted(tenant):
     """The approvals of the log's submissions."""
     return [entry["approvalId"] for entry in tenant.log(limit=100) if entry["code"] == "access_requested"]
-
-
-def kill_all_of(replica):
-    """Kill all its processes at once: workers would otherwise end in good order."""
-    pids = [replica.process.pid]
-    for pid in pids:
-        pids += children_of(pid)
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    replica.process.wait(10)
 
 
 @pytest.mark.parametrize("amounts", [(1,), (1, 2)], ids=["one", "two"])
