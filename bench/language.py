@@ -139,6 +139,11 @@ CONDITIONS = {
         [{"type": "parameter_constraint", "tools": [TOOL], "parameters": {"order": {"fromRequest": "exact"}}}],
         context={"request": REQUEST},
     ),
+    f"a text found in a request of {len(REQUEST)} characters": Condition(
+        [{"type": "parameter_constraint", "tools": [TOOL], "parameters": {"note": {"fromRequest": "text"}}}],
+        {**SMALL, "note": "what ARRIVED damaged"},
+        context={"request": REQUEST},
+    ),
     "a shadow policy that would deny": Condition([], shadow=[{"type": "tool_denylist", "tools": [TOOL]}]),
     "a shadow policy with a quota": Condition([], shadow=[_ONE_MORE]),
     "a context of three values, one compared": Condition(
