@@ -32,9 +32,9 @@ _as_spaces = bytes.maketrans(_from, _to)
 _as_small_letters = bytes.maketrans(_from + ascii_uppercase.encode(), _to + ascii_lowercase.encode())
 """For bytes of UTF-8: white space as a space, other control characters as NUL, and in the second small letters."""
 
-
-_break = re.compile("[\n\r\u2028\u2029]").search
-_white_space = re.compile(r"\s+").sub
+_blanks = re.compile("[^\\S\n\r\u2028\u2029]+").sub
+_line_end = re.compile(" ?[\n\r\u2028\u2029]\\s*").sub
+"""In linear time, once runs of blanks are one each."""
 
 
 class Words:
@@ -44,7 +44,7 @@ class Words:
     line break where a string has one; else by equal code points.
     """
 
-    __slots__ = ("_breaks", "_fold", "_given", "_spaced", "_text")
+    __slots__ = ("_fold", "_given", "_lines", "_spaced", "_text")
 
     def __init__(self, text: str, *, fold: bool) -> None:
         """Raises Ambiguous as `readable` does."""
@@ -52,7 +52,7 @@ class Words:
         self._spaced = readable(text, fold=fold)
         self._text = self._spaced if fold else text
         self._given = text
-        self._breaks: frozenset[int] | None = None
+        self._lines = ""
 
     def contain(self, text: str) -> bool:
         """True if the text stands somewhere as whole words: with nothing but marks up to the next space on each side.
@@ -62,26 +62,34 @@ class Words:
         """
         folded = readable(text, fold=self._fold)
         wanted = folded if self._fold else text
-        breaks = _line_breaks(text) if self._fold else frozenset[int]()
+        lines: str | None = None
         start = self._text.find(wanted)
         for _ in range(MAX_PLACES):
             if start < 0:
                 return False
-            if self._is_whole(start, start + len(wanted)) and (not breaks or self._has_breaks(start, breaks)):
-                return True
+            if self._is_whole(start, start + len(wanted)):
+                if lines is None:  # not before a place is found: until then, the string may be much longer
+                    lines = _lines(text) if self._fold else ""
+                if self._has_breaks(start, lines):
+                    return True
             start = self._text.find(wanted, start + 1)
         if start >= 0:
             raise Ambiguous(f"stands at more than {MAX_PLACES} places there, as a part of longer words at the first")
         return False
 
-    def _has_breaks(self, start: int, breaks: frozenset[int]) -> bool:
+    def _has_breaks(self, start: int, lines: str) -> bool:
         """True if the text has line breaks where a string that begins at `start` has them.
 
         A break in place of a space would begin a further header, command or item that nobody wrote.
         """
-        if self._breaks is None:
-            self._breaks = _line_breaks(self._given)
-        return all(start + place in self._breaks for place in breaks)
+        at = lines.find("\n")
+        if at >= 0 and not self._lines:
+            self._lines = _lines(self._given)
+        while at >= 0:
+            if self._lines[start + at] != "\n":
+                return False
+            at = lines.find("\n", at + 1)
+        return True
 
     def _is_whole(self, start: int, end: int) -> bool:
         spaced = self._spaced
@@ -94,12 +102,9 @@ class Words:
         return after[:1] == " " or not (after or end + MAX_MARKS < len(spaced))
 
 
-def _line_breaks(text: str) -> frozenset[int]:
-    """Where white space with a line break stands in a text once each run of white space is one character."""
-    if _break(text) is None:
-        return frozenset()
-    lines = _white_space(lambda run: "\n" if _break(run[0]) else " ", text)
-    return frozenset(place for place, character in enumerate(lines) if character == "\n")
+def _lines(text: str) -> str:
+    """The text with each run of white space as one character: a line break if it has one, else a space."""
+    return _line_end("\n", _blanks(" ", text))
 
 
 def readable(text: str, *, fold: bool) -> str:
