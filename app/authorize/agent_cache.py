@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.authorize.packed_commits import PackedCommits
+from app.fairness.asking_key import asking_key
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
@@ -125,8 +126,9 @@ class AgentCache(Generic[Compiled]):
         key = (workspace_id, called)
         task = self._loads.get(key)
         if task is None:
-            self._budget.begin(workspace_id)
-            task = self._loads[key] = asyncio.create_task(self._load(key))
+            asking = asking_key.get() or workspace_id
+            self._budget.begin(workspace_id, asking)
+            task = self._loads[key] = asyncio.create_task(self._load(key, asking))
             task.add_done_callback(lambda _: self._loads.pop(key, None))
         return await asyncio.shield(task)
 
@@ -136,15 +138,16 @@ class AgentCache(Generic[Compiled]):
         if self._entries.get(key) is stale:
             self._remove(key)
 
-    async def _load(self, called: _Key) -> CachedAgent[Compiled]:
+    async def _load(self, called: _Key, asking: str) -> CachedAgent[Compiled]:
+        """Load it. asking: the key whose part of the loop's time this takes."""
         governed = await self._agents.load(*called)
         key = (called[0], governed.agent.id)
         if _takes_long(governed.policies):
             compiled, size, seconds = await self._pool.run(key[0], self._compile_sized, governed)
-            self._budget.end(key[0], governed.decoding_s, beside=seconds)
+            self._budget.end(key[0], asking, governed.decoding_s, beside=seconds)
         else:
             compiled, size, seconds = self._compile_sized(governed)
-            self._budget.end(key[0], governed.decoding_s + seconds)
+            self._budget.end(key[0], asking, governed.decoding_s + seconds)
         if key in self._entries:
             self._remove(key)
         entry = CachedAgent(governed.agent, compiled, governed.tokens, size, partial(self._grow, key))

@@ -1,6 +1,7 @@
 """Limits the share of the fast lane's loop that each workspace may take."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -35,9 +36,10 @@ Made = TypeVar("Made")
 class LoopBudget:
     """The time that each workspace may still take of the loop: for loading agents, and for calls once one took long.
 
-    A step may overdraw it. Until the workspace has paid back, the slow lane answers the calls of its keys that have had
-    a long one lately. So neither a workspace nor a key delays others, although its agents change all the time, do not
-    fit into the cache, or have patterns that are just quick enough, or its calls take long to read.
+    Those of its keys that have had a long call lately have equal parts of it; the others are not measured. A step may
+    overdraw a key's part. Until it has paid back, the slow lane answers such calls of it. So neither a workspace nor a
+    key delays others, although its agents change all the time, do not fit into the cache, or have patterns that are
+    just quick enough, or its calls take long to read.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class LoopBudget:
         self._others_until = 0.0
         self._latest = ""
         self._watched_until: dict[str, float] = {}
+        self._watched_in: Counter[str] = Counter()
 
     def run(self, workspace_id: str, key: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
         """Run `step(*what)`: return or raise what it does. Raises MoveToSlowLane if the slow lane must answer.
@@ -64,30 +67,31 @@ class LoopBudget:
                 return step(*what)
             finally:
                 if self._clock() * 1e6 - now_us > _NOTICED_US:
-                    self._watch(key)
+                    self._watch(workspace_id, key)
         now = self._clock()
-        self._require_share(workspace_id, now)
+        self._require_share(key, now)
         if now > watched_until:
             del self._watched_until[key]
+            self._unwatch(workspace_id)
         began = self._cpu_clock()
         try:
             return step(*what)
         finally:
             seconds = self._cpu_clock() - began
             if seconds > NOTICED_S:
-                self._watch(key)
+                self._watch(workspace_id, key)
                 seconds += _extra(seconds)
-            self._take(workspace_id, now, seconds)
+            self._take(workspace_id, key, now, seconds)
 
-    def begin(self, workspace_id: str) -> None:
+    def begin(self, workspace_id: str, key: str) -> None:
         """Reserve the time of a short step. Raises MoveToSlowLane if nothing is left and the slow lane can answer."""
         now = self._clock()
-        self._require_share(workspace_id, now)
-        self._take(workspace_id, now, NOTICED_S)
+        self._require_share(key, now)
+        self._take(workspace_id, key, now, NOTICED_S)
 
-    def end(self, workspace_id: str, seconds: float, beside: float = 0.0) -> None:
+    def end(self, workspace_id: str, key: str, seconds: float, beside: float = 0.0) -> None:
         """The step that began has taken this much CPU time of the loop, and `beside` of a thread, in seconds."""
-        self._take(workspace_id, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
+        self._take(workspace_id, key, self._clock(), seconds - NOTICED_S + _extra(seconds) + beside)
 
     def _switch(self, key: str) -> None:
         """A call of another key than the latest has come."""
@@ -95,20 +99,28 @@ class LoopBudget:
             self._others_until = self._clock() + _ALONE_AFTER_S
         self._latest = key
 
-    def _watch(self, key: str) -> None:
+    def _watch(self, workspace_id: str, key: str) -> None:
         """Measure the calls of this key until all of them have been short for a while."""
         if len(self._watched_until) > _MANY:
             self._watched_until.clear()
+            self._watched_in.clear()
+        self._watched_in[workspace_id] += key not in self._watched_until
         self._watched_until[key] = self._clock() + _WATCHED_S
 
-    def _require_share(self, workspace_id: str, now: float) -> None:
-        if self._full_at.get(workspace_id, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
+    def _unwatch(self, workspace_id: str) -> None:
+        self._watched_in[workspace_id] -= 1
+        if self._watched_in[workspace_id] <= 0:
+            del self._watched_in[workspace_id]
+
+    def _require_share(self, key: str, now: float) -> None:
+        if self._full_at.get(key, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
             self._lane.require_short()
 
-    def _take(self, workspace_id: str, now: float, seconds: float) -> None:
+    def _take(self, workspace_id: str, key: str, now: float, seconds: float) -> None:
         if len(self._full_at) > _MANY:
             self._full_at = {each: at for each, at in self._full_at.items() if at > now}
-        self._full_at[workspace_id] = max(now, self._full_at.get(workspace_id, 0.0)) + seconds / _REFILL
+        refill = _REFILL / max(1, self._watched_in[workspace_id])
+        self._full_at[key] = max(now, self._full_at.get(key, 0.0)) + seconds / refill
 
 
 def _extra(seconds: float) -> float:

@@ -62,14 +62,15 @@ def call(budget, workspace_id) -> None:
     budget.run(workspace_id, workspace_id, now_us(budget._clock), lambda: None)
 
 
-def steps(budget, seconds, workspace_id="w", beside=0.0) -> int:
+def steps(budget, seconds, workspace_id="w", beside=0.0, key="") -> int:
     """How many steps of this length run here before the slow lane must answer."""
+    key = key or workspace_id
     for number in range(10_000):
         try:
-            budget.begin(workspace_id)
+            budget.begin(workspace_id, key)
         except MoveToSlowLane:
             return number
-        budget.end(workspace_id, seconds, beside)
+        budget.end(workspace_id, key, seconds, beside)
     return 10_000
 
 
@@ -133,7 +134,7 @@ def test_steps_count_from_when_they_begin(budget):
     began = 0
     for _ in range(5_000):
         with contextlib.suppress(MoveToSlowLane):
-            budget.begin("w")
+            budget.begin("w", "w")
             began += 1
     assert began in range(999, 1_004)
 
@@ -150,6 +151,19 @@ def test_a_key_that_overdraws_the_budget_moves_no_other_key_of_its_workspace(bud
         budget.run("w", "calm", now_us(clock), clock.work, 0.0001)
         with pytest.raises(MoveToSlowLane):
             budget.run("w", "storm", now_us(clock), lambda: None)
+
+
+def test_keys_with_long_calls_have_equal_parts_of_their_workspaces_budget(budget, clock):
+    """Together they have no more than one key alone, and none pays for another."""
+    assert long_steps(budget, clock, "storm") == 2
+    budget.run("w", "calm", now_us(clock, 300), lambda: None)  # it was kept waiting, and is measured from now on
+    assert long_steps(budget, clock, "storm") == 0
+    for _ in range(1_000):
+        budget.run("w", "calm", now_us(clock), clock.work, 0.0001)
+        clock.now += 0.002
+    clock.now += 30.0
+    for key in ("storm", "calm"):
+        assert steps(budget, 0.0002, "w", key=key) in range(624, 628)
 
 
 def test_without_a_slow_lane_nothing_moves(clock):
@@ -172,8 +186,8 @@ def test_a_key_that_is_the_only_one_delays_nobody(budget, lane, clock):
 
 def test_workspaces_that_have_taken_nothing_lately_are_forgotten(budget, clock):
     for number in range(5_000):
-        budget.begin(f"w{number}")
-        budget.end(f"w{number}", 0.0001)
+        budget.begin(f"w{number}", f"w{number}")
+        budget.end(f"w{number}", f"w{number}", 0.0001)
         budget.run(f"w{number}", f"w{number}", now_us(clock, 1_000), lambda: None)
         clock.now += 0.001
     assert len(budget._full_at) < 2_000
