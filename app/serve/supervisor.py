@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.health.doctor import Severity, check_up
+from app.model.api_keys import Scope
 from app.replica import open_alone
 from app.serve.children import Children
 from app.serve.data_folder import data_folder, earlier_store
@@ -63,7 +64,9 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
         raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
         children = stack.enter_context(Children(settings, listeners, unix))
         _wait_until_ready(settings, children, say, signals.pause)
-        _announce(settings, raw_key, remit_command(settings.data_dir if store is not None else None), say)
+        code = asyncio.run(_sign_in_code(settings)) if raw_key is not None and settings.console else None
+        remit = remit_command(settings.data_dir if store is not None else None)
+        _announce(settings, raw_key, code, remit, say)
         while not signals.told:
             if store is not None:
                 store.keep()
@@ -93,15 +96,25 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
     return None
 
 
-def _announce(settings: Settings, raw_key: str | None, remit: str, say: Say) -> None:
-    """Print where it serves, and what to type next; the commands can be pasted into a terminal in this folder."""
+async def _sign_in_code(settings: Settings) -> str:
+    """A one-time code with which the person who started the service signs in to the console, within a minute."""
+    async with open_alone(settings) as services:
+        workspaces = await services.records.workspaces.by_name()
+        return await services.records.sign_ins.new_code(workspaces[DEFAULT], "first start", (Scope.ADMIN,))
+
+
+def _announce(settings: Settings, raw_key: str | None, code: str | None, remit: str, say: Say) -> None:
+    """Print where it serves, and what to type next; the commands can be pasted into a terminal in this folder.
+
+    raw_key, code: those of the first start; None at any other.
+    """
     host = _ANYWHERE.get(settings.host, settings.host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     lines = [f"serving   {url} (API page {url}/docs/api), stop with Ctrl-C"]
     if settings.socket is not None:
         lines.append(f"socket    {settings.socket}")
     if settings.console:
-        lines.append(f"console   {url}/console")
+        lines.append(f"console   {url}/console" + (f"/sign-in#{code} (signs in once, within a minute)" if code else ""))
     if raw_key is not None:
         lines.append(f'try       curl -s {url}/v1/agents -H "Authorization: Bearer {raw_key}"')
     else:

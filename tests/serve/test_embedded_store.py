@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 from calls import TOOL, Callers, decide, entries, make_agent
 from servers import clean_env
@@ -54,9 +55,14 @@ def test_the_first_start_prints_the_key_once_and_a_command_that_works(service, p
 
     key = service.key
     assert service.said.count("admin key") == 1
+    base, code = re.search(r"^console +(\S+)/console/sign-in#(\S+) ", service.said, re.MULTILINE).groups()
+    sent = {"json": {"code": code}, "headers": {"Sec-Fetch-Site": "same-origin"}}
+    tried = [httpx.post(f"{base}/v1/session", **sent) for _ in range(2)]
+    assert ([each.status_code for each in tried], tried[0].json()["scopes"]) == ([201, 401], ["admin"])
     assert service.stop() == 0
     service.start()
     assert "admin key" not in service.said
+    assert re.search(r"^console +\S+/console$", service.said, re.MULTILINE)
     assert re.search(r"^keys +those of before are valid; `.*remit keys list` shows them$", service.said, re.MULTILINE)
     assert re.search(r"^next +`.*remit keys create` makes a key", service.said, re.MULTILINE)
     assert "try " not in service.said
