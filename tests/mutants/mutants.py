@@ -529,9 +529,9 @@ IDENTITY = [
     ),
     Mutant(
         "logout-with-nonce",
-        "app/oidc/provider.py",
-        '        if "nonce" in claims:',
-        '        if "nonces" in claims:',
+        "app/oidc/tokens.py",
+        '    if "nonce" in claims:',
+        '    if "nonces" in claims:',
         "an ID token is no logout token",
     ),
     Mutant(
@@ -550,7 +550,7 @@ IDENTITY = [
     ),
     Mutant(
         "any-issuers-metadata",
-        "app/oidc/provider.py",
+        "app/oidc/fetching.py",
         '    if metadata.get("issuer") != issuer:',
         '    if not metadata.get("issuer"):',
         "metadata are of the issuer of the setting",
@@ -607,8 +607,8 @@ IDENTITY = [
     Mutant(
         "deleted-issuers-tokens",
         "app/store/issuers.py",
-        "                await self.drop_stale(workspace_id, with_workloads=True)",
-        '                await self._client.change("EXISTS", Keyspace(workspace_id).tokens)',
+        "by):\n                await self.drop_stale(workspace_id, with_workloads=True)",
+        'by):\n                await self._client.change("EXISTS", Keyspace(workspace_id).tokens)',
         "tokens end before the deletion is answered",
     ),
     Mutant(
