@@ -29,6 +29,7 @@ class Agent:
     """A compiled agent of which only the cost of a decision matters."""
 
     agent_messages: ClassVar = {}
+    keeps_requests = False
 
     def __init__(self, *, quick=True):
         self.quick = quick
