@@ -10,13 +10,15 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from app.health.doctor import Severity, check_up
 from app.model.api_keys import Scope
+from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
 from app.replica import open_alone
 from app.serve.children import Children
 from app.serve.data_folder import data_folder, earlier_store
@@ -88,12 +90,22 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
         for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
             if finding.severity is not Severity.OK:
                 say(f"{finding.severity:9} {finding.sentence}")
-        if first_start and not await services.records.workspaces.by_name():
+        workspaces = await services.records.workspaces.by_name()
+        if settings.oidc_issuer is not None:
+            table = parse_group_scopes(settings.oidc_scopes or "")
+            for name, workspace_id in workspaces.items():
+                here = [each for each in table if each.workspace == name]
+                await services.records.sign_ins.end_beyond(workspace_id, partial(_scopes_of, here))
+        if first_start and not workspaces:
             _, raw_key = await services.records.workspaces.create(DEFAULT)
             # Printed at once, because the key is stored nowhere and the start may still fail.
             say(f"admin key {raw_key} (shown only once)")
             return raw_key
     return None
+
+
+def _scopes_of(table: list[GroupScopes], groups: Iterable[str]) -> set[Scope]:
+    return {scope for scopes in scopes_by_workspace(table, groups).values() for scope in scopes}
 
 
 async def _sign_in_code(settings: Settings) -> str:

@@ -1,6 +1,6 @@
 """Sessions: made by signing in, listed, ended."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import suppress
 
 from msgspec import json
@@ -126,6 +126,19 @@ class SignIns:
             if await revoke_record(self._client, keyspace, record, revoked, by):
                 return
         contended()
+
+    async def end_beyond(self, workspace_id: str, granted: Callable[[tuple[str, ...]], Collection[Scope]]) -> int:
+        """End the sessions of people that have a scope which their groups no longer give; return how many there were.
+
+        granted: what groups may do in the workspace.
+        """
+        by, ended = ChangedBy(COMMAND_LINE, "REMIT_OIDC_SCOPES no longer gives its scopes to the person's groups"), 0
+        async for session in self.each(workspace_id):
+            if session.person and not set(session.scopes) <= set(granted(session.groups)):
+                with suppress(SessionNotFound):  # it has ended meanwhile
+                    await self.end(workspace_id, session.id, by=by)
+                    ended += 1
+        return ended
 
     async def sign_out_once(self, workspace_ids: Iterable[str], who: SignOut) -> bool:
         """End their sessions in these workspaces; False if the same message has done so before.

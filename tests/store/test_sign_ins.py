@@ -115,3 +115,23 @@ async def test_whoever_signs_in_again_is_in(valkey_client, ids, workspace_id):
     for given in ({"issued_s": ISSUED_S}, {"sid": "s1"}):
         with pytest.raises(Unauthorized, match="signed out"):
             await sign_ins.create(workspace_id, replace(later, **given), Via.CONSOLE)
+
+
+async def test_a_session_ends_once_its_groups_give_less_than_it_has(valkey_client, ids):
+    """And no other does: of people whose groups still give all of it, or made from no groups at all."""
+    workspace_id, sign_ins = ids.new(1), SignIns(valkey_client, ids)
+    granted = {"ops": {Scope.ADMIN}, "finance": {Scope.VIEW}, "gone": set()}
+    for name, person, groups, scopes in (
+        ("still", "ann", ("ops", "gone"), (Scope.ADMIN,)),
+        ("part", "bob", ("finance",), (Scope.APPROVE, Scope.VIEW)),
+        ("none", "cid", ("gone",), (Scope.VIEW,)),
+        ("by a link", "", (), (Scope.ADMIN,)),
+    ):
+        await sign_ins.create(
+            workspace_id, Identity(name=name, scopes=scopes, person=person, groups=groups), Via.CONSOLE
+        )
+
+    ended = await sign_ins.end_beyond(workspace_id, lambda groups: set().union(*(granted[each] for each in groups)))
+
+    assert ended == 2
+    assert await names_of_sessions(valkey_client, ids, workspace_id) == ["still", "by a link"]
