@@ -112,6 +112,19 @@ def test_a_limit_that_fills_after_people_were_asked_asks_anew(tenant, person):
     assert ask(tenant, agent["id"], 99)["result"] == "allowed"
 
 
+def test_a_call_that_a_limit_denies_waits_for_that_limit_alone(tenant, person):
+    """Not for another one that only asks people, as a rule does anyway: room in it would not change the answer."""
+    agent = tenant.new_agent()["id"]
+    large = {**ASK, "when": {"parameters": {"amount": {"above": 10}}}}
+    denies, asks = ({"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 1, "windowSeconds": seconds}}
+                    for seconds in (60, 3600))  # fmt: skip
+    tenant.new_policy(agent, ALLOW, large, denies, asks | {"effect": "escalate"})
+    assert ask(tenant, agent, 5)["result"] == "allowed"
+    denied = ask(tenant, agent, 99)
+    assert (denied["result"], denied["rule"]["index"]) == ("denied", 2)
+    assert 0 < denied["retryAfterSeconds"] <= 60
+
+
 def test_an_approver_may_grant_less_and_never_more(tenant, person):
     """The rule's terms are the maximum."""
     agent = tenant.new_agent()

@@ -46,8 +46,7 @@ class Refused(Exception):
 class Approval:
     """A question to people.
 
-    call: what it binds. rules: those that asked, as (policy id, JSON). maybe: limits that asked, too, if the
-    replica had noticed that they are full, which it does when it tries an older approval.
+    call: what it binds. rules: those that asked, as (policy id, JSON), full limits among them.
     """
 
     id: str
@@ -63,7 +62,6 @@ class Approval:
     uses_left: int
     expires_ms: int
     decisions: list
-    maybe: set
     status: str = "pending"
     over: bool = False
     version: int = 1
@@ -379,46 +377,34 @@ class Model:
             return answer._replace(retry_us=answer.retry_us and get(told, "retryUs")), None
         if answer.result != "escalated":
             return answer, None
-        asking, full = self._asking(enforced, call, admitted)
+        asking = self._asking(enforced, call, admitted)
         held = self.approvals.get(self.of_call.get(bound, ""))
         is_open = held is not None and held.is_open(self.now_ms) and not held.over and approval_id in ("", held.id)
         governed = is_open and {policy for policy, _ in held.rules} <= {each["id"] for each in governing}
-        if governed and asking <= set(held.rules) and held.status == "approved":
-            asking |= full - set(held.rules) - (held.maybe if get(told, "result") == "allowed" else set())
-            if asking <= set(held.rules):
+        if governed and asking <= set(held.rules):
+            if held.status == "approved":
                 self._use(held, get(told, "id"))
                 plan = naive.decide(enforced, call, self.now_us, ())
                 return naive.Answer("allowed", plan.policy, plan.rule), held
-        elif governed and asking <= set(held.rules) and not self._asks_for_more(told, held, full):
             held.requests += 1
             held.decisions = [*held.decisions, get(told, "id")]
             return answer, held
         if approval_id:
             self._log_mismatch(agent["id"], key, call["tool_name"], approval_id)
             raise Refused("APPROVAL_MISMATCH")
-        return answer, self._asked(get(told, "id"), bound, key, answer, asking, full - asking)
+        return answer, self._asked(get(told, "id"), bound, key, answer, asking)
 
     def _asking(self, policies, call, admitted):
-        """The rules that ask people about the call, as far as they are noticed at once; and all full limits that ask.
-
-        Noticed are the full limits of the policies before the first that asks whatever its limits hold.
-        """
-        asking, full = set(), set()
-        is_noticed = True
+        """The rules that ask people about the call: all that do so by themselves, and all limits that are full."""
+        asking = set()
         asked = [policy for policy, _ in naive.deciding_tier(policies, call, self.now_us, ())]
         for policy in asked + naive.guardrails(policies):
             verdicts = naive.verdicts_of(policy, call, self.now_us, ())
-            named = [(policy["id"], canonical(rule)) for rule in policy["rules"]]
-            asking |= {name for name, each in zip(named, verdicts, strict=True) if each == naive.ESCALATE}
-            is_noticed = is_noticed and naive.ESCALATE not in verdicts
-            found = {
-                named[index]
-                for index, rule in enumerate(policy["rules"])
-                if rule.get("effect") == "escalate" and self._is_full(policy, index, rule, call, admitted)
-            }
-            full |= found
-            asking |= found if is_noticed else set()
-        return asking, full
+            for index, (rule, verdict) in enumerate(zip(policy["rules"], verdicts, strict=True)):
+                is_full = rule.get("effect") == "escalate" and self._is_full(policy, index, rule, call, admitted)
+                if verdict == naive.ESCALATE or is_full:
+                    asking.add((policy["id"], canonical(rule)))
+        return asking
 
     def _use(self, held, decision_id):
         held.uses_left -= 1
@@ -428,16 +414,11 @@ class Model:
             held.status = "consumed"
             self._leave(held)
 
-    def _asks_for_more(self, told, held, full):
-        """Whether the replica has tried an older approval first, and noticed these full limits when it did."""
-        older = [each for each in self.open_approvals() if each.call == held.call and each.status == "approved"]
-        return bool(older and full - set(held.rules) and get(told, "approvalId") == get(told, "id"))
-
-    def _asked(self, approval_id, bound, key, answer, asking, maybe):
+    def _asked(self, approval_id, bound, key, answer, asking):
         """A new approval of the call, which all these rules ask for."""
         terms = [TERMS | json.loads(rule).get("approval", {}) for _, rule in asking]
         made = Approval(
-            id=approval_id, call=bound, agent=bound[0], tool=bound[1], asker=key, rules=sorted(asking), maybe=maybe,
+            id=approval_id, call=bound, agent=bound[0], tool=bound[1], asker=key, rules=sorted(asking),
             policy=answer.policy, rule=answer.rule, decisions=[approval_id],
             people=max(each["approvals"] for each in terms),
             valid_ms=min(each["validSeconds"] for each in terms) * 1000,
