@@ -1,7 +1,6 @@
 """Limits the share of the fast lane's loop that each workspace may take."""
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -48,11 +47,10 @@ class LoopBudget:
         self._lane = lane
         self._clock = clock
         self._cpu_clock = cpu_clock
-        self._full_at: dict[str, float] = {}
+        self._full_at: dict[tuple[str, str], float] = {}
         self._others_until = 0.0
         self._latest = ""
-        self._watched_until: dict[str, float] = {}
-        self._watched_in: Counter[str] = Counter()
+        self._watched_until: dict[str, dict[str, float]] = {}  # by workspace and key, those that end first first
 
     def run(self, workspace_id: str, key: str, now_us: int, step: Callable[..., Made], *what: object) -> Made:
         """Run `step(*what)`: return or raise what it does. Raises MoveToSlowLane if the slow lane must answer.
@@ -61,18 +59,15 @@ class LoopBudget:
         """
         if key != self._latest:
             self._switch(key)
-        watched_until = self._watched_until.get(key)
-        if watched_until is None:
+        watched = self._watched_until.get(workspace_id)
+        if watched is None or key not in watched:
             try:
                 return step(*what)
             finally:
                 if self._clock() * 1e6 - now_us > _NOTICED_US:
                     self._watch(workspace_id, key)
         now = self._clock()
-        self._require_share(key, now)
-        if now > watched_until:
-            del self._watched_until[key]
-            self._unwatch(workspace_id)
+        self._require_share(workspace_id, key, now)
         began = self._cpu_clock()
         try:
             return step(*what)
@@ -86,7 +81,7 @@ class LoopBudget:
     def begin(self, workspace_id: str, key: str) -> None:
         """Reserve the time of a short step. Raises MoveToSlowLane if nothing is left and the slow lane can answer."""
         now = self._clock()
-        self._require_share(key, now)
+        self._require_share(workspace_id, key, now)
         self._take(workspace_id, key, now, NOTICED_S)
 
     def end(self, workspace_id: str, key: str, seconds: float, beside: float = 0.0) -> None:
@@ -101,26 +96,29 @@ class LoopBudget:
 
     def _watch(self, workspace_id: str, key: str) -> None:
         """Measure the calls of this key until all of them have been short for a while."""
-        if len(self._watched_until) > _MANY:
-            self._watched_until.clear()
-            self._watched_in.clear()
-        self._watched_in[workspace_id] += key not in self._watched_until
-        self._watched_until[key] = self._clock() + _WATCHED_S
+        watched = self._watched_until.setdefault(workspace_id, {})
+        if watched.pop(key, None) is None and sum(map(len, self._watched_until.values())) > _MANY:
+            self._watched_until = {workspace_id: (watched := {})}
+        watched[key] = self._clock() + _WATCHED_S
 
-    def _unwatch(self, workspace_id: str) -> None:
-        self._watched_in[workspace_id] -= 1
-        if self._watched_in[workspace_id] <= 0:
-            del self._watched_in[workspace_id]
+    def _parts(self, workspace_id: str, now: float) -> int:
+        """Among how many keys the workspace's budget is divided; those whose time has passed are forgotten."""
+        watched = self._watched_until.get(workspace_id, {})
+        while watched and next(iter(watched.values())) < now:
+            del watched[next(iter(watched))]
+        if not watched:
+            self._watched_until.pop(workspace_id, None)
+        return max(1, len(watched))
 
-    def _require_share(self, key: str, now: float) -> None:
-        if self._full_at.get(key, 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
+    def _require_share(self, workspace_id: str, key: str, now: float) -> None:
+        if self._full_at.get((workspace_id, key), 0.0) - now > _MOST_S / _REFILL and now < self._others_until:
             self._lane.require_short()
 
     def _take(self, workspace_id: str, key: str, now: float, seconds: float) -> None:
         if len(self._full_at) > _MANY:
             self._full_at = {each: at for each, at in self._full_at.items() if at > now}
-        refill = _REFILL / max(1, self._watched_in[workspace_id])
-        self._full_at[key] = max(now, self._full_at.get(key, 0.0)) + seconds / refill
+        refill, of = _REFILL / self._parts(workspace_id, now), (workspace_id, key)
+        self._full_at[of] = max(now, self._full_at.get(of, 0.0)) + seconds / refill
 
 
 def _extra(seconds: float) -> float:

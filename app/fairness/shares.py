@@ -49,34 +49,36 @@ class Shares:
         self._in_all, self.per_workspace = in_all, per_workspace
         self.per_key = max(1, per_workspace // 2)
         self._of_workspaces: Counter[str] = Counter()
-        self._of_keys: Counter[str] = Counter()
+        self._of_keys: Counter[tuple[str, str]] = Counter()
 
     @property
     def total(self) -> int:
         """What all of them have together."""
         return self._of_workspaces.total()
 
-    def of_key(self, key: str) -> int:
-        """What this key has."""
-        return self._of_keys.get(key, 0)
+    def of_key(self, workspace_id: str, key: str) -> int:
+        """What this key has in the workspace: a person may have sessions in several."""
+        return self._of_keys.get((workspace_id, key), 0)
 
     def has_room(self, workspace_id: str, key: str, amount: int = 1) -> bool:
         """True if the key may have so much more."""
         room = self.per_workspace - self._of_workspaces.get(workspace_id, 0)
-        return amount <= min(room, self.per_key - self.of_key(key), self._in_all - self.total)
+        return amount <= min(room, self.per_key - self.of_key(workspace_id, key), self._in_all - self.total)
 
     def enter(self, workspace_id: str, key: str, amount: int = 1) -> int:
         """Count so much more until `leave`; return it."""
         self._of_workspaces[workspace_id] += amount
-        self._of_keys[key] += amount
+        self._of_keys[workspace_id, key] += amount
         return amount
 
     def leave(self, workspace_id: str, key: str, amount: int = 1) -> None:
         """It is free again."""
-        for counted, name in ((self._of_workspaces, workspace_id), (self._of_keys, key)):
-            counted[name] -= amount
-            if not counted[name]:
-                del counted[name]
+        self._of_workspaces[workspace_id] -= amount
+        self._of_keys[workspace_id, key] -= amount
+        if not self._of_workspaces[workspace_id]:
+            del self._of_workspaces[workspace_id]
+        if not self._of_keys[workspace_id, key]:
+            del self._of_keys[workspace_id, key]
 
 
 LARGE_BYTES = 64 * 1024

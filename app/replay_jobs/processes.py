@@ -46,7 +46,7 @@ class ReplayProcesses:
         """Raise TooManyReplays if the workspace may start no more, or this key of it."""
         if not self._shares.has_room(workspace_id, key):
             shares = self._shares
-            if shares.of_key(key) >= shares.per_key:
+            if shares.of_key(workspace_id, key) >= shares.per_key:
                 raise TooManyReplays(shares.per_key, "API key")
             raise TooManyReplays(shares.per_workspace, "workspace")
 

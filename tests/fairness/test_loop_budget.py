@@ -110,7 +110,7 @@ def test_a_key_is_measured_from_its_first_long_step_on_even_if_that_fails(budget
     for error in (None, ValueError):
         key = f"k{error}"
         assert budget.run(f"w{error}", key, now_us(clock), lambda made: made, 5) == 5
-        assert key not in budget._watched_until
+        assert f"w{error}" not in budget._watched_until
         assert long_steps(budget, clock, key, error, f"w{error}") == 2
 
 
@@ -164,6 +164,22 @@ def test_keys_with_long_calls_have_equal_parts_of_their_workspaces_budget(budget
     clock.now += 30.0
     for key in ("storm", "calm"):
         assert steps(budget, 0.0002, "w", key=key) in range(624, 628)
+
+
+def test_keys_that_have_gone_leave_their_parts_to_the_others(budget, clock):
+    """Sessions and runs end: without it, each would make the part of those that follow smaller."""
+    for number in range(20):
+        assert long_steps(budget, clock, f"gone {number}") >= 1
+    clock.now += 61.0
+    for each in "ab":  # others are there, too
+        call(budget, each)
+    assert steps(budget, 0.0002, "w", key="new") in range(1_249, 1_254)
+
+
+def test_a_person_in_two_workspaces_has_a_part_in_each(budget, clock):
+    """A root may be that of a person, whose sessions are those of several workspaces."""
+    assert long_steps(budget, clock, "pat", workspace_id="v") == 2
+    assert long_steps(budget, clock, "pat") == 2
 
 
 def test_without_a_slow_lane_nothing_moves(clock):

@@ -193,11 +193,12 @@ def test_a_workspace_has_its_share_and_others_have_theirs():
 
 
 def test_a_key_has_half_of_its_workspace():
-    """The rest is for the other keys."""
+    """The rest is for the other keys; a person with sessions in two workspaces has half of each."""
     room = LargeCalls(in_all=40, per_workspace=20)
     room.enter("a", "storm", 10)
     assert not room.has_room("a", "storm")
     assert room.has_room("a", "calm", 10)
+    assert room.has_room("b", "storm", 10)
 
 
 def test_megabytes_announced_but_never_sent_block_only_the_key(writer, store, asking_replica):
