@@ -21,8 +21,8 @@ from app.redaction.credentials import REDACTED
 
 _TO_THE_MINUTE = 17
 _HOLDERS = ("parameters", "context")
-_cut_key = re.compile(r"svc_[0-9a-f]{8}\.\.\.").search
-_MARKS = (REDACTED.encode(), b'"beginning":', b"svc_", b'"request":{"length":')
+_cut_key = re.compile(r"(?:svc|ses)_[0-9a-f]{8}\.\.\.").search
+_MARKS = (REDACTED.encode(), b'"beginning":', b"svc_", b"ses_", b'"request":{"length":')
 
 ValueName = tuple[str, str]
 """`parameters` or `context`, and the name of a value in it; "" = all of it."""
@@ -92,12 +92,12 @@ def _minute_ms(text: str) -> int:
 
 def may_hide(line: bytes) -> bool:
     """False if certainly no part of the call is redacted or shortened."""
-    redacted, shortened, cut, request = _MARKS
-    return redacted in line or shortened in line or cut in line or request in line
+    redacted, shortened, key, session, request = _MARKS
+    return redacted in line or shortened in line or key in line or session in line or request in line
 
 
 def hidden_places(parameters: dict[str, Any], context: dict[str, Any]) -> frozenset[ValueName]:
-    """The places where the log differs from what the caller sent: redacted, shortened, or with an API key removed.
+    """The places where the log differs from what the caller sent: redacted, shortened, or with a key or token cut.
 
     Of a user's request, the log keeps only a MAC.
     """
@@ -119,7 +119,10 @@ def _hidden(value: Any, name: str = "") -> Iterator[str]:
         yield name
     if type(value) is dict:
         for key, inner in value.items():
-            yield from _hidden(inner, f"{name}.{key}" if name else key)
+            place = f"{name}.{key}" if name else key
+            if _cut_key(key) is not None:
+                yield place
+            yield from _hidden(inner, place)
     elif type(value) is list:
         for inner in value:
             yield from _hidden(inner, name + EACH)
