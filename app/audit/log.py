@@ -87,7 +87,7 @@ class AuditLog:
         if stopped_below is not None:
             raise AuditEntryNotFound(
                 f"No audit entry has this id, neither near its time nor among the newest {SCANNED_MAX}; "
-                "GET /v1/audit-logs?id=… searches the whole log"
+                "GET /v1/audit-logs?id=… and its cursors search the whole log"
             )
         dropped = "" if floor is None else f"; retention dropped entries up to {rfc3339(floor.time_ms)}"
         raise AuditEntryNotFound(f"No audit entry has this id{dropped}")
