@@ -18,7 +18,7 @@ def request_of(turns: Iterable[Any]) -> dict[str, str]:
     kept: list[str] = []
     room = MAX_BYTES
     for text in reversed([text for turn in turns for text in _texts(turn)]):
-        room -= len(text.encode()) + 1
+        room -= len(text.encode(errors="surrogatepass")) + 1
         if room < 0:
             break
         kept.append(text)

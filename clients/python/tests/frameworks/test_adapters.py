@@ -327,6 +327,7 @@ def test_of_the_users_turns_the_newest_texts_that_fit_are_sent():
     long = "x" * (MAX_BYTES - 5)
     assert request_of(["old", long, "new"]) == {"request": f"{long}\nnew"}
     assert request_of(["old", f"{long}x", "new"]) == {"request": "new"}
+    assert request_of(["half a pair \ud83d"]) == {"request": "half a pair \ud83d"}  # the service refuses it
 
 
 async def test_a_resumed_call_has_the_request_of_the_paused_one(faulty):
