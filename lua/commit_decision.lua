@@ -58,7 +58,7 @@ STATE         what is known about the call so far; parts tell each other, and th
 
 RETURNS       {status, decision_id, time_us, latency_us, full, retry_us}
   committed   the entry is in the log; full = number of the first full quota, 0 = none; retry_us = time until all full
-              quotas have room again, 0 = none is full, or room would not change the result
+              quotas whose outcome differs have room again, 0 = there are none, or room would not change the result
   revoked     the caller's key is gone; nothing written
   expired     the caller's key has expired; nothing written
   stale       the agent is gone, or a version token has changed; nothing written
