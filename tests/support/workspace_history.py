@@ -12,8 +12,6 @@ PATTERNS = (["*"], ["file.*"], ["pay"], ["file.write", "pay"])
 GROUPS = ("crew", "night shift")
 ALIASES = ("payer", "team/bot", "x@1")
 GONE = "00000000-0000-7000-8000-000000000000"
-LAX = {"approvals": 1, "maxUses": 2, "expiresSeconds": 900, "validSeconds": 900}
-"""The laxest terms: whether a rule with these asks, too, changes nothing else."""
 
 ENDING = {"update_agent", "delete_agent", "delete_policy", "put_policies", "revoke_key"}
 """Requests that may end approvals, which over HTTP is a second step."""
@@ -425,9 +423,11 @@ class History:
         rules = [self._rule() for _ in range(choose([1, 1, 2, 3]))]
         if self.chance.random() < 0.15:  # an approval for two calls, and a limit that asks at the second
             tools, few = choose(PATTERNS), {"maxCalls": 1, "windowSeconds": self._window_s()}
-            asks = {"type": "approval_required", "tools": tools, "approval": LAX}
+            terms = {"approvals": 1, "maxUses": 2, "expiresSeconds": 900, "validSeconds": 900}
+            both = {"tools": tools, "approval": terms}
+            asks = both | {"type": "approval_required"}
             rules = [{"type": "tool_allowlist", "tools": ["*"]}, asks]
-            rules += [{"type": "rate_limit", "tools": tools, "rateLimit": few, "effect": "escalate", "approval": LAX}]
+            rules += [both | {"type": "rate_limit", "rateLimit": few, "effect": "escalate"}]
         fields = {"name": choose(["p", "q"]), "rules": rules}
         kind = "guardrail" if is_workspace else choose(["grant", "grant", "guardrail"])
         fields |= {"kind": kind, "priority": choose([0, 0, 1]), "enabled": choose([True, True, True, False])}
@@ -453,7 +453,7 @@ class History:
             {"type": "tool_denylist", "tools": ["file.write"]},
             *[{"type": "approval_required", "tools": tools} | people] * 2,
             {"type": "parameter_constraint", "tools": ["pay"], "parameters": {"amount": {"max": 5}}} | effect,
-            {"type": "rate_limit", "tools": tools, "rateLimit": limit, "effect": "escalate", "approval": LAX},
+            {"type": "rate_limit", "tools": tools, "rateLimit": limit, "effect": "escalate"} | people,
             {"type": "rate_limit", "tools": tools, "rateLimit": limit},
             {"type": "budget", "tools": ["pay"], "budget": budget},
             {"type": "sequence", "tools": ["file.write"], "sequence": sequence},
