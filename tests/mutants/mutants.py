@@ -228,6 +228,13 @@ LUA = [
         "a call is not told to wait where waiting changes nothing",
     ),
     Mutant(
+        "waiting-for-any-limit",
+        "lua/commit_decision.lua",
+        "if changes and wait > retry_us then",
+        "if wait > retry_us then",
+        "a denied call waits only for limits that could change the answer",
+    ),
+    Mutant(
         "one-denial-late",
         "lua/commit_decision/breakers.lua",
         "breaker_wait(breaker, breaker.most - 2)",
