@@ -97,7 +97,11 @@ class Store:
             stdout=subprocess.DEVNULL,
             restore_signals=False,  # a file that may not grow is an error, and not the end by SIGXFSZ
         )
-        wait_for_port(self.port, self.process)
+        try:
+            wait_for_port(self.port, self.process)
+        except BaseException:  # nobody else can stop it yet, be it Ctrl-C
+            self.kill()
+            raise
 
     def stop(self) -> None:
         self.process.terminate()

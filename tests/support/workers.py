@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import struct
+import sys
 from itertools import chain, pairwise
 from multiprocessing import connection
 
@@ -18,6 +19,8 @@ import pytest
 
 _NUMBER = struct.Struct("=i")
 _FORK = multiprocessing.get_context("fork")
+_INTERRUPTED = 130
+"""The exit code of a worker that Ctrl-C has ended, as shells have it."""
 
 
 class Workers:
@@ -60,8 +63,11 @@ class Workers:
 
 
 def _report(session, workers, running) -> None:
-    """Report what the workers send, until none is left; a worker that dies fails the test that it was running."""
+    """Report what the workers send, until none is left; a worker that dies fails the test that it was running, and
+    each that then nobody runs.
+    """
     config = session.config
+    unreported = {item.nodeid: item for item in session.items}
     while workers:
         for reader in connection.wait(list(workers)):
             try:
@@ -72,22 +78,28 @@ def _report(session, workers, running) -> None:
                 if process.exitcode == 0:
                     continue
                 item = session.items[_NUMBER.unpack_from(running, number * _NUMBER.size)[0]]
-                told = f"The worker ended with {process.exitcode} in this test, and ran no more of its file."
-                report = pytest.TestReport(item.nodeid, item.location, {}, "failed", told, "call")
+                report = _failed(item, f"The worker ended with {process.exitcode} in this test.")
             else:
                 report = config.hook.pytest_report_from_serializable(config=config, data=data)
+            unreported.pop(report.nodeid, None)
             config.hook.pytest_runtest_logreport(report=report)
             if session.shouldfail:
                 raise session.Failed(session.shouldfail)
+    for item in unreported.values():
+        config.hook.pytest_runtest_logreport(report=_failed(item, "No worker was left to run this test."))
+
+
+def _failed(item, why: str) -> pytest.TestReport:
+    return pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
 
 
 def _work(session, number, files, queue, running, writer) -> None:
     """Take files from the queue and run their tests; say in `running` which one."""
-    signal.signal(signal.SIGINT, _interrupt)
     config = session.config
     manager = config.pluginmanager
     manager.unregister(name="terminalreporter")
     manager.register(_Sender(config, writer))
+    manager.register(_Interruption())
     if capture := manager.get_plugin("capturemanager"):  # its files are those of all workers until now
         capture.stop_global_capturing()
         capture.start_global_capturing()
@@ -102,16 +114,44 @@ def _work(session, number, files, queue, running, writer) -> None:
             _NUMBER.pack_into(running, number * _NUMBER.size, test)
             item, nextitem = (None if each is None else session.items[each] for each in (test, following))
             config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
-    except KeyboardInterrupt:  # the tests end before their end
-        pass
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)  # which a parent that was not interrupted reports
     finally:
         session._setupstate.teardown_exact(None)
 
 
-def _interrupt(_number, _frame) -> None:
-    """Ctrl-C comes from the terminal and from the parent; the second must not interrupt what the first has begun."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+class _Interruption:
+    """Ctrl-C ends a worker's tests, after the setup or teardown under way, which would otherwise leave processes that
+    no fixture ends.
+    """
+
+    def __init__(self) -> None:
+        self._is_told, self._must_wait = False, False
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self):
+        return (yield from self._to_its_end())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self):
+        return (yield from self._to_its_end())
+
+    def _to_its_end(self):
+        self._must_wait = True
+        try:
+            return (yield)
+        finally:
+            self._must_wait = False
+            if self._is_told:
+                raise KeyboardInterrupt
+
+    def _interrupt(self, _number, _frame) -> None:
+        """It comes from the terminal and from the parent; the second must not interrupt what the first has begun."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._is_told = True
+        if not self._must_wait:
+            raise KeyboardInterrupt
 
 
 class _Sender:

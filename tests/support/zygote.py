@@ -5,7 +5,8 @@ tests start hundreds. `forked.Forked` asks; a fork has the environment, folder, 
 code that a new interpreter would have. What is loaded, and how the service starts, is tested with new interpreters.
 
 python -P zygote.py LISTENER PADDING    descriptor of a listening socket; room for the command lines of the forks.
-                                        It ends when standard input does.
+                                        It ends when standard input does. A fork is asked to end, by SIGTERM, when
+                                        that happens or when whoever asked for it has ended.
 """
 
 import atexit
@@ -144,26 +145,34 @@ def _fork(connection) -> int:
 
 def _serve(listener) -> None:
     """Fork until standard input ends; tell whoever asked for a process its exit code."""
-    running, events = {}, select.poll()
+    running, asked, events = {}, {}, select.poll()
     events.register(sys.stdin.fileno(), 0)
     events.register(listener, select.POLLIN)
     while True:
-        for ready, _ in events.poll():
-            if ready == sys.stdin.fileno():
-                return
-            if ready == listener.fileno():
-                connection, _ = listener.accept()
-                pid = _fork(connection)
-                process = os.pidfd_open(pid)
-                running[process] = pid, connection
-                events.register(process, select.POLLIN)
-            elif ready in running:
-                pid, connection = running.pop(ready)
-                events.unregister(ready)
-                os.close(ready)
-                _, status = os.waitpid(pid, 0)
-                with contextlib.suppress(OSError), connection:  # whoever asked may have ended
-                    connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+        ready, _ = events.poll()[0]  # one at a time: what it closes may be among the others, and its number taken anew
+        if ready == sys.stdin.fileno():
+            for pid, _ in running.values():
+                os.kill(pid, signal.SIGTERM)
+            return
+        if ready == listener.fileno():
+            connection, _ = listener.accept()
+            pid = _fork(connection)
+            process = os.pidfd_open(pid)
+            running[process], asked[connection.fileno()] = (pid, connection), pid
+            events.register(process, select.POLLIN)
+            events.register(connection, 0)
+        elif ready in running:
+            pid, connection = running.pop(ready)
+            events.unregister(ready)
+            os.close(ready)
+            _, status = os.waitpid(pid, 0)
+            if asked.pop(connection.fileno(), None):
+                events.unregister(connection)
+            with contextlib.suppress(OSError), connection:  # whoever asked may have ended
+                connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+        else:
+            events.unregister(ready)
+            os.kill(asked.pop(ready), signal.SIGTERM)
 
 
 def _make_beforehand(module) -> None:
