@@ -66,6 +66,14 @@ def test_a_draft_is_replayed_over_the_last_week(visit, scene):
     page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
 
 
+WITH_A_REQUEST = """async () => {
+  const {caseOf} = await import(document.querySelector('script[type=module]').src.replace('main.js', 'test_cases.js'));
+  return caseOf({
+    action: 'authorize', toolName: 'mail.send', result: 'denied', code: 'request_not_pinned',
+    policyId: null, rule: null, timestamp: '2026-11-20T12:00:00Z', parameters: {},
+    context: {request: {length: 9, hmac: 'f00d'}},
+  }).text;
+}"""
 READ_AS_FILES_ARE = """
 {tests: [], a: [no, yes, null, ~, True, 12:30, 2026-11-20, 0x1f, 0o17, 007, +12, -.5, 1., 1e3, 9007199254740993, 1.10],
  "b": {"c": "\\u202e", 'd': 'it''s', e: "9"}, f: &x [1, {g: }], h: *x, i: on}
@@ -87,6 +95,9 @@ def test_a_decision_becomes_a_test_of_a_draft(visit, scene):
         assert json.loads(ran.value.post_data)["tests"] == read_document(text.encode()).value["tests"]
         return text
 
+    noted = page.evaluate(WITH_A_REQUEST)
+    assert "The log redacts secrets and users' requests" in noted
+    assert "Add those calls" not in noted  # no earlier call can pin a request
     assert str(BIG) in made()
     page.goto(f"{scene.url}/console/decisions?result=escalated&tool_name=mail.send&q=exe")
     assert "\\u202E" in made()

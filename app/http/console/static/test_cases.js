@@ -30,7 +30,7 @@ const UNTESTABLE = {
   batch_refused: "Another call of its batch decided. A test has one call.",
   approvals_full: "Too many approvals were open. Tests have no approvals.",
 };
-const COUNTING = ["quota_full", "budget_spent", "too_many_denials", "sequence_forbidden", "request_not_pinned"];
+const COUNTING = ["quota_full", "budget_spent", "too_many_denials", "sequence_forbidden"];
 
 /** A decision as a test that wants it again: the text of one item of `tests`, or why there can be none.
  * @param {Entry} entry @returns {{text?: string, why?: string}} */
@@ -43,7 +43,7 @@ export function caseOf(entry) {
   const notes = [
     approved && "A person had approved this call. Tests have no approvals, so a person is asked.",
     entry.code && COUNTING.includes(entry.code) && "What was done before decided this. Add those calls under before: each test begins with empty counters.",
-    /"\[REDACTED\]"|"beginning":/.test(said) && "The log redacts secrets and shortens long values: put the real ones in their place.",
+    /"\[REDACTED\]"|"beginning":|"request":\{"(length|hmac)":/.test(said) && "The log redacts secrets and users' requests, and shortens long values: put the real ones in their place.",
   ].filter(Boolean);
   const decider = result === "allowed" || approved ? undefined : policies.find(entry.policyId)?.name;
   const lines = [
