@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, get_args
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import fields
 
 from app.model.audit import AuditEntry
@@ -48,9 +48,9 @@ TEXT, NUMBER, JSON = "text", "number", "json"
 
 
 def _form(kind: Any) -> str:
-    """How a value of this type is written: `AuditEntry` has Raw, structs, numbers and strings, each or UNSET."""
-    named = [getattr(each, "__origin__", each) for each in get_args(kind)]
-    return NUMBER if int in named else TEXT if str in named else JSON
+    """How a value of this type, or UNSET, is written: all but strings, also of enums, and whole numbers as JSON."""
+    (named,) = (getattr(each, "__origin__", each) for each in get_args(kind) if each is not UnsetType)
+    return TEXT if issubclass(named, str) else NUMBER if named is int else JSON
 
 
 OPTIONAL = {field.encode_name.encode(): _form(field.type) for field in fields(AuditEntry) if field.default is UNSET}

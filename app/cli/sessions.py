@@ -1,24 +1,21 @@
 """`remit console`, which signs a browser in, and `remit sessions …`, also of calls, with pinned requests."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
 from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.groups import CommandGroup
 from app.cli.options import REASON, WORKSPACE, name_and_scopes
-from app.cli.output import print_table
+from app.cli.output import print_record, print_table
 from app.cli.session import Shown, in_workspace, shows
 from app.model.api_keys import Scope
 from app.model.ids import canonical_uuid
+from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
 
 if TYPE_CHECKING:
     from app.replica import Services
-from typing import Any
-from urllib.parse import quote
-
-from app.cli.output import print_record
-from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
 
 
 @click.command("pin")

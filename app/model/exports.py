@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import fields
 
 from app.model.audit import AuditEntry, Format, decode_entry
@@ -110,12 +110,10 @@ def _cell(value: Any) -> str | float:
             return ""
         case str():
             return escaped_cell(value)
-        case Raw():
-            return bytes(value).decode()
-        case Struct():
-            return msgspec.json.encode(value).decode()
+        case int() | float():
+            return value
         case _:
-            return value  # type: ignore[no-any-return]  # a number
+            return msgspec.json.encode(value).decode()
 
 
 def _rows(rows: Iterable[Sequence[str | float]]) -> bytes:

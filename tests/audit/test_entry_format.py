@@ -1,12 +1,13 @@
 """The lines of the log keep their bytes for ever, whatever fields later releases add."""
 
 import asyncio
+from typing import Annotated
 
 import msgspec
 import pytest
 from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, fields_of
 
-from app.audit.entry_format import Unreadable, columns_of, line_from, line_of
+from app.audit.entry_format import JSON, NUMBER, TEXT, Unreadable, _form, columns_of, line_from, line_of
 from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
@@ -119,3 +120,9 @@ async def test_looking_for_entries_that_do_not_exist_leaves_room_for_other_keys(
     assert (await log.query(workspace_id, AuditQuery())).lines == []
     found = await asyncio.gather(*greedy, return_exceptions=True)
     assert {type(each) for each in found} == {AuditEntryNotFound, Overloaded}
+
+
+def test_the_form_of_an_optional_field_follows_from_its_type():
+    """A string of an enum is text, too; as JSON it would make each entry that has it unreadable."""
+    forms = {str: TEXT, Result: TEXT, Annotated[str, "of some length"]: TEXT, int: NUMBER, float: JSON, list[str]: JSON}
+    assert {kind: _form(kind | msgspec.UnsetType) for kind in forms} == forms

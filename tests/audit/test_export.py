@@ -15,7 +15,7 @@ from app.audit.sealer import Sealer
 from app.http.api.audit_export import accepts_gzip, gzipped
 from app.model.audit import AuditEntry, AuditQuery, Format
 from app.model.decisions import Result
-from app.model.exports import COLUMNS, escaped_cell
+from app.model.exports import COLUMNS, _cell, escaped_cell
 from app.views.audit_log import with_code
 
 
@@ -74,6 +74,12 @@ def test_every_field_of_an_entry_has_a_column():
     fields |= {"agentName", "keyName", "policyName"}
     assert sorted(COLUMNS) == sorted(fields)
     assert COLUMNS[:14][-4:] == ("reason", "latencyMs", "parameters", "context")
+
+
+def test_a_cell_is_text_a_number_or_json():
+    """Whatever type a field has: a list is not written as Python would."""
+    values = ["a", 1.5, None, msgspec.Raw(b'{"a": 1}'), ["a", 1]]
+    assert [*map(_cell, values)] == ["a", 1.5, "", '{"a": 1}', '["a",1]']
 
 
 async def test_a_row_says_by_which_version_and_with_which_code_it_was_decided(client, workspace_id):
