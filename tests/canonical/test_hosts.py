@@ -192,7 +192,7 @@ pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=examples(1000))
+@settings(max_examples=examples(300, least=100))
 @given(st.sampled_from(["https://", "http://", "ws://", "ftp://", "HTTPS://"]), st.lists(pieces, max_size=6))
 def test_any_accepted_host_is_the_one_that_other_parsers_read(scheme, parts):
     """Whatever hostile pieces a URL is made of."""

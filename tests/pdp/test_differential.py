@@ -22,7 +22,7 @@ from app.pdp.constraints import compile_circumstances, compile_constraint
 from app.pdp.rules.time_based import compile_time_window
 
 PROFILE = settings(
-    max_examples=examples(600),
+    max_examples=examples(200, least=60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -28,7 +28,7 @@ from app.redis_client.clients import open_client
 from tests.support import parts
 
 PHASES = [Phase.explicit, Phase.generate, Phase.shrink]
-PROFILE = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), phases=PHASES)
+PROFILE = settings(max_examples=examples(150, least=30), suppress_health_check=list(HealthCheck), phases=PHASES)
 ON_A_STORE = settings(PROFILE, max_examples=examples(40))
 FAILS = {Result.DENIED: naive.DENY, Result.ESCALATED: naive.ESCALATE}
 PER = st.sampled_from([["tool"], ["agent"], ["parameters.x"], ["context.x"]])

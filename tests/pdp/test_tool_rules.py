@@ -25,7 +25,9 @@ from app.pdp.rules import rule_in_words, rule_schema
 from app.pdp.tool_outcomes import ToolRules
 from app.pdp.value_schemas import UNKNOWN
 
-PROFILE = settings(max_examples=examples(600), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+PROFILE = settings(
+    max_examples=examples(200, least=60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 NAMES = ["x", "x", "p.x", "a[*]", "p[*].x", "a.b[*]", "a.b.c", "a[*][*]", "password"]
 REGEXES = [
     "^1",
