@@ -182,6 +182,24 @@ def workspace_id(ids):
 
 
 @pytest.fixture(scope="session")
+def chromium(program):
+    """The browser of this process: starting one costs more than a screen."""
+    program("chromium", "the console in a browser")
+    from tests.console.browsing import Browsing  # noqa: PLC0415 - without a browser there is nothing to import
+
+    started = Browsing()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def browsing(chromium):
+    """The browser while a file's tests use it."""
+    with chromium.in_turn():
+        yield chromium
+
+
+@pytest.fixture(scope="session")
 def store(valkey_store):
     """The store that the replicas below share."""
     return valkey_store

@@ -183,8 +183,10 @@ def _require_visible(
 
 
 def _require_time(expires_at: str | None) -> None:
+    if expires_at is None:
+        return
     try:
-        parse_time_ms(expires_at or "2000-01-01")
+        parse_time_ms(expires_at)
     except ValueError as error:
         raise FieldError("expiresAt", str(error)) from None
 

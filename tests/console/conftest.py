@@ -11,24 +11,6 @@ LOOPBACK = {"REMIT_WEBHOOK_HTTP": "true", "REMIT_WEBHOOK_NETWORKS": "127.0.0.0/8
 
 
 @pytest.fixture(scope="session")
-def browser(program):
-    """The browser of this process: starting one costs more than a screen."""
-    program("chromium", "the console in a browser")
-    from tests.console.browsing import Browsing  # noqa: PLC0415 - without a browser there is nothing to import
-
-    started = Browsing()
-    yield started
-    started.close()
-
-
-@pytest.fixture(scope="module")
-def browsing(browser):
-    """The browser while a file's tests use it."""
-    with browser.in_turn():
-        yield browser
-
-
-@pytest.fixture(scope="session")
 def console_replica(store):
     """A replica that can ask people, and send to receivers on this machine."""
     running = Replica(store.url, REMIT_SECRET=SECRET, REMIT_COMPACT="false", **LOOPBACK)

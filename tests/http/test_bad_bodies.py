@@ -259,6 +259,12 @@ OTHERS = {
         "$.scopes[1]",
         'must be one of admin, read, view, authorize, audit, approve, policies, request, not "write"',
     ),
+    "key that expires at no time": (
+        "/v1/api-keys",
+        {"name": "k", "scopes": ["read"], "expiresAt": ""},
+        "$.expiresAt",
+        "is not an ISO 8601 time from 1970 to 9999 such as 2026-11-20T12:34:56Z",
+    ),
     "key that expires some day": (
         "/v1/api-keys",
         {"name": "k", "scopes": ["read"], "expiresAt": "tomorrow"},

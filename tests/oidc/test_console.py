@@ -12,17 +12,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.stores]
 STAYS_OUT = "Your session has ended"
 
 
-@pytest.fixture(scope="module")
-def browsing(program):
-    """The browser of this file."""
-    program("chromium", "the console in a browser")
-    from tests.console.browsing import Browsing  # noqa: PLC0415 - without a browser there is nothing to import
-
-    started = Browsing()
-    yield started
-    started.close()
-
-
 class Person:
     """A page in a browser of its own, at the service or at the provider; it keeps every address that it was at."""
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from litestar import Response
 
-from app.errors import Invalid, IssuerNotFound, IssuerTaken, LimitReached
+from app.errors import AgentNotFound, Invalid, IssuerNotFound, IssuerTaken, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
 from app.model.actors import ChangedBy
@@ -39,7 +39,7 @@ async def get_issuer(issuer_name: str, caller: Caller, records: Records) -> Issu
     return IssuerView.of(issuer, await records.issuers.keys_of(caller.workspace_id, issuer))
 
 
-@endpoint("PUT", _PATH, **_ADMIN, status=200, errors=(IssuerTaken, LimitReached))
+@endpoint("PUT", _PATH, **_ADMIN, status=200, errors=(AgentNotFound, IssuerTaken, LimitReached))
 async def put_issuer(
     issuer_name: str, data: PutIssuer, caller: Caller, admin: Admin, records: Records, by: ChangedBy
 ) -> Response[IssuerView]:
