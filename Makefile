@@ -12,7 +12,7 @@ help: ## show this help
 run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ctrl-C stops both)
 	@exec $(BIN)/remit serve
 
-test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: some five minutes on two cores
+test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: under three minutes on two cores
 	$(PYTEST) $(QUICK) $(ARGS)
 
 test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: half an hour on two cores
