@@ -94,8 +94,7 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
         if settings.oidc_issuer is not None:
             table = parse_group_scopes(settings.oidc_scopes or "")
             for name, workspace_id in workspaces.items():
-                here = [each for each in table if each.workspace == name]
-                await services.records.sign_ins.end_beyond(workspace_id, partial(_scopes_of, here))
+                await services.records.sign_ins.end_beyond(workspace_id, partial(_scopes_in, table, name))
         if first_start and not workspaces:
             _, raw_key = await services.records.workspaces.create(DEFAULT)
             # Printed at once, because the key is stored nowhere and the start may still fail.
@@ -104,8 +103,8 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
     return None
 
 
-def _scopes_of(table: list[GroupScopes], groups: Iterable[str]) -> set[Scope]:
-    return {scope for scopes in scopes_by_workspace(table, groups).values() for scope in scopes}
+def _scopes_in(table: list[GroupScopes], workspace: str, groups: Iterable[str]) -> tuple[Scope, ...]:
+    return scopes_by_workspace(table, groups).get(workspace, ())
 
 
 async def _sign_in_code(settings: Settings) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 _FIELD_LINE = re.compile(r"^(\w+(?:, \w+)*): (.+)$")
-_INNER = ("type", "item_type", "key_type", "value_type")
 
 
 def structs_of(kind: msgspec.inspect.Type | msgspec.inspect.Field) -> Iterator[type]:
