@@ -243,6 +243,17 @@ def test_the_address_is_the_state(visit, scene):
     page.get_by_role("heading", name="Agents", level=1).wait_for()
 
 
+def test_keys_typed_faster_than_frames_are_drawn_reach_their_rows(visit):
+    """Otherwise Enter would press again the button that was pressed last."""
+    page = visit("view").open("/console/decisions", "Decisions")
+    page.get_by_role("row").nth(2).wait_for()
+    focused = page.evaluate("""() => ["j", "j", "k"].map((key) => {
+        dispatchEvent(new KeyboardEvent("keydown", { key }));
+        return document.activeElement.getAttribute("aria-rowindex");
+    })""")
+    assert focused == ["2", "3", "2"]
+
+
 def test_two_tabs_share_the_stream_of_approvals(visit, scene):
     """One of them holds it and tells the other; when it is closed, the other takes over."""
     visitor = visit("approve")

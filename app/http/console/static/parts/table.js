@@ -33,7 +33,10 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
     if (top < node.scrollTop) node.scrollTop = top;
     else if (top + view.row > node.scrollTop + node.clientHeight - 36) node.scrollTop = top + view.row - node.clientHeight + 36;
     setAt(next);
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (node.querySelector(`[aria-rowindex="${next + 2}"]`))?.focus());
+    const row = () => /** @type {HTMLElement | null} */ (node.querySelector(`[aria-rowindex="${next + 2}"]`));
+    // At once, because the next key may come before the next frame; a row out of sight is drawn only then.
+    if (row()) row()?.focus();
+    else requestAnimationFrame(() => row()?.focus());
   };
   const pressed = (/** @type {KeyboardEvent} */ event) => {
     const page = Math.floor(view.height / view.row) - 2;
@@ -42,8 +45,12 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
     if (event.key in steps && rows.length) { event.preventDefault(); move(steps[event.key]); }
     else if (event.key === "Enter" && rows[at] && event.target instanceof Element && event.target.matches("[role=row]")) open?.(rows[at]);
   };
-  const inside = () => box.current?.contains(document.activeElement);
-  useKeys(document.querySelector("dialog[open]") ? {} : { j: () => move(inside() ? at + 1 : at), k: () => move(inside() ? at - 1 : at) });
+  const step = (/** @type {number} */ by) => {
+    const focused = document.activeElement;
+    const index = focused?.matches("[role=row]") ? Number(focused.getAttribute("aria-rowindex")) - 2 : at;
+    move(box.current?.contains(focused) ? index + by : at);
+  };
+  useKeys(document.querySelector("dialog[open]") ? {} : { j: () => step(1), k: () => step(-1) });
   const first = Math.max(0, Math.floor(view.top / view.row) - SPARE);
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / view.row) + SPARE);
   const grid = columns.map((column) => column.width).join(" ");
