@@ -48,8 +48,8 @@ def test_both_ways_lead_to_the_same_service(replica, path, run_remit):
                 assert another.post("/v1/authorize", json={"agent_id": agent, "tool_name": "t"}).status_code == 200
     assert len(tcp_log(replica, agent)) == 6
     env = clean_env() | {"REMIT_URL": f"unix://{path}", "REMIT_API_KEY": ADMIN_KEY}
-    done = run_remit(["approvals", "list", "--json"], env)
-    assert json.loads(done.stdout) == [], done.stderr
+    done = run_remit(["agents", "show", agent, "--json"], env)
+    assert json.loads(done.stdout)["name"] == "over a socket", done.stderr
 
 
 def tcp_log(replica, agent):
