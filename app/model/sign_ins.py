@@ -1,6 +1,7 @@
 """Sign-ins: sessions of people, each an API key that ends soon."""
 
 import secrets
+import uuid
 from typing import Any
 
 from msgspec import Struct
@@ -49,6 +50,13 @@ class SignIn(Struct, frozen=True, kw_only=True):
     sid: str = ""
     authenticated_s: int | None = None
     id_token: str = ""
+
+    @property
+    def root(self) -> str:
+        """Whose it is (`ApiKey.root`), "" = its key's holder. Links of `remit console` with a name are one person's."""
+        if self.key_id:
+            return ""
+        return self.person or str(uuid.uuid5(uuid.NAMESPACE_OID, f"link {self.name}"))
 
     @property
     def snapshot(self) -> dict[str, Any]:

@@ -243,16 +243,15 @@ def session_of(record: dict[str, str]) -> SignIn:
 
 
 def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
-    """The session's record as fields and values, without created_ms. Its holder is that of the key it is made from."""
+    """The session's record as fields and values, without created_ms. Its root is its own or its key's."""
     fields: list[Value] = ["id", session.id, "name", session.name, "prefix", "ses_", "digest", digest]
     fields += ("scopes", ",".join(session.scopes), "expires_ms", session.expires_ms)
     fields += ("ends_ms", session.ends_ms, "idle_ms", IDLE_MS, "via", session.via)
+    fields += ("root", session.root or maker.get("root", session.key_id))
     if session.key_id:
-        fields += ("key_id", session.key_id, "root", maker.get("root", session.key_id))
-        if "made_by" in maker:
-            fields += ("made_by", maker["made_by"])
+        fields += ("key_id", session.key_id, *(("made_by", maker["made_by"]) if "made_by" in maker else ()))
     if session.person:
-        fields += ("root", session.person, "person", session.person, "groups", "\n".join(session.groups))
+        fields += ("person", session.person, "groups", "\n".join(session.groups))
         fields += ("sid", session.sid, *(("id_token", session.id_token) if session.id_token else ()))
     if session.authenticated_s is not None:
         fields += ("authenticated_s", session.authenticated_s)

@@ -4,13 +4,16 @@ import pytest
 from approvals_world import TOOL, InProcess
 
 from app.errors import ApprovalDecided, OwnApproval
+from app.model.actors import Via
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus, ApprovalTerms
 from app.model.ids import Ids
 from app.model.policies import Owner, PolicyFields
 from app.model.rules import ApprovalRequired, ToolAllowlist
+from app.model.sign_ins import Identity
 from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
+from app.store.sign_ins import SignIns
 from tests.support import parts
 from tests.support.actors import BY, by_key, the_key
 
@@ -158,3 +161,21 @@ async def test_an_approval_begun_by_an_older_release_still_knows_its_approvers(o
     assert await office.client.call("HGET", keyspace.approval(approval_id), "approvers") == f" {office.ann}"
     assert await office.client.call("HEXISTS", keyspace.key(office.ann), "root") == 0
     assert await office.decides(await office.rotated(office.ann), approval_id) == "ApprovalDecided"
+
+
+async def test_links_of_one_name_sign_in_one_person(office):
+    """Whoever uses a second link of `remit console` is still the same person, and so are their keys."""
+
+    async def by_link(name):
+        identity = Identity(name=name, scopes=(Scope.ADMIN,))
+        return (await SignIns(office.client, Ids()).create(office.workspace_id, identity, Via.CONSOLE))[0].id
+
+    ann, ann_again, bob = await by_link("ann"), await by_link("ann"), await by_link("bob")
+    approval_id = await office.asked(office.asker)
+    assert await office.decides(ann, approval_id) == "pending"
+    assert await office.decides(ann_again, approval_id) == "ApprovalDecided"
+    assert await office.decides(await office.key(ann_again), approval_id) == "ApprovalDecided"
+    assert await office.decides(bob, approval_id) == "approved"
+    approval_id = await office.asked(ann)
+    assert await office.decides(ann_again, approval_id) == "OwnApproval"
+    assert await office.decides(bob, approval_id) == "pending"
