@@ -63,7 +63,7 @@ class Document(Struct, frozen=True):
 def read_document(raw: bytes) -> Document:
     """The only document in the file. Raises DocumentError."""
     if len(raw) > MAX_BYTES:
-        raise DocumentError(1, f"has {len(raw)} bytes; a file may have {MAX_BYTES}: give each owner a file of its own")
+        raise DocumentError(1, "has more than 1 MiB; give each owner a file of its own")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,5 +1,7 @@
 """Policy files: all policies of one agent, of one group or of the workspace, as POST and PUT accept them."""
 
+import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +18,7 @@ from app.model.policies import Owner, Policy
 from app.model.policy_sets import Entries, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
-from app.policy_files.documents import Document, DocumentError, read_document
+from app.policy_files.documents import MAX_BYTES, Document, DocumentError, read_document
 from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -132,15 +134,23 @@ def read_policy_file(path: Path) -> ReadFile:
 
 def read_text(path: Path) -> Document:
     """The file's content as a document. Raises FileError."""
-    # Reading a named pipe waits for a writer, for ever. One that a shell has opened has a writer.
-    if path.is_fifo() and not any(map(path.is_relative_to, ("/dev/fd", "/dev/stdin", "/proc"))):
-        raise FileError(f"{path}: is a named pipe; name a file")
     try:
-        return read_document(path.read_bytes())
+        return read_document(_beginning_of(path))
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or 'cannot be read'}") from None
     except DocumentError as error:
         raise FileError(f"{path}:{error.line}: {error.message}") from None
+
+
+def _beginning_of(path: Path) -> bytes:
+    """As much of the file as may be in one, and a byte more. Raises OSError, FileError."""
+    # Otherwise, opening a named pipe would wait for a writer, for ever. One that a shell has opened has a writer.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        of_shell = any(map(path.is_relative_to, ("/dev/fd", "/dev/stdin", "/proc")))
+        if not of_shell and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise FileError(f"{path}: is not a file, but a pipe or a device; name a file")
+        os.set_blocking(file.fileno(), True)
+        return file.read(MAX_BYTES + 1)
 
 
 def decoded(path: Path, document: Document, kind: type[Any]) -> Any:
@@ -203,5 +213,8 @@ def _entry(policy: Policy) -> dict[str, Any]:
 
 def _in_folder(folder: Path, *, tests: bool) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name.endswith(SUFFIXES) and path.name.endswith(TESTS) == tests:
+        # Whatever cannot be read is refused later, and not left out: the policies in it would be missing. Editors lock
+        # a file by a link to nowhere.
+        is_named_so = path.name.endswith(SUFFIXES) and path.name.endswith(TESTS) == tests
+        if is_named_so and not path.is_dir() and not path.name.startswith(".#"):
             yield path

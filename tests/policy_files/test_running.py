@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -310,13 +311,26 @@ def test_lint_names_probable_mistakes(remit, tmp_path):
     assert remit("lint", "w.yaml").stdout == "No warnings.\n"
 
 
-def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path):
-    """Named by itself, by a link, or lying in a folder."""
-    pipe, link = tmp_path / "a.yaml", tmp_path / "b.yaml"
-    os.mkfifo(pipe)
-    link.symlink_to(pipe)
-    for path in (pipe, link):
-        with pytest.raises(FileError, match="is a named pipe"):
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path):
+    """Named by itself, by a link, or lying in a folder, where it is not left out either."""
+    os.mkfifo(tmp_path / "a.yaml")
+    for name, target in (("b.yaml", tmp_path / "a.yaml"), ("c.yaml", "/dev/zero"), ("d.yaml", "missing")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / ".#e.yaml").symlink_to("ann@host.1")  # an editor's lock
+    found = find_files([tmp_path])
+    assert [path.name for path in found] == ["a.yaml", "b.yaml", "c.yaml", "d.yaml"]
+    for path, said in zip(found, ("is not a file", "is not a file", "is not a file", "No such file"), strict=True):
+        with pytest.raises(FileError, match=said):
             read_text(path)
-    with pytest.raises(FileError, match="there are no policy files"):
-        find_files([tmp_path])
+
+
+def test_of_a_file_without_end_only_the_beginning_is_read(tmp_path):
+    """A file of a terabyte is refused, and so is what a shell's pipe writes without end."""
+    with (tmp_path / "a.yaml").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(FileError, match="1 MiB"):
+        read_text(tmp_path / "a.yaml")
+    with subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.PIPE) as endless:
+        with pytest.raises(FileError, match="1 MiB"):
+            read_text(Path(f"/dev/fd/{endless.stdout.fileno()}"))
+        endless.kill()
