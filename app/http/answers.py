@@ -21,6 +21,15 @@ class RawResponse(NamedTuple):
     body: bytes = b""
 
 
+def accepts_gzip(header: str) -> bool:
+    """True if an Accept-Encoding gives gzip any weight but 0; `*` counts only if gzip is not named."""
+    weights = {}
+    for coding in header.lower().split(","):
+        name, _, weight = coding.replace(" ", "").partition(";")
+        weights[name] = weight not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return weights.get("gzip", weights.get("*", False))
+
+
 async def send_answer(send: Send, answer: RawResponse) -> None:
     """Send the answer to an ASGI server, with its length if it has a body."""
     length = [(b"content-length", b"%d" % len(answer.body))] if answer.body else []

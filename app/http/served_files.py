@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.errors import AppError
-from app.http.answers import Header, RawResponse, not_allowed
+from app.http.answers import Header, RawResponse, accepts_gzip, not_allowed
 from app.http.problems import error_answer, nothing_here
 
 MEDIA = {
@@ -54,13 +54,15 @@ def file_answer(file: ServedFile | None, method: str, headers: Sequence[Header],
     """
     if file is None:
         return _refusal(nothing_here(), added)
+    if method == "OPTIONS":
+        return RawResponse(204, [(b"allow", b"GET, HEAD, OPTIONS"), *added])
     if method not in {"GET", "HEAD"}:
         return _refusal(not_allowed(method, "GET, HEAD, OPTIONS"), added)
     given = dict(headers)
     if file.tag in given.get(b"if-none-match", b"").replace(b"W/", b"").replace(b" ", b"").split(b","):
         return RawResponse(304, [*file.headers, *added])
     body, answered = file.body, [*file.headers, *added]
-    if b"gzip" in given.get(b"accept-encoding", b""):
+    if accepts_gzip(given.get(b"accept-encoding", b"").decode("latin-1")):
         body = file.compressed
         answered.append((b"content-encoding", b"gzip"))
     if method == "HEAD":

@@ -12,7 +12,8 @@ from app.audit import scan as audit_scan
 from app.audit.export import export
 from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
-from app.http.api.audit_export import accepts_gzip, gzipped
+from app.http.answers import accepts_gzip
+from app.http.api.audit_export import gzipped
 from app.model.audit import AuditEntry, AuditQuery, Format
 from app.model.decisions import Result
 from app.model.exports import COLUMNS, _cell, escaped_cell
@@ -148,7 +149,15 @@ async def test_an_interrupted_export_does_not_look_complete(client, writer, work
 
 @pytest.mark.parametrize(
     ("header", "wanted"),
-    [("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("", False), ("br", False), ("gzip;q=0", False)],
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("", False),
+        ("br", False),
+        ("gzip;q=0", False),
+        ("*;q=0, gzip", True),
+    ],
 )
 def test_gzip_is_used_only_for_those_who_accept_it(header, wanted):
     """As Accept-Encoding says."""

@@ -78,9 +78,10 @@ def test_every_file_is_served_and_can_be_kept_for_ever(browser_client):
 
 def test_a_browser_without_compression_gets_the_file_as_it_is(browser_client):
     """And is told that answers differ by Accept-Encoding."""
-    answer = browser_client.get("/console", headers={"Accept-Encoding": "identity"})
-    assert "Content-Encoding" not in answer.headers
-    assert answer.headers["Vary"] == "accept-encoding"
+    for coding in ("identity", "gzip;q=0, identity"):
+        answer = browser_client.get("/console", headers={"Accept-Encoding": coding})
+        assert "Content-Encoding" not in answer.headers
+        assert answer.headers["Vary"] == "accept-encoding"
 
 
 @pytest.mark.parametrize("path", ["/console/decisions", f"/console/{FILES[0]}"])
@@ -117,6 +118,8 @@ def test_nothing_can_be_sent_to_the_page(browser_client):
     """Other methods are 405 and name those that work."""
     answer = browser_client.post("/console", content=b"{}")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, OPTIONS")
+    answer = browser_client.options("/console")
+    assert (answer.status_code, answer.headers["Allow"]) == (204, "GET, HEAD, OPTIONS")
 
 
 def test_the_root_leads_to_the_console(browser_client):

@@ -8,6 +8,7 @@ from litestar import Request
 from litestar.response import Stream
 
 from app.errors import AgentNotFound, AuditLogDamaged, TooManyStreams
+from app.http.answers import accepts_gzip
 from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
 from app.http.open_streams import require_room_for_stream, while_valid
@@ -60,15 +61,6 @@ async def export_audit_log(
         pieces = gzipped(pieces)
         headers["Content-Encoding"] = "gzip"
     return Stream(pieces, media_type=MEDIA[params.format], headers=headers)
-
-
-def accepts_gzip(header: str) -> bool:
-    """True if an Accept-Encoding names gzip, with any weight but 0."""
-    for coding in header.lower().split(","):
-        name, _, weight = coding.partition(";")
-        if name.strip() in {"gzip", "*"}:
-            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False
 
 
 async def gzipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
