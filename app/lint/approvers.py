@@ -5,14 +5,18 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
+from app.lint.together import Comparisons
 from app.lint.warnings import Code, PolicyWarning
 from app.model.rule import Rule
 
 ApprovingGroups = frozenset[str] | None
 """The groups of the identity provider that have the scope `approve` in the workspace; None = that is not known."""
+_NAME_COST = 20
 
 
-def approver_warnings(place: str, rule: Rule, approving: ApprovingGroups) -> Iterator[PolicyWarning]:
+def approver_warnings(
+    place: str, rule: Rule, approving: ApprovingGroups, compared: Comparisons
+) -> Iterator[PolicyWarning]:
     """Yield the warnings about the people that a rule asks for, if it escalates."""
     if approving is None or rule.approval is UNSET:
         return
@@ -28,6 +32,7 @@ def approver_warnings(place: str, rule: Rule, approving: ApprovingGroups) -> Ite
         return
     for index, group in enumerate(named or ()):
         if group not in approving:
+            compared.spend(_NAME_COST * len(approving))
             near = difflib.get_close_matches(group, approving, n=1)
             cure = f'did you mean "{near[0]}"?' if near else "give it the scope there, or name another group"
             message = (

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from app.lint.known_tools import KnownTools
+from app.lint.together import Comparisons
 from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy
 from app.model.rules import ParameterConstraint
@@ -15,7 +16,7 @@ from app.pdp.clauses import covers
 _SHOWN = 5
 
 
-def from_request_warnings(policy: Policy, known: KnownTools) -> Iterator[PolicyWarning]:
+def from_request_warnings(policy: Policy, known: KnownTools, compared: Comparisons) -> Iterator[PolicyWarning]:
     """For each such rule: names whose values are no strings, and strings that no rule of the policy constrains."""
     for index, rule in enumerate(policy.rules):
         if not isinstance(rule, ParameterConstraint) or isinstance(rule.parameters, UnsetType):
@@ -30,12 +31,14 @@ def from_request_warnings(policy: Policy, known: KnownTools) -> Iterator[PolicyW
         place = f"$.rules[{index}].parameters"
         tools = dict.fromkeys(tool for pattern in rule.tools for tool in known.covered(pattern))
         schemas = {tool: known.schema(tool) for tool in tools}
+        compared.spend(len(asked) * len(tools))
         for name, field in asked.items():
             tool = next((tool for tool, schema in schemas.items() if _is_no_string(schema, name)), None)
             if tool is not None:
                 message = f'by the schema in the catalogue, "{name}" of "{tool}" is no string, so it never passes'
                 yield PolicyWarning(Code.NOT_IN_REQUESTS, f"{place}.{name}.{field}", message)
         for tool, schema in schemas.items():
+            compared.spend(len(_properties(schema)) + len(policy.rules))
             forgotten = sorted(_strings_of(schema) - _constrained(policy, tool))
             if forgotten:
                 names = ", ".join(forgotten[:_SHOWN]) + (", …" if len(forgotten) > _SHOWN else "")

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from app.lint.together import Comparisons
 from app.lint.warnings import Code, PolicyWarning
 from app.model.quotas import Budget
 from app.model.rules import PolicyRule
@@ -53,12 +54,15 @@ class KnownTools:
 NOTHING_KNOWN = KnownTools()
 
 
-def parameter_warnings(place: str, rule: PolicyRule, known: KnownTools) -> Iterator[PolicyWarning]:
+def parameter_warnings(
+    place: str, rule: PolicyRule, known: KnownTools, compared: Comparisons
+) -> Iterator[PolicyWarning]:
     """Parameters that no tool covered by the rule has, according to the catalogue's schemas."""
     named = list(_named(rule))
     if not named or not known:
         return
     tools = list(dict.fromkeys(name for pattern in rule.tools for name in known.covered(pattern)))
+    compared.spend(len(named) * len(tools))
     schemas = [known.schema(name) for name in tools]
     if not tools or any(schema is None for schema in schemas):
         return

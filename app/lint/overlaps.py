@@ -1,6 +1,6 @@
 """Overlaps of tool patterns (exact names, `prefix*`, `*`) and of time windows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
@@ -23,22 +23,45 @@ def pattern_within(inner: str, outer: str) -> bool:
     return inner_text.startswith(outer_text) and (inner_open or _is_longer(inner_text, outer_text))
 
 
-def patterns_meet(one: str, other: str) -> bool:
-    """True if both cover some tool."""
-    (text, is_open), (other_text, other_open) = _parts(one), _parts(other)
-    if is_open and other_open:
-        return text.startswith(other_text) or other_text.startswith(text)
-    return pattern_within(one, other) or pattern_within(other, one)
+class Patterns:
+    """Some tool patterns, indexed: whether they cover another takes no longer if there are many.
 
+    steps: What one look-up costs at most, counted in comparisons.
+    """
 
-def tools_meet(some: Iterable[str], others: Sequence[str]) -> bool:
-    """True if both lists of patterns cover some tool."""
-    return any(patterns_meet(one, other) for one in some for other in others)
+    __slots__ = ("_exact", "_lengths", "_prefixes", "patterns", "steps")
 
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self.patterns = list(dict.fromkeys(patterns))
+        self._exact = frozenset(each for each in self.patterns if not each.endswith("*"))
+        self._prefixes = frozenset(each[:-1] for each in self.patterns if each.endswith("*"))
+        self._lengths = sorted({len(each) for each in self._prefixes})
+        self.steps = 1 + len(self._lengths)
 
-def first_not_within(inner: Iterable[str], outer: Sequence[str]) -> str | None:
-    """The first pattern of `inner` that no single pattern of `outer` covers; None if all are covered."""
-    return next((one for one in inner if not any(pattern_within(one, other) for other in outer)), None)
+    def covering(self, pattern: str) -> str | None:
+        """A single one of them that covers every tool that the pattern covers; None if none does."""
+        if pattern in self._exact:
+            return pattern
+        text, is_open = _parts(pattern)
+        for length in self._lengths:
+            prefix = text[:length]
+            if prefix in self._prefixes and len(prefix) == length and (is_open or _is_longer(text, prefix)):
+                return f"{prefix}*"
+        return None
+
+    def first_uncovered(self, inner: "Patterns") -> str | None:
+        """The first of the others that no single one of these covers; None if all are covered."""
+        return next((each for each in inner.patterns if self.covering(each) is None), None)
+
+    def meeting(self, others: "Patterns") -> Iterator[str]:
+        """Yield each of these that covers a tool that one of the others covers, too."""
+        for each in self.patterns:
+            if others.covering(each) is not None or (each.endswith("*") and others.have_within(each)):
+                yield each
+
+    def have_within(self, pattern: str) -> bool:
+        """True if the pattern covers every tool of a single one of them."""
+        return any(pattern_within(each, pattern) for each in self.patterns)
 
 
 def _is_longer(name: str, prefix: str) -> bool:

@@ -1,11 +1,11 @@
 """Rules that probably do something else than meant: constraints that admit too much, breakers that never act."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from app.lint.overlaps import first_not_within
+from app.lint.together import LOWER_BOUNDS, Comparisons, Together, bounding, has_any, rules_of
 from app.lint.warnings import Code, PolicyWarning
 from app.model.constraints import Constraint
 from app.model.policies import Policy
@@ -19,34 +19,27 @@ _AMOUNT_WORDS = frozenset(
     | {"cost", "fee", "refund", "credit", "payment", "passengers", "bags", "units", "hours", "minutes", "seconds"}
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LOWER_BOUNDS = ("min", "above", "at_least", "enum", "equals", "path", "host")
 
 
-def constraint_warnings(place: str, rule: PolicyRule, policies: Sequence[Policy]) -> Iterator[PolicyWarning]:
-    """The warnings about the constraints of one rule. place: its JSON path. policies: those whose rules a call must
-    pass, too, the rule's own among them.
-    """
+def constraint_warnings(place: str, rule: PolicyRule, policy: Policy, together: Together) -> Iterator[PolicyWarning]:
+    """The warnings about the constraints of one rule of the policy. place: its JSON path."""
     for where, of, name, constraint in rule.constraints():
         if where:  # a `when` only selects calls; it does not admit them
             continue
         for warning in _about(f"{place}.{of}.{name}", name, constraint):
-            if warning.code is not Code.MIN_MISSING or not _has_least_elsewhere(rule, (of, name), policies):
+            if warning.code is not Code.MIN_MISSING or not _has_least_elsewhere(rule, (of, name), policy, together):
                 yield warning
 
 
-def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policies: Sequence[Policy]) -> bool:
+def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policy: Policy, together: Together) -> bool:
     """True if another rule bounds the value from below in every call that the rule covers."""
+    compared = together.comparisons
+    compared.spend(len(policy.rules))
+    own = (other for each, other in bounding(policy) if each == named)
     return any(
-        (of, name) == named and not where and _has_any(constraint, _LOWER_BOUNDS)
-        for policy in policies
-        for other in policy.rules
-        if other.is_always and first_not_within(rule.tools, other.tools) is None
-        for where, of, name, constraint in other.constraints()
+        compared.first_uncovered(compared.tools(rule), compared.tools(other)) is None
+        for other in (*own, *together.bounded_by_guardrails.get(named, ()))
     )
-
-
-def _has_any(constraint: Constraint, bounds: Iterable[str]) -> bool:
-    return any(getattr(constraint, bound, UNSET) is not UNSET for bound in bounds)
 
 
 def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarning]:
@@ -55,8 +48,8 @@ def _about(place: str, name: str, constraint: Constraint) -> Iterator[PolicyWarn
     if constraint.regex is not UNSET and constraint.path is UNSET and constraint.host is UNSET:
         yield from _about_regex(f"{place}.regex", words, constraint.regex)
     if (
-        _has_any(constraint, ("max", "below", "at_most"))
-        and not _has_any(constraint, _LOWER_BOUNDS)
+        has_any(constraint, ("max", "below", "at_most"))
+        and not has_any(constraint, LOWER_BOUNDS)
         and (words & _AMOUNT_WORDS)
     ):
         message = f'"{name}" may be negative, and -1000000 is below every maximum; give it a min'
@@ -77,18 +70,19 @@ def _about_regex(place: str, words: set[str], regex: str) -> Iterator[PolicyWarn
         yield PolicyWarning(Code.REGEX_UNANCHORED, place, message)
 
 
-_Placed = tuple[str, int, DenialCounted]
-"""(policy id, index of the rule in the policy, breaker)."""
+_Placed = tuple[Policy, int, DenialCounted]
+"""(policy, index of the rule in the policy, breaker)."""
 
 
-def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[PolicyWarning]:
+def breaker_warnings(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
     """The warnings about the policy's breakers, judged together with those that govern the same agents."""
-    placed = list(_breakers((*(each for each in enabled if each.id != policy.id), policy)))
-    names = {each.id: each.name for each in (*enabled, policy)}
-    for own in placed:
-        policy_id, index, rule = own
-        if policy_id != policy.id:
-            continue
+    own = rules_of(policy, DenialCounted)
+    if not own:
+        return
+    # Of two equal breakers the later never acts, so the policy's own come last.
+    others = [each for each in together.breakers if each[0].id != policy.id]
+    together.comparisons.spend(len(together.breakers))
+    for place, (index, rule) in enumerate(own):
         terms = rule.denial_breaker
         if terms.max_denials == 1 and terms.action is not BreakerAction.ESCALATE:
             what = "suspends the agent" if terms.action is BreakerAction.SUSPEND else "stops calls for a while"
@@ -97,30 +91,30 @@ def breaker_warnings(policy: Policy, enabled: Sequence[Policy]) -> Iterator[Poli
                 "more, or escalate"
             )
             yield PolicyWarning(Code.BREAKER_ON_FIRST_DENIAL, f"$.rules[{index}].denialBreaker.maxDenials", message)
-        sooner = next((other for other in placed if other != own and _suspends_before(other, own, placed)), None)
+        before = [*others, *((policy, *each) for each in own[:place])]
+        after = [(policy, *each) for each in own[place + 1 :]]
+        sooner = next((each for each in before if _suspends_before(each, rule, together.comparisons)), None) or next(
+            (each for each in after if _suspends_before(each, rule, together.comparisons, comes_later=True)), None
+        )
         if sooner is not None:
-            where = "another breaker of this policy" if sooner[0] == policy.id else f'that of "{names[sooner[0]]}"'
+            where = "another breaker of this policy" if sooner[0].id == policy.id else f'that of "{sooner[0].name}"'
             message = f"{where} suspends the agent before this one is full, so it never acts"
             yield PolicyWarning(Code.BREAKER_NEVER_FULL, f"$.rules[{index}].denialBreaker", message)
 
 
-def _suspends_before(other: _Placed, own: _Placed, placed: Sequence[_Placed]) -> bool:
+def _suspends_before(other: _Placed, rule: DenialCounted, compared: Comparisons, *, comes_later: bool = False) -> bool:
     """True if the other breaker is always full before this one; of two equal breakers, the later never acts."""
-    theirs, ours = other[2].denial_breaker, own[2].denial_breaker
-    if theirs.action is not BreakerAction.SUSPEND or first_not_within(own[2].tools, other[2].tools) is not None:
+    compared.spend(1)
+    theirs, ours = other[2].denial_breaker, rule.denial_breaker
+    if theirs.action is not BreakerAction.SUSPEND:
         return False
     if theirs.max_denials > ours.max_denials or theirs.window_seconds < ours.window_seconds:
+        return False
+    own_tools, other_tools = compared.tools(rule), compared.tools(other[2])
+    if compared.first_uncovered(own_tools, other_tools) is not None:
         return False
     is_alike = ours.action is BreakerAction.SUSPEND and (theirs.max_denials, theirs.window_seconds) == (
         ours.max_denials,
         ours.window_seconds,
     )
-    covers_no_more = first_not_within(other[2].tools, own[2].tools) is None
-    return not (is_alike and covers_no_more) or placed.index(other) < placed.index(own)
-
-
-def _breakers(policies: Iterable[Policy]) -> Iterator[_Placed]:
-    for policy in policies:
-        for index, rule in enumerate(policy.rules):
-            if isinstance(rule, DenialCounted):
-                yield policy.id, index, rule
+    return not (comes_later and is_alike and compared.first_uncovered(other_tools, own_tools) is None)

@@ -44,11 +44,7 @@ CONFIG = {
         {
             "include-path-regex": "^/v1/(agents|groups|workspace).*/policies$",
             "phases": {"fuzzing": {"generation": {"mode": "positive"}}},
-            "checks": {
-                "positive_data_acceptance": {"enabled": False},
-                # To compare 500 policies with each other can take more than the time of a request.
-                "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", "503"]},
-            },
+            "checks": {"positive_data_acceptance": {"enabled": False}},
         },
         # No schema tells whether a key or a code is anybody's.
         {"include-path": "/v1/session", "checks": {"positive_data_acceptance": {"enabled": False}}},

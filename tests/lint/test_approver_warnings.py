@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from app.lint.approvers import approver_warnings
+from app.lint.together import Comparisons
 from app.model.approvals import ApprovalTerms
 from app.model.rules import ApprovalRequired
 
@@ -12,7 +13,9 @@ PLACE = "$.rules[0]"
 
 def warned(approving, **terms):
     rule = ApprovalRequired(tools=["x"], approval=msgspec.convert(terms, ApprovalTerms))
-    return [(each.code, each.path, each.message) for each in approver_warnings(PLACE, rule, approving)]
+    return [
+        (each.code, each.path, each.message) for each in approver_warnings(PLACE, rule, approving, Comparisons(10**6))
+    ]
 
 
 def test_a_group_without_the_scope_is_named_and_a_near_one_is_proposed():

@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 
 from app.lint import Code, KnownTools, lint_policies
-from app.lint.overlaps import pattern_within, patterns_meet
+from app.lint.overlaps import Patterns
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
 from app.pdp.clauses import covers
@@ -386,8 +386,9 @@ def test_every_warning_code_has_a_policy_that_causes_it():
 )
 def test_patterns_relate_as_the_tools_they_cover(inner, outer, within, meet):
     """Within: the other covers every tool of the one. Meet: both cover some tool."""
-    assert pattern_within(inner, outer) is within
-    assert patterns_meet(inner, outer) is patterns_meet(outer, inner) is meet
+    one, other = Patterns([inner]), Patterns([outer])
+    assert (other.covering(inner) == outer) is (other.first_uncovered(one) is None) is within
+    assert any(one.meeting(other)) is any(other.meeting(one)) is meet
 
 
 def test_what_a_pattern_covers_among_many_is_what_it_covers_one_by_one():
