@@ -122,8 +122,11 @@ class Script(Struct, frozen=True):
 
     @property
     def is_change(self) -> bool:
-        """True if it makes an admin's change. Such a script appends to the trail, and replies "done" once it has."""
-        return "changes" in self.keys
+        """True if what it has done must not be lost: an admin's change, which is in the trail, or a sign-out.
+
+        Such a script replies "done" once it has.
+        """
+        return not {"changes", "signed_out"}.isdisjoint(self.keys)
 
 
 def parse_script(name: str, text: str, parts: tuple[Part, ...] = ()) -> Script:
@@ -219,6 +222,7 @@ GROW_TREE = _BY_NAME["grow_tree"]
 MARK_ARCHIVED = _BY_NAME["mark_archived"]
 NOTE_FINDING = _BY_NAME["note_finding"]
 NOTE_MISMATCH = _BY_NAME["note_mismatch"]
+NOTE_SIGN_OUT = _BY_NAME["note_sign_out"]
 PROBE_COMMIT = _BY_NAME["probe_commit"]
 PUT_AGENT = _BY_NAME["put_agent"]
 PUT_KEY = _BY_NAME["put_key"]

@@ -25,7 +25,7 @@ from app.model.sign_ins import (
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
-from app.redis_client.scripts import PUT_SIGN_IN
+from app.redis_client.scripts import NOTE_SIGN_OUT, PUT_SIGN_IN
 from app.store.changes import require_actor
 from app.store.keyspace import Keyspace, code_pointer, key_pointer, used_token, waiting_sign_in
 from app.store.optimistic import ATTEMPTS, contended, require_room
@@ -156,10 +156,9 @@ class SignIns:
     async def _sign_out(self, workspace_id: str, who: SignOut) -> None:
         keyspace, person, sid = Keyspace(workspace_id), who.person, who.sid
         # First the note, then the list: a session that is created meanwhile is in the list, or finds the note.
-        note = keyspace.signed_out(_digest_of(person, sid))
-        known_s = await self._client.call("GET", note)  # of two sign-outs, the earlier one may arrive last
-        noted_s = _FOR_GOOD if sid else max(who.at_s, int(known_s or 0))
-        await self._client.change("SET", note, noted_s, "EX", ID_TOKEN_USED_S)
+        note = [keyspace.signed_out(_digest_of(person, sid))]
+        args: list[Value] = [_FOR_GOOD if sid else who.at_s, ID_TOKEN_USED_S]
+        await self._client.run(NOTE_SIGN_OUT, note, args)
         async for session in self.each(workspace_id):
             if session.person and person in ("", session.person) and sid in ("", session.sid):
                 actor = Actor(session.id, session.name, ActorKind.KEY)  # the trail says that each was ended by itself

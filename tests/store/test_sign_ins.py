@@ -77,6 +77,23 @@ async def test_a_sign_out_during_a_sign_in_leaves_no_session(valkey_client, ids,
     assert (refused > 0, made > 0) == (True, True)  # both orders have been tried
 
 
+async def test_of_two_sign_outs_at_once_the_later_one_counts(valkey_client, ids):
+    """Whichever arrives first, and whichever request of the one the other falls before."""
+    for times_s in itertools.permutations((ISSUED_S - 50, ISSUED_S)):
+        for at in itertools.count():
+            workspace_id = ids.new(at)
+
+            async def second(workspace_id=workspace_id, at_s=times_s[1]):
+                await sign_out(valkey_client, ids, workspace_id, person="ann", at_s=at_s)
+
+            client = Interposed(valkey_client, at, second)
+            await sign_out(client, ids, workspace_id, person="ann", at_s=times_s[0])
+            if not client.was_reached:
+                break
+            with pytest.raises(Unauthorized, match="signed out"):
+                await SignIns(valkey_client, ids).create(workspace_id, ANN, Via.CONSOLE)
+
+
 async def test_a_sign_out_that_was_interrupted_can_be_sent_again(valkey_client, ids):
     """Whichever request the replica made last; the message that was not interrupted works once."""
 
