@@ -31,7 +31,8 @@ class SignIn(Struct, frozen=True, kw_only=True):
 
     id: also the id of the key. key_id: the API key that it was made from; "" = none.
     expires_ms: when it ends if it is not used again. ends_ms: when it ends in any case.
-    person, groups: who signed in with the identity provider, and with which groups. sid: the provider's own session.
+    person, groups: who signed in with the identity provider, and with which groups. issuer: which provider that was.
+    sid: the provider's own session.
     authenticated_s: when the provider last saw the person's credentials, s since the epoch.
     id_token: what the provider said about them, with which they sign out there too; "" = not kept. It opens nothing.
     """
@@ -47,6 +48,7 @@ class SignIn(Struct, frozen=True, kw_only=True):
     last_used_ms: int | None = None
     person: str = ""
     groups: tuple[str, ...] = ()
+    issuer: str = ""
     sid: str = ""
     authenticated_s: int | None = None
     id_token: str = ""
@@ -78,6 +80,7 @@ class Identity(Struct, frozen=True, kw_only=True):
     key_id: str = ""
     person: str = ""
     groups: tuple[str, ...] = ()
+    issuer: str = ""
     sid: str = ""
     authenticated_s: int | None = None
     id_token: str = ""

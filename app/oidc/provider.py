@@ -188,6 +188,7 @@ class Provider:
             scopes=access[chosen],
             person=self.person(claims["sub"]),
             groups=tuple(sorted(groups)),
+            issuer=self.issuer,
             sid=sid if isinstance(sid, str) else "",
             authenticated_s=authenticated_s(claims),
             id_token=id_token,

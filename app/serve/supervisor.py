@@ -91,10 +91,10 @@ async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | 
             if finding.severity is not Severity.OK:
                 say(f"{finding.severity:9} {finding.sentence}")
         workspaces = await services.records.workspaces.by_name()
-        if settings.oidc_issuer is not None:
-            table = parse_group_scopes(settings.oidc_scopes or "")
-            for name, workspace_id in workspaces.items():
-                await services.records.sign_ins.end_beyond(workspace_id, partial(_scopes_in, table, name))
+        issuer = settings.oidc_issuer or ""
+        table = parse_group_scopes((issuer and settings.oidc_scopes) or "")
+        for name, workspace_id in workspaces.items():
+            await services.records.sign_ins.end_beyond(workspace_id, issuer, partial(_scopes_in, table, name))
         if first_start and not workspaces:
             _, raw_key = await services.records.workspaces.create(DEFAULT)
             # Printed at once, because the key is stored nowhere and the start may still fail.

@@ -71,6 +71,7 @@ class SignIns:
                 key_id=identity.key_id,
                 person=identity.person,
                 groups=identity.groups,
+                issuer=identity.issuer,
                 sid=identity.sid,
                 authenticated_s=identity.authenticated_s,
                 id_token=identity.id_token,
@@ -127,18 +128,16 @@ class SignIns:
                 return
         contended()
 
-    async def end_beyond(self, workspace_id: str, granted: Callable[[tuple[str, ...]], Collection[Scope]]) -> int:
-        """End the sessions of people that have a scope which their groups no longer give; return how many there were.
-
-        granted: what groups may do in the workspace.
-        """
-        by, ended = ChangedBy(COMMAND_LINE, "REMIT_OIDC_SCOPES no longer gives its scopes to the person's groups"), 0
+    async def end_beyond(
+        self, workspace_id: str, issuer: str, granted: Callable[[tuple[str, ...]], Collection[Scope]]
+    ) -> None:
+        """End sessions of people of another issuer, or with a scope that, by `granted`, their groups do not give."""
+        by = ChangedBy(COMMAND_LINE, "REMIT_OIDC_ISSUER or REMIT_OIDC_SCOPES no longer gives its scopes")
         async for session in self.each(workspace_id):
-            if session.person and not set(session.scopes) <= set(granted(session.groups)):
+            given = granted(session.groups) if session.issuer == issuer else ()
+            if session.person and not set(session.scopes) <= set(given):
                 with suppress(SessionNotFound):  # it has ended meanwhile
                     await self.end(workspace_id, session.id, by=by)
-                    ended += 1
-        return ended
 
     async def sign_out_once(self, workspace_ids: Iterable[str], who: SignOut) -> bool:
         """End their sessions in these workspaces; False if the same message has done so before.
@@ -156,9 +155,8 @@ class SignIns:
     async def _sign_out(self, workspace_id: str, who: SignOut) -> None:
         keyspace, person, sid = Keyspace(workspace_id), who.person, who.sid
         # First the note, then the list: a session that is created meanwhile is in the list, or finds the note.
-        note = [keyspace.signed_out(_digest_of(person, sid))]
-        args: list[Value] = [_FOR_GOOD if sid else who.at_s, ID_TOKEN_USED_S]
-        await self._client.run(NOTE_SIGN_OUT, note, args)
+        note = keyspace.signed_out(_digest_of(person, sid))
+        await self._client.run(NOTE_SIGN_OUT, [note], [_FOR_GOOD if sid else who.at_s, ID_TOKEN_USED_S])
         async for session in self.each(workspace_id):
             if session.person and person in ("", session.person) and sid in ("", session.sid):
                 actor = Actor(session.id, session.name, ActorKind.KEY)  # the trail says that each was ended by itself
@@ -234,6 +232,7 @@ def session_of(record: dict[str, str]) -> SignIn:
             key_id=record.get("key_id", ""),
             person=record.get("person", ""),
             groups=tuple(filter(None, record.get("groups", "").split("\n"))),
+            issuer=record.get("issuer", ""),
             sid=record.get("sid", ""),
             authenticated_s=number_or_none(record.get("authenticated_s")),
             id_token=record.get("id_token", ""),
@@ -251,7 +250,8 @@ def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
         fields += ("key_id", session.key_id, *(("made_by", maker["made_by"]) if "made_by" in maker else ()))
     if session.person:
         fields += ("person", session.person, "groups", "\n".join(session.groups))
-        fields += ("sid", session.sid, *(("id_token", session.id_token) if session.id_token else ()))
+        fields += ("issuer", session.issuer, "sid", session.sid)
+        fields += ("id_token", session.id_token) if session.id_token else ()
     if session.authenticated_s is not None:
         fields += ("authenticated_s", session.authenticated_s)
     return fields

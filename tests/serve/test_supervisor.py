@@ -303,7 +303,11 @@ def test_a_wrong_setting_stops_the_start(service):
 
 
 def test_a_start_ends_sessions_with_scopes_that_groups_no_longer_give(tmp_path, store):
-    """What REMIT_OIDC_SCOPES gave is gone on every replica; whoever still has it, or another workspace's, stays."""
+    """What REMIT_OIDC_SCOPES gave is gone on every replica; whoever still has it, or another workspace's, stays.
+
+    Without REMIT_OIDC_ISSUER, all of them are.
+    """
+    issuer = "https://sso.example.com"
     ids, names = Ids(), [f"mapped-{uuid.uuid4().hex}" for _ in range(2)]
 
     async def sign_in(client):
@@ -311,7 +315,7 @@ def test_a_start_ends_sessions_with_scopes_that_groups_no_longer_give(tmp_path, 
         made = [(await workspaces.create(name))[0] for name in names]
         for workspace_id in made:
             for group in ("ops", "finance"):
-                who = Identity(name=group, scopes=(Scope.VIEW,), person=f"of {group}", groups=(group,))
+                who = Identity(name=group, scopes=(Scope.VIEW,), person=f"of {group}", groups=(group,), issuer=issuer)
                 await SignIns(client, ids).create(workspace_id, who, Via.CONSOLE)
         return made
 
@@ -319,16 +323,13 @@ def test_a_start_ends_sessions_with_scopes_that_groups_no_longer_give(tmp_path, 
         return [{each.name async for each in SignIns(client, ids).each(workspace_id)} for workspace_id in made]
 
     made = in_store(store.url, sign_in)
-    service = Service(
-        tmp_path,
-        REMIT_REDIS_URL=store.url,
-        REMIT_COMPACT="false",
-        REMIT_PUBLIC_URL="https://remit.example.com",
-        REMIT_OIDC_ISSUER="https://sso.example.com",
-        REMIT_OIDC_CLIENT_ID="remit",
-        REMIT_OIDC_CLIENT_SECRET="x",
-        REMIT_OIDC_SCOPES=f"{names[0]}/ops=view {names[1]}/ops=view {names[1]}/finance=view,approve",
-    ).start()
-    service.stop()
-
-    assert in_store(store.url, signed_in) == [{"ops"}, {"ops", "finance"}]
+    with_provider = {
+        "REMIT_PUBLIC_URL": "https://remit.example.com",
+        "REMIT_OIDC_ISSUER": issuer,
+        "REMIT_OIDC_CLIENT_ID": "remit",
+        "REMIT_OIDC_CLIENT_SECRET": "x",
+        "REMIT_OIDC_SCOPES": f"{names[0]}/ops=view {names[1]}/ops=view {names[1]}/finance=view,approve",
+    }
+    for settings, left in ((with_provider, [{"ops"}, {"ops", "finance"}]), ({}, [set(), set()])):
+        Service(tmp_path, REMIT_REDIS_URL=store.url, REMIT_COMPACT="false", **settings).start().stop()
+        assert in_store(store.url, signed_in) == left

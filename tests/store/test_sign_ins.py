@@ -135,20 +135,21 @@ async def test_whoever_signs_in_again_is_in(valkey_client, ids, workspace_id):
 
 
 async def test_a_session_ends_once_its_groups_give_less_than_it_has(valkey_client, ids):
-    """And no other does: of people whose groups still give all of it, or made from no groups at all."""
+    """Or its provider is another. No other ends: of people whose groups give all of it, or that no groups gave."""
     workspace_id, sign_ins = ids.new(1), SignIns(valkey_client, ids)
     granted = {"ops": {Scope.ADMIN}, "finance": {Scope.VIEW}, "gone": set()}
-    for name, person, groups, scopes in (
-        ("still", "ann", ("ops", "gone"), (Scope.ADMIN,)),
-        ("part", "bob", ("finance",), (Scope.APPROVE, Scope.VIEW)),
-        ("none", "cid", ("gone",), (Scope.VIEW,)),
-        ("by a link", "", (), (Scope.ADMIN,)),
+    for name, person, groups, scopes, issuer in (
+        ("still", "ann", ("ops", "gone"), (Scope.ADMIN,), "here"),
+        ("part", "bob", ("finance",), (Scope.APPROVE, Scope.VIEW), "here"),
+        ("none", "cid", ("gone",), (Scope.VIEW,), "here"),
+        ("elsewhere", "dan", ("ops",), (Scope.ADMIN,), "there"),
+        ("by a link", "", (), (Scope.ADMIN,), ""),
     ):
-        await sign_ins.create(
-            workspace_id, Identity(name=name, scopes=scopes, person=person, groups=groups), Via.CONSOLE
-        )
+        who = Identity(name=name, scopes=scopes, person=person, groups=groups, issuer=issuer)
+        await sign_ins.create(workspace_id, who, Via.CONSOLE)
 
-    ended = await sign_ins.end_beyond(workspace_id, lambda groups: set().union(*(granted[each] for each in groups)))
+    def granted_to(groups):
+        return set().union(*(granted[each] for each in groups))
 
-    assert ended == 2
+    await sign_ins.end_beyond(workspace_id, "here", granted_to)
     assert await names_of_sessions(valkey_client, ids, workspace_id) == ["still", "by a link"]
