@@ -89,7 +89,7 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 from app.workloads.admission import Admission
 
-KEY_WATCH_SECONDS = 0.75
+KEY_WATCH_SECONDS = 0.5
 """Streams end within a second of their key."""
 
 

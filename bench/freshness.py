@@ -91,7 +91,7 @@ def measure(bench: Bench) -> Table:
         left_out=[
             (
                 f"{STREAMS} ends a round at random moments. `let in afterwards` counts those whose next request, sent "
-                "to the other replica once the end was answered, was not refused. Streams ask every 750 ms whether "
+                "to the other replica once the end was answered, was not refused. Streams ask every 500 ms whether "
                 "their key is still valid, and check it before they send anything."
             )
         ],
