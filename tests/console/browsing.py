@@ -29,6 +29,11 @@ RUN_AXE = """axe.run(document, {resultTypes: ["violations"], ...GIVEN}).then((fo
 OF_THE_PAGE = {"Sec-Fetch-Site": "same-origin"}
 SIDEWAYS = """[document.documentElement, document.getElementById("screen")]
   .some((each) => each && each.scrollWidth > each.clientWidth)"""
+CLIPPED = """[...document.querySelectorAll("#screen .page > *")]
+  .filter((each) => each.clientHeight && each.scrollHeight > each.clientHeight + 4)
+  .filter((each) => getComputedStyle(each).overflowY !== "auto")
+  .map((each) => each.className || each.tagName)"""
+"""Parts of a screen of which something is cut off, or lies over what follows."""
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 820}
 LOOKS = [
@@ -94,7 +99,7 @@ class Visitor:
         self.faults[:] = [fault for fault in self.faults if not any(word in fault for word in words)]
 
     def violations(self):
-        """What axe finds, with LOOKS; and whether a phone must scroll sideways.
+        """What axe finds, with LOOKS; whether a phone must scroll sideways; and what it cuts off.
 
         It runs in a world of its own, since the page forbids `eval`.
         """
@@ -113,6 +118,7 @@ class Visitor:
         session.detach()
         if self.page.evaluate(SIDEWAYS):
             found.append((PHONE["width"], "wider than the screen"))
+        found += [(PHONE["width"], "cut off", each) for each in self.page.evaluate(CLIPPED)]
         self.page.set_viewport_size(DESKTOP)
         self.page.emulate_media(color_scheme="light")
         return found

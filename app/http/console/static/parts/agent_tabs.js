@@ -4,6 +4,7 @@ import { all, get } from "../api.js";
 import { useFeed } from "../decisions_feed.js";
 import { policies, tools } from "../names.js";
 import { can } from "../session.js";
+import { duration } from "../time.js";
 import { param, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { ChangeList } from "./changes.js";
@@ -28,9 +29,9 @@ export function AgentTools({ agent }) {
     <div class="list">${shown.map((tool) => html`<section class="item"><header><code><${Text} value=${tool.name} /></code><${Pill} is=${tool.status} />${!tool.catalogued && html`<${Tag} title="Known only from the log">not in the catalogue<//>`}
         <span class="spring"></span><a class="small" href=${to("what-if", { agent: agent.alias ?? agent.id, tool: tool.name })}>What if…</a></header>
       ${tools.find(tool.name)?.description && html`<p class="muted"><${Text} value=${tools.find(tool.name)?.description} /></p>`}
-      ${tool.reason && html`<p><${Text} value=${tool.reason} /></p>`}
+      ${tool.reason && !tool.conditions.some((each) => tool.reason === `${each.policyName}: ${each.text}`) && html`<p><${Text} value=${tool.reason} /></p>`}
       ${tool.conditions.length > 0 && html`<ul class="conditions">${tool.conditions.map((each) => html`<li><span class=${`holds ${each.holds}`} title=${each.holds === null ? "Depends on the call" : each.holds ? "Holds now" : "Does not hold now"}>${each.holds === null ? "·" : each.holds ? "✓" : "✕"}</span>
-        <div><${Text} value=${each.text} /> ${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`} <a class="small muted" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a>
+        <div><${Text} value=${inUnits(each.text)} /> ${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`} <a class="small muted" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a>
         ${each.quota && html`<br /><${Quota} level=${each.quota} />`}</div></li>`)}</ul>`}</section>`)}</div>`;
 }
 
@@ -41,18 +42,21 @@ export function AgentLimits({ agent }) {
   if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   if (!read.data) return html`<${Skeleton} />`;
   if (!read.data.quotas.length) return html`<${Empty} icon="overview" title="No limit counts for this agent"><p>Rate limits, budgets and denial breakers of its policies appear here with how full they are.</p><//>`;
-  return html`<div class="list">${read.data.quotas.map((each) => html`<section class="item" key=${`${each.policyId} ${each.rule.index}`}><header><b><${Text} value=${each.text} /></b>${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`}<span class="spring"></span><a class="small" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a></header>
+  return html`<div class="list">${read.data.quotas.map((each) => html`<section class="item" key=${`${each.policyId} ${each.rule.index}`}><header><b><${Text} value=${inUnits(each.text)} /></b>${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`}<span class="spring"></span><a class="small" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a></header>
     ${each.quota && html`<${Quota} level=${each.quota} />`}
     ${each.values && html`<${Counted} values=${each.values} per=${each.per ?? []} />`}
-    <p class="small muted">counts ${each.tools.map((name) => html`<code><${Text} value=${name} /></code> `)}</p></section>`)}</div>`;
+    <p class="small muted">Counts ${each.tools.map((name) => html`<code><${Text} value=${name} /></code> `)}</p></section>`)}</div>`;
 }
+
+/** The service's words, with its seconds as people say them. @param {string} text */
+const inUnits = (text) => text.replace(/\bin (\d+) s\b/g, (_, seconds) => `in ${duration(Number(seconds))}`);
 
 /** The fullest of a limit's buckets, one for each value. @param {{values: CountedValues, per: string[]}} props */
 function Counted({ values, per }) {
-  if (!values.fullest.length) return html`<p class="muted">Nothing is taken for any value of ${per.join(" and ")}.</p>`;
+  if (!values.fullest.length) return html`<p class="muted">Nothing is counted for any value of ${per.join(" and ")}.</p>`;
   return html`<ul class="conditions">${values.fullest.map((each) => html`<li><span></span><div><${Quota} level=${each.quota} /> ${each.values ? each.values.map((one) => html`<span class="read"><code><${Text} value=${one.name} /></code> = ${"value" in one ? html`<${Value} value=${one.value} />` : "missing"} </span>`)
     : html`<span class="small muted">for a value of ${per.join(" and ")} that the log does not show</span>`}</div></li>`)}</ul>
-    ${Number(values.total) > values.fullest.length && html`<p class="small muted">and ${Number(values.total) - values.fullest.length} values of which less is taken</p>`}`;
+    ${Number(values.total) > values.fullest.length && html`<p class="small muted">and ${Number(values.total) - values.fullest.length} values with lower counts</p>`}`;
 }
 
 /** @param {{agent: Agent}} props */

@@ -1,8 +1,11 @@
 // Changes: who did what to which resource, why, and what differs.
+import { get } from "../api.js";
+import { agents, policies } from "../names.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Diff, differences } from "./diff.js";
 import { Empty } from "./loading.js";
+import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
 export const QUIET = ["updatedAt", "updated_at", "version", "createdAt", "id"];
@@ -11,6 +14,19 @@ export const QUIET = ["updatedAt", "updated_at", "version", "createdAt", "id"];
 function linkOf(change) {
   const screens = /** @type {Record<string, string>} */ ({ agent: `agents/${change.resourceId}`, policy: `policies/${change.resourceId}`, webhook: "webhooks", api_key: "keys", catalog: "catalog" });
   return change.kind === "deleted" || !screens[change.resourceType] ? null : to(screens[change.resourceType]);
+}
+
+/** What the resource is called; a change tells its name only where that differs. @param {Change} change @returns {string} */
+function nameOf({ before, after, resourceId }) {
+  const what = /** @type {any} */ (after ?? before ?? {});
+  return what.name ?? what.url ?? agents.find(resourceId)?.name ?? policies.find(resourceId)?.name ?? resourceId;
+}
+
+/** The newest few, one line each. */
+export function Latest() {
+  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ ((await get("/v1/changes", { limit: 6 }, signal)).data));
+  if (!read.data?.length) return null;
+  return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${each.kind} ${each.resourceType.replace("_", " ")} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }
 
 /** @param {{changes: Change[]}} props */
@@ -22,8 +38,7 @@ export function ChangeList({ changes }) {
 /** @param {{change: Change}} props */
 function One({ change }) {
   const [open, setOpen] = useState(false);
-  const what = /** @type {any} */ (change.after ?? change.before ?? {});
-  const name = what.name ?? what.url ?? change.resourceId;
+  const name = nameOf(change);
   const link = linkOf(change);
   const rows = change.kind === "updated" ? differences(change.before, change.after, QUIET) : [];
   const at = Date.parse(change.timestamp);
@@ -33,6 +48,6 @@ function One({ change }) {
       ${change.tripped && html` <${Pill} is="suspended" word="by a breaker" />`} <span class="muted"><${Time} at=${change.timestamp} /></span></p>
     ${change.reason && html`<p class="quote"><${Text} value=${change.reason} /></p>`}
     <p class="small muted">${rows.length > 0 && html`${rows.slice(0, 4).map((row) => html`<${Tag}>${row.path}<//> `)}${rows.length > 4 ? `and ${rows.length - 4} more ` : ""}`}
-      <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} what ${change.kind === "updated" ? "differs" : "it was"}</button> · <a href=${around}>decisions around it</a></p>
+      <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} what ${change.kind === "created" ? "was created" : change.kind === "deleted" ? "was deleted" : "differs"}</button> · <a href=${around}>decisions around it</a></p>
     ${open && html`<${Diff} before=${change.before} after=${change.after} leave=${change.kind === "updated" ? QUIET : []} />`}</div></li>`;
 }

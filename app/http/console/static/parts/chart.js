@@ -2,7 +2,7 @@
 import { html } from "../vendor/preact.js";
 
 /** @typedef {{name: string, values: number[]}} Series */
-const [WIDTH, HEIGHT, LEFT, FOOT] = [960, 220, 44, 24];
+const [HEIGHT, LEFT, FOOT] = [220, 44, 24];
 
 /** Round up to 1, 2 or 5 times a power of ten. @param {number} most */
 function roundUp(most) {
@@ -13,12 +13,14 @@ function roundUp(most) {
 /** times: the start of each bar, in milliseconds. ticks: what happened in between, at a time.
  * @param {{times: number[], step: number, series: Series[], ticks?: {at: number, name: string}[], pick?: (index: number) => void, label: string}} props */
 export function Chart({ times, step, series, ticks = [], pick, label }) {
+  // Drawn for the width that there is, so that its words are not scaled down on a phone.
+  const [WIDTH, names] = innerWidth > 640 ? [960, 8] : [380, 4];
   const sums = times.map((_, index) => series.reduce((sum, each) => sum + each.values[index], 0));
   const most = roundUp(Math.max(...sums, 1));
   const x = (/** @type {number} */ at) => LEFT + ((at - times[0]) / (step * times.length)) * (WIDTH - LEFT);
   const y = (/** @type {number} */ value) => HEIGHT - FOOT - (value / most) * (HEIGHT - FOOT - 14);
   const width = (WIDTH - LEFT) / times.length;
-  const every = Math.ceil(times.length / 8);
+  const every = Math.ceil(times.length / names);
   return html`<figure class="chart"><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
     ${[0, 0.5, 1].map((part) => html`<line class="rule" x1=${LEFT} x2=${WIDTH} y1=${y(most * part)} y2=${y(most * part)} /><text x=${LEFT - 8} y=${y(most * part) + 4} text-anchor="end">${short(most * part)}</text>`)}
     ${times.map((time, index) => {

@@ -5,7 +5,7 @@ import { parse, write } from "../exact.js";
 import { to } from "../url.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";
-import { Empty, Problem } from "./loading.js";
+import { Problem } from "./loading.js";
 import { Pill, Text, Time } from "./text.js";
 
 /** @type {Record<string, string>} */
@@ -48,7 +48,6 @@ export function Replay({ agent, draft, replaced, own }) {
     ${report && html`<div class="card stack"><h2>${report.flipped ? `${Number(report.flipped).toLocaleString("en")} of ${Number(report.judged).toLocaleString("en")} answers would change` : `None of ${Number(report.judged).toLocaleString("en")} answers would change`}</h2>
       ${report.unjudged && html`<ul class="words">${Object.entries(report.unjudged).filter(([, count]) => Number(count) > 0).map(([cause, count]) => html`<li>${count} calls ${CAUSES[cause] ?? cause}, and were not judged</li>`)}</ul>`}
       ${Number(report.approved) > 0 && html`<p class="small muted">${report.approved} were allowed by an approval.</p>`}<div class="buttons start"><${CopyButton} class="" label="Copy as curl" text=${() => curl("POST", "/v1/replay", write(body(), 0))} /></div></div>`}
-    ${report && !report.flipped && html`<${Empty} title="Nothing flips" />`}
     <div class="stack">${(report?.flips ?? state.flips).map((/** @type {any} */ flip) => html`<section class="card stack"><h3 class="line"><${Pill} is=${flip.was} /> → <${Pill} is=${flip.becomes} /> <b>${flip.count} ${Number(flip.count) === 1 ? "call" : "calls"} of <code><${Text} value=${flip.toolName} /></code></b></h3>
       <p class="small muted">by ${decider(flip.by)}, now by ${decider(flip.nowBy)}</p>
       <ul class="words">${flip.samples.map((/** @type {any} */ each) => html`<li><a href=${to("decisions", { entry: each.id })}><${Time} at=${each.timestamp} /></a> <${Text} value=${each.newReason} /></li>`)}</ul></section>`)}</div>`;

@@ -54,7 +54,7 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
   const first = Math.max(0, Math.floor(view.top / view.row) - SPARE);
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / view.row) + SPARE);
   const grid = columns.map((column) => column.width).join(" ");
-  return html`<div class=${`table${tall ? " tall" : ""}${open ? " opens" : ""}`} role="grid" aria-label=${label} style=${tall && rows.length ? { minHeight: `${Math.min(240, 38 + rows.length * view.row)}px` } : undefined} aria-rowcount=${rows.length + 1} aria-colcount=${columns.length}
+  return html`<div class=${`table${tall ? " tall" : ""}${open ? " opens" : ""}`} role="grid" aria-label=${label} style=${tall && rows.length ? { minHeight: `${Math.min(240, (view.row === ROW ? 38 : 2) + rows.length * view.row)}px` } : undefined} aria-rowcount=${rows.length + 1} aria-colcount=${columns.length}
       ref=${box} onScroll=${scrolled} onKeyDown=${pressed} aria-busy=${loading} tabindex=${rows.length ? undefined : 0}>
     <div class="thead" role="row" aria-rowindex="1" style=${{ gridTemplateColumns: grid }}>
       ${columns.map((column) => html`<span role="columnheader" class=${column.class}>${column.name}</span>`)}</div>

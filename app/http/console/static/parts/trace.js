@@ -33,7 +33,7 @@ function Policy({ policy, decides, unknown, other, still }) {
 /** @param {{rule: RulePart, decides: boolean, unknown: string[], differs: boolean, still: boolean}} props */
 function Rule({ rule, decides, unknown, differs, still }) {
   const row = useRef(/** @type {HTMLLIElement | null} */ (null));
-  useEffect(() => { if (decides && !still) row.current?.scrollIntoView({ block: "nearest" }); }, []);
+  useEffect(() => { if (decides && !still) row.current?.scrollIntoView({ block: "center" }); }, []);
   const hidden = rule.values.filter((each) => unknown.includes(each.name)).map((each) => each.name);
   return html`<li ref=${row} class=${`${rule.part}${decides ? " deciding" : ""}${differs ? " differs" : ""}`}>
     <span class=${`mark-${rule.part} rule-mark`} aria-hidden="true">${MARKS[rule.part]}</span>

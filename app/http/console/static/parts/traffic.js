@@ -26,9 +26,9 @@ export function Traffic() {
       <div class="switch" role="group" aria-label="Span"><button type="button" aria-pressed=${days === 1} onClick=${() => setParams({ span: null })}>24 h</button><button type="button" aria-pressed=${days === 30} onClick=${() => setParams({ span: "30d" })}>30 d</button></div></header>
     <${Problem} error=${read.error} />
     ${read.data ? html`<${Chart} times=${times} step=${step} label=${`Decisions in the last ${days === 30 ? "30 days" : "24 hours"}`} series=${RESULTS.map((name) => ({ name, values: read.data?.by[name] ?? [] }))} ticks=${ticks.data ?? []} pick=${pick} />` : read.slow && html`<${Skeleton} />`}</section>
-    ${read.data && html`<div class="three"><${Top} title="Agents" rows=${read.data.agents} href=${(/** @type {string} */ id) => to("decisions", { agent_id: id })} name=${(/** @type {string} */ id) => html`<${AgentName} id=${id} />`} />
-      <${Top} title="Tools" rows=${read.data.tools} href=${(/** @type {string} */ name) => to("decisions", { tool_name: name })} name=${(/** @type {string} */ name) => html`<code><${Text} value=${name} /></code>`} />
-      <${Top} title="Codes" rows=${read.data.codes} name=${(/** @type {string} */ name) => html`<code>${name}</code>`} /></div>`}`;
+    ${read.data && html`<div class="three"><${Top} title="Top agents" rows=${read.data.agents} href=${(/** @type {string} */ id) => to("decisions", { agent_id: id })} name=${(/** @type {string} */ id) => html`<${AgentName} id=${id} />`} />
+      <${Top} title="Top tools" rows=${read.data.tools} href=${(/** @type {string} */ name) => to("decisions", { tool_name: name })} name=${(/** @type {string} */ name) => html`<code><${Text} value=${name} /></code>`} />
+      <${Top} title="Top codes" rows=${read.data.codes} name=${(/** @type {string} */ name) => html`<code>${name}</code>`} /></div>`}`;
 }
 
 /** @param {{title: string, rows: [string, number][], href?: (value: string) => string, name: (value: string) => any}} props */

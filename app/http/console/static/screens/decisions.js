@@ -76,7 +76,7 @@ function Filters({ filters, all, setAll }) {
       <datalist id="tool-names">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
       <${FilterField} name="q" value=${filters.q} aria-label="Text" type="search" maxlength="255" placeholder="Text in the entry" />
       <button type="button" class="quiet" aria-expanded=${opened} onClick=${() => setOpened(!opened)}>${opened ? "Fewer filters" : "More filters"}</button>
-      <label class="check"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> Approvals and outcomes</label>
+      <label class="check" title="Also what became of approvals and calls"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> All entries</label>
     </div>
     ${opened && html`<${Later} load=${more} name="MoreFilters" filters=${filters} />`}
     ${given.length > 0 && html`<${Later} load=${more} name="InForce" filters=${filters} names=${given} />`}

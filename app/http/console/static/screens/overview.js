@@ -20,7 +20,7 @@ export function Screen() {
     ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${first.data !== 0} again=${first.reload} />`}
     ${can("read", "audit") && !isNew && html`<${Later} load=${() => import("../parts/traffic.js")} name="Traffic" />`}
     <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>
-    ${can("audit") && html`<${Latest} />`}</div>`;
+    ${can("audit") && html`<${Later} load=${() => import("../parts/changes.js")} name="Latest" />`}</div>`;
 }
 
 function Health() {
@@ -62,10 +62,4 @@ function Inactive() {
   if (!can("read", "policies")) return null;
   return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!agents.all ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />` : !found.length ? html`<p class="muted">${agents.all.size ? `All ${agents.all.size} are active.` : "There is none yet."}</p>`
     : html`<ul class="plain">${found.slice(0, 6).map((each) => html`<li class="line"><a href=${to(`agents/${each.alias ?? each.id}`)}><${Text} value=${each.name} /></a><span class="spring"></span><span class="muted">${each.tripped ? "stopped by a breaker" : each.status}</span></li>`)}</ul>`}</section>`;
-}
-
-function Latest() {
-  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ ((await get("/v1/changes", { limit: 6 }, signal)).data));
-  if (!read.data?.length) return null;
-  return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line"><span><b><${Text} value=${each.actorName} /></b> ${each.kind} ${each.resourceType.replace("_", " ")} <${Text} value=${/** @type {any} */ (each.after ?? each.before)?.name ?? ""} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }

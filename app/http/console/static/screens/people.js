@@ -13,8 +13,8 @@ export function Screen() {
   const read = useRead("sessions", async (signal) => (await get("/v1/sessions", {}, signal)).data);
   const [ending, setEnding] = useState(/** @type {any} */ (null));
   const columns = [
-    { name: "Who", width: "minmax(140px, 1.5fr)", class: "c-tool", cell: (/** @type {any} */ row) => html`<b><${Text} value=${row.name} /></b> ${row.id === session.value?.id && html`<${Tag}>you<//>`}` },
-    { name: "Scopes", width: "minmax(110px, 1.2fr)", class: "c-result", cell: (/** @type {any} */ row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `) },
+    { name: "Who", width: "minmax(180px, 2.4fr)", class: "c-tool", cell: (/** @type {any} */ row) => html`<b><${Text} value=${row.name} /></b> ${row.id === session.value?.id && html`<${Tag}>you<//>`}` },
+    { name: "Scopes", width: "minmax(90px, 1fr)", class: "c-result", cell: (/** @type {any} */ row) => row.scopes.map((/** @type {string} */ each) => html`<${Tag}>${each}<//> `) },
     { name: "Through", width: "100px", class: "c-time", cell: (/** @type {any} */ row) => row.via },
     { name: "Since", width: "110px", class: "muted c-then", cell: (/** @type {any} */ row) => html`<${Time} at=${row.createdAt} />` },
     { name: "Last seen", width: "110px", class: "muted c-agent", cell: (/** @type {any} */ row) => html`<${Time} at=${row.lastUsedAt ?? row.createdAt} />` },

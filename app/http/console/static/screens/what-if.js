@@ -40,7 +40,7 @@ function Page({ entry, schema }) {
   const governing = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === agent || (each.group && agents.find(agent)?.groups.includes(each.group)) || (!each.agentId && !each.group));
   const entryOf = drafting && draft.policy ? { ...draft.policy, ...(replaced && { id: replaced }) } : null;
   const tabs = [["call", "One call"], ...(can("read", "audit") ? [["week", "Last week"]] : [])];
-  return html`<div class="page wide-page"><div class="head"><h1>What if</h1><p class="lead">Ask what would be answered, with the policies in force and with a draft. Nothing is taken, logged or changed.</p></div>
+  return html`<div class="page wide-page"><div class="head"><h1>What if</h1><p class="lead">Ask what would be answered, with the policies in force and with a draft. Nothing is counted, logged or changed.</p></div>
     <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(/** @type {any} */ event) => { setAgent(event.target.value); setReplaced(""); }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
       <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> With a draft</label>
       ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => { setReplaced(event.target.value); const one = policies.find(event.target.value); if (one) draft.setText(write(written(one))); }}><option value="">is a new policy of this agent</option>${governing.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
