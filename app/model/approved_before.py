@@ -14,6 +14,8 @@ MAX_TARGETS = 64
 class ApprovedBefore(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A person has approved a call of this agent and tool with the same value of the same parameter.
 
+    If the rule has it for several parameters, one call had all their values; elements of an array count each by itself.
+
     within_seconds: Within this time, 1 to 2,592,000 seconds (30 days).
     """
 
@@ -26,7 +28,7 @@ class Remembered(Struct, frozen=True, rename="camel"):
     policy_id: The policy whose rule remembers it.
     rule: The rule.
     parameter: The parameter's name.
-    digest: The MAC of the value, with the agent, the tool and the parameter.
+    digest: The MAC of the value, with the agent, the tool, the parameter and the values beside it.
     approval_id: The approval that it was last used with.
     approved_at: When people approved that.
     expires_at: When it counts no more.

@@ -107,6 +107,30 @@ def test_each_element_of_a_list_must_be_known(tenant, person):
     assert len(remembered(tenant, agent_id)) == 2
 
 
+def test_values_of_one_rule_were_approved_in_one_call(tenant, person):
+    """Of two harmless calls nobody makes a third: a known name with the address that was approved for another one."""
+    agent_id = tenant.new_agent()["id"]
+    known = {name: {"approvedBefore": {"withinSeconds": 3600}, "required": False} for name in ("name", "to[*]", "list")}
+    tenant.new_policy(agent_id, ALLOW, to_known(parameters=known))
+
+    def result(**call):
+        return tenant.authorize(agent_id, "send.mail", parameters=call | {"n": 1})["result"]
+
+    ann, eve = {"name": "Ann", "to": ["ann@x.com", "ann@y.com"]}, {"name": "Eve", "to": ["eve@y.com"]}
+    for call in (ann, eve):
+        send_approved(tenant, person, agent_id, **call)
+    assert [result(**call) for call in (ann, eve, ann | {"to": ["ann@y.com"]})] == ["allowed"] * 3
+    mixed = (
+        {"to": eve["to"]},
+        {"to": [*ann["to"], *eve["to"]]},
+        {"list": "Ann"},
+        {"name": "ann@x.com"},
+        {"name": "Eve"},
+    )
+    assert [result(**ann | other) for other in mixed] == ["escalated"] * len(mixed)
+    assert [result(to=ann["to"]), result(name="Ann")] == ["escalated", "allowed"]
+
+
 def test_one_question_covers_all_that_is_unknown(tenant, person):
     """A failure of another rule is asked about together with an unknown value, but not with a known one."""
     agent_id = tenant.new_agent()["id"]

@@ -31,8 +31,8 @@ Past = tuple[int, str | None, frozenset[tuple[str, str]]]
 Denied = Mapping[tuple[Any, ...], Collection[int]]
 """When calls were denied (us), by breaker: policy id, what makes breakers alike, the place among those, the values."""
 
-Approved = tuple[int, str, str, str, str]
-"""A value that a rule remembers: when a person approved it (us), policy id, tool, parameter, value."""
+Approved = tuple[int, str, str, str, Json]
+"""A value that a rule remembers: when a person approved it (us), policy id, tool, parameter, value beside others."""
 
 SIDES = ("forbiddenAfter", "requiresBefore")
 SHADOW = "shadow "
@@ -307,7 +307,7 @@ def is_limit(rule: Json, call: Json) -> bool:
     return counts and verdict_of_circumstances(rule, call) == PASS and reading(rule, call) is not None
 
 
-def remembered(policies: Collection[Json], call: Json, now_us: int) -> Iterator[tuple[str, str, str, str]]:
+def remembered(policies: Collection[Json], call: Json, now_us: int) -> Iterator[tuple[str, str, str, Json]]:
     """What the rules remember of an approved call, as `Approved` without the time."""
     tier = [policy for policy, _ in deciding_tier(policies, call, now_us, ())]
     for policy in [*tier, *guardrails(policies)]:
@@ -330,11 +330,18 @@ def is_remembered(policy: Json, rule: Json, call: Json, now_us: int, approved: C
 
 
 def approved_before(rule: Json, call: Json) -> Iterator[tuple[str, int, Json]]:
-    """Each parameter that the rule remembers, with its seconds and its values."""
-    for of, name, wanted in named(rule) if rule["type"] == "parameter_constraint" else ():
-        if "approvedBefore" in wanted:
-            values = [each for each in meanings(call.get(of) or {}, name) if each not in (LACKING, EMPTY)]
-            yield name, wanted["approvedBefore"]["withinSeconds"], values
+    """Each parameter that the rule remembers, with its seconds and its values, each beside those of others."""
+    found = {
+        name: (
+            wanted["approvedBefore"]["withinSeconds"],
+            [each for each in meanings(call.get(of) or {}, name) if each not in (LACKING, EMPTY)],
+        )
+        for of, name, wanted in (named(rule) if rule["type"] == "parameter_constraint" else ())
+        if "approvedBefore" in wanted
+    }
+    for name, (seconds, values) in found.items():
+        others = {other: said for other, (_, said) in found.items() if other != name and "[*]" not in other}
+        yield name, seconds, [[value, others] for value in values]
 
 
 def limit_of(rule: Json) -> Json:

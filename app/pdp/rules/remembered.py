@@ -15,11 +15,16 @@ from app.pdp.clauses import clipped
 from app.pdp.relations import Json
 from app.pdp.rules.rule_type import Macs, PlacedRule
 
+_ELEMENTS = "[*]"
 _encode = msgspec.json.encode
 
 
 class TargetCheck(Struct, frozen=True):
-    """The part of the look-up that is common to all calls. parameters: each with its path and its ms."""
+    """The part of the look-up that is common to all calls. parameters: each with its path and its ms.
+
+    A value is remembered together with those of the rule's other parameters, except for elements of arrays: else two
+    approved calls would make a third one, such as a known name with an address that was approved for another.
+    """
 
     check: RememberedCheck
     parameters: tuple[tuple[str, ValuePath, int], ...]
@@ -37,9 +42,11 @@ class TargetCheck(Struct, frozen=True):
             return None
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
+        singles = sorted(name_and_value for name_and_value, _ in found if _ELEMENTS not in name_and_value[0])
         targets = (
-            Target(name, within_ms, self.macs(_encode([request.agent_id, request.tool_name, name, value])))
+            Target(name, within_ms, self.macs(_encode([request.agent_id, request.tool_name, name, value, *beside])))
             for (name, value), within_ms in found
+            for beside in [[each for each in singles if each[0] != name]]
         )
         return replace(self.check, targets=tuple(targets)) if found else None
 
@@ -60,7 +67,7 @@ def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetChe
     if not remembered:
         return
     longest = max(remembered.values())
-    names = " or ".join(f'"{name}"' for name in remembered)
+    names = " and ".join(f'"{name}"' for name in remembered)
     reason = f"No person has approved such a call with the same {clipped(names)} in the last {longest} s"
     failed = placed.failure(reason)
     check = RememberedCheck(placed.policy.id, placed.memory, placed.ref, longest * 1_000_000, failed)

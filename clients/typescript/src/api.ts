@@ -885,7 +885,11 @@ export interface components {
          * @enum {string}
          */
         FromRequest: "exact" | "text";
-        /** @description A person has approved a call of this agent and tool with the same value of the same parameter. */
+        /**
+         * @description A person has approved a call of this agent and tool with the same value of the same parameter.
+         *
+         *     If the rule has it for several parameters, one call had all their values; elements of an array count each by itself.
+         */
         ApprovedBefore: {
             /** @description Within this time, 1 to 2,592,000 seconds (30 days). */
             withinSeconds: number;
@@ -2853,7 +2857,7 @@ export interface components {
             rule: components["schemas"]["RuleRef"];
             /** @description The parameter's name. */
             parameter: string;
-            /** @description The MAC of the value, with the agent, the tool and the parameter. */
+            /** @description The MAC of the value, with the agent, the tool, the parameter and the values beside it. */
             digest: string;
             /**
              * Format: uuid
