@@ -22,7 +22,7 @@ from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
 from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
-from app.model.ids import Ids
+from app.model.ids import Ids, canonical_uuid
 from app.pdp import CompiledAgent, decide, decide_at_length
 
 ATTEMPTS = 16
@@ -87,10 +87,10 @@ class Authorizer:
         request: its agent_id may be an id or an alias; entry and answer carry the id.
         arrived_us: when the request arrived, by our monotonic clock; the latency counts from there.
         Raises AgentNotFound, Unauthorized (the key was revoked in the meantime), InsufficientScope (the key may not ask
-        about the agent that has this alias), StoreUnavailable, Overloaded.
+        about this agent), StoreUnavailable, Overloaded.
         """
-        if caller.session_from is not None:
-            request = in_its_session(caller, request)
+        if caller.agents is not None or caller.session_from is not None:
+            request = _bound(caller, request)
         called, asked_us = request.agent_id, monotonic_us()
         now_us = self._clock.at(asked_us)
         decision_id = self._ids.new(now_us // 1000)
@@ -164,6 +164,17 @@ class Authorizer:
             if not caller.may_ask_for(called):
                 raise InsufficientScope(BOUND_ELSEWHERE) from None
             raise
+
+
+def _bound(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:
+    """The request of a key that is bound to agents or a session. Raises InsufficientScope if it names another agent.
+
+    If it names an alias, the agent is not known yet.
+    """
+    called = request.agent_id
+    if caller.agents is not None and not caller.may_ask_for(called) and canonical_uuid(called) is not None:
+        raise InsufficientScope(BOUND_ELSEWHERE)
+    return request if caller.session_from is None else in_its_session(caller, request)
 
 
 def in_its_session(caller: Caller, request: AuthorizeRequest) -> AuthorizeRequest:

@@ -8,7 +8,6 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from app.authorize.authorizer import BOUND_ELSEWHERE
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
 from app.fairness.asking_key import asking_key
 from app.http.answers import Header
@@ -17,7 +16,6 @@ from app.http.headers import AUTHORIZATION, change_reason, raw_key_of, single_he
 from app.http.queries import decode_query
 from app.model.actors import ChangedBy
 from app.model.api_keys import ASKING, TOKEN_TYPE, Caller, Scope
-from app.model.ids import canonical_uuid
 from app.model.query_fields import QueryFields
 from app.replica import Decisions
 
@@ -74,15 +72,6 @@ def require_asking(caller: Caller) -> None:
         raise InsufficientScope(
             f"This endpoint requires the scope read or authorize; the key has {listed_scopes(caller)}"
         )
-
-
-def require_asking_for(caller: Caller, called: str) -> None:
-    """Raise InsufficientScope if the key is bound to other agents.
-
-    The authorizer checks requests that name an alias.
-    """
-    if not caller.may_ask_for(called) and canonical_uuid(called) is not None:
-        raise InsufficientScope(BOUND_ELSEWHERE)
 
 
 async def judged_anew(decisions: Decisions, raw_key: str, error: Unauthorized) -> Caller:

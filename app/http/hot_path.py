@@ -20,7 +20,7 @@ from app.errors import (
 )
 from app.fairness.shares import LARGE_BYTES
 from app.http.answers import JSON, Header, RawResponse
-from app.http.authentication import judged_anew, note_failure, peer_of, require_asking, require_asking_for
+from app.http.authentication import judged_anew, note_failure, peer_of, require_asking
 from app.http.bodies import ANY_LENGTH, read_body
 from app.http.endpoint import Endpoint
 from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of
@@ -126,8 +126,6 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
                 if len(raw) <= _AT_ONCE_BYTES
                 else await _read_in_turn(decisions, caller, door, raw, reading)
             )
-            if not caller.asks_for_all:
-                require_asking_for(caller, request.agent_id)
             decision = await decisions.authorizer.authorize(caller, request, arrived_us)
         except (Invalid, PayloadTooLarge, AgentNotFound, InsufficientScope):
             # No commit has confirmed the key, so the store is asked before the caller learns anything.
@@ -135,7 +133,6 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             raise
         except Unauthorized as error:
             caller = await judged_anew(decisions, raw_key, error)
-            require_asking_for(caller, request.agent_id)
             decision = await decisions.authorizer.authorize(caller, request, arrived_us)
         finally:
             if counted:

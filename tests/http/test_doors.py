@@ -121,6 +121,19 @@ async def test_keys_scopes_sizes_and_queries_are_checked(store, tenant, monkeypa
 
 
 @every_door
+async def test_a_bound_key_asks_about_no_other_agent_at_any_door(store, tenant, monkeypatch, door):
+    """Named by its id or by its alias; no refusal leaves an entry."""
+    other = await asyncio.to_thread(tenant.new_agent)
+    bound = (await asyncio.to_thread(tenant.new_key, ["authorize"], agents=[other["id"]]))["key"]
+    async with calling(store, tenant, monkeypatch, door) as caller:
+        agent, alias = caller.agent, f"of-{door.path.rpartition('/')[2]}"
+        await asyncio.to_thread(tenant.admin.patch, f"/v1/agents/{agent}", json={"alias": alias})
+        for caller.agent in (agent, alias):
+            assert await caller.is_refused("INSUFFICIENT_SCOPE", key=bound)
+        assert await asyncio.to_thread(tenant.log, agent_id=agent) == []
+
+
+@every_door
 async def test_an_address_that_fails_too_often_is_locked_out(store, tenant, monkeypatch, door):
     """With other wrong keys, and with a key that has not worked here."""
     async with calling(store, tenant, monkeypatch, door, auth_failures_per_minute=2) as caller:

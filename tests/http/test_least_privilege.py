@@ -45,6 +45,29 @@ def test_another_agent_and_one_that_does_not_exist_are_answered_alike(bound, ten
     assert tenant.log() == before
 
 
+@pytest.mark.parametrize("semantics", ["execute_all", "deny_on_first_deny", "permit_on_first_permit", "all_or_nothing"])
+def test_a_bound_key_asks_about_no_other_agent_in_a_batch(bound, tenant, agents, semantics):
+    """By id or by alias, whatever comes before; the other calls of the batch are answered as ever."""
+    alias = tenant.admin.patch(f"/v1/agents/{agents[2]}", json={"alias": "third"}).json()["alias"]
+    for others in ([agents[2]], [agents[0], agents[2]], [agents[2], agents[1]], [alias, agents[0]]):
+        calls = [{"agent_id": each, "tool_name": "file.read"} for each in others]
+        answer = bound.post("/v1/authorize/batch", json={"calls": calls, "semantics": semantics})
+        for asked, result in zip(others, answer.json()["results"], strict=False):
+            if asked in (agents[2], alias):
+                assert result["error"]["code"] == "INSUFFICIENT_SCOPE", (others, result)
+    assert not tenant.admin.get("/v1/audit-logs", params={"agent_id": agents[2]}).json()
+
+
+def test_a_bound_key_evaluates_no_other_agent_among_several(bound, tenant, agents):
+    """The answer to each of them is the refusal."""
+    body = {"action": {"name": "call"}, "resource": {"type": "tool", "id": "file.read"}}
+    body["evaluations"] = [{"subject": {"type": "agent", "id": each}} for each in agents]
+    first, second, third = bound.post("/access/v1/evaluations", json=body).json()["evaluations"]
+    assert (first["decision"], second["decision"], third["decision"]) == (True, True, False)
+    assert third["context"]["error"]["status"] == 403
+    assert not tenant.admin.get("/v1/audit-logs", params={"agent_id": agents[2]}).json()
+
+
 def test_a_bound_key_is_shown_with_its_agents(tenant, bound, agents):
     """In lists and in the trail."""
     shown = [each for each in tenant.admin.get("/v1/api-keys").json() if "agents" in each]
