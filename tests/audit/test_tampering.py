@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from audit_entries import AGENTS, KEY, Writer, grow_trees, own_database, repair_and_seal, written_once
+from forged_log import ForgedLog
 
 from app.audit.index import name_of
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
-from app.audit.segments import chain, pack, read_segment
+from app.audit.segments import read_segment
 from app.audit.trail import LAST_ID, seal_changes, trail_genesis, unsealed_trails
 from app.audit.tree import read_tree
 from app.audit.verifier import Verifier
@@ -21,7 +22,6 @@ from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint
 from app.model.notes import OF_CHANGES, Note, origin_of
 from app.redis_client.clients import open_client
-from app.redis_client.replies import as_record
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 
@@ -51,13 +51,12 @@ def saved():
     return []
 
 
-class Log:
+class Log(ForgedLog):
     """A log, and ways to damage it."""
 
     def __init__(self, client, workspace_id):
-        self.client, self.workspace_id = client, workspace_id
+        super().__init__(client, workspace_id)
         self.writer = Writer(client, workspace_id)
-        self.keys = self.writer.keyspace
 
     async def write(self):
         await self.writer.append(8 * 16 + 3)
@@ -69,9 +68,6 @@ class Log:
                 assert await seal_changes(self.client, self.workspace_id) == 4
         await grow_trees(self.client, self.workspace_id)
         return self
-
-    async def call(self, *args):
-        return await self.client.call(*args)
 
     async def verify(self, since=None, note=None):
         return await Verifier(self.client, self.workspace_id).verify(since, note=note)
@@ -91,34 +87,6 @@ class Log:
         await self.call("DEL", key)
         for entry_id, fields in change(entries):
             await self.call("XADD", key, entry_id, *fields)
-
-    async def record(self, number):
-        return as_record(await self.client.call_bytes("HGETALL", self.keys.audit_segment(number)))
-
-    async def put(self, number, record, data):
-        flat = [part for pair in record.items() for part in pair]
-        await self.call("HSET", self.keys.audit_segment(number), *flat)
-        await self.call("SET", self.keys.audit_data(number), data)
-
-    async def forge(self, number, *, hashed):
-        segment = await read_segment(self.client, self.keys, number)
-        body = segment.body().replace(b"allows", b"denies", 1)
-        frames, data = pack([body.splitlines(keepends=True)])[:2]
-        record = {"frames": frames, "digests": ""} | ({"sha256": chain(segment.previous, body)} if hashed else {})
-        await self.put(number, record, data)
-
-    async def relink(self, first):
-        """Recompute every link from `first` on, and the head, as a careful forger would."""
-        previous = (await read_segment(self.client, self.keys, first - 1)).sha256
-        for number in range(first, 9):
-            segment = await read_segment(self.client, self.keys, number)
-            sha256 = chain(previous, segment.body())
-            await self.call("HSET", self.keys.audit_segment(number), "previous", previous, "sha256", sha256)
-            previous = sha256
-        await self.head(sha256=previous)
-
-    async def head(self, **fields):
-        await self.call("HSET", self.keys.audit_head, *[part for pair in fields.items() for part in pair])
 
     async def drop(self, *numbers):
         for number in numbers:
@@ -203,8 +171,7 @@ async def change_in_segment_with_all_links(log):
 
 async def change_in_segment_with_everything(log):
     await change_in_segment_with_all_links(log)
-    await log.call("DEL", log.keys.audit_tree)
-    await grow_trees(log.client, log.workspace_id)
+    await log.grow_tree_again()
 
 
 async def remove_segment(log):

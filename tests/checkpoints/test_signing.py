@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from audit_entries import Writer, grow_trees
+from forged_log import ForgedLog
 from msgspec.structs import replace
 
 from app.audit.notes import proof_of, read_note
@@ -328,3 +329,59 @@ async def test_a_history_written_anew_is_found_by_what_was_signed(log, witnessin
     assert (await log.unwitnessed_ms() is not None) == witnessed
     finding = (await Verifier(log.client, log.workspace_id).verify(note=kept)).finding
     assert finding.fault.value == ("rewritten" if entries == kept.size else "truncated")
+
+
+async def alter_entry(forged):
+    await forged.forge(2, hashed=False)
+
+
+async def alter_entry_and_links(forged):
+    await forged.forge(2, hashed=True)
+    await forged.relink(3)
+
+
+async def alter_entry_links_and_tree(forged):
+    await alter_entry_and_links(forged)
+    await forged.grow_tree_again()
+
+
+async def alter_tile(forged):
+    tile = await forged.client.call_bytes("HGET", forged.keys.audit_tree, "1:0")
+    await forged.call("HSET", forged.keys.audit_tree, "1:0", bytes([tile[0] ^ 1]) + tile[1:])
+
+
+@pytest.mark.parametrize("witnessed", [False, True], ids=["alone", "witnessed"])
+@pytest.mark.parametrize(
+    ("alter", "plain", "with_kept", "is_cosigned"),
+    [
+        (alter_entry, "changed", "changed", True),
+        (alter_entry_and_links, "changed", "changed", True),
+        (alter_entry_links_and_tree, None, "rewritten", False),
+        (alter_tile, "changed", "changed", False),
+    ],
+)
+async def test_what_is_altered_below_a_checkpoint_is_found(
+    log, witnessing, alter, plain, with_kept, is_cosigned, witnessed
+):
+    """One entry, one tile. The next checkpoint is cosigned only if it is of the leaves that the witness has seen."""
+    witness = witnessing(log)
+    witnesses = [witness] if witnessed else []
+    await log.grow(260)
+    await log.sign(*witnesses)
+    kept = await newest(log)
+    await alter(ForgedLog(log.client, log.workspace_id))
+
+    async def fault(note=None):
+        finding = (await Verifier(log.client, log.workspace_id).verify(note=note)).finding
+        return finding and finding.fault.value
+
+    assert (await fault(), await fault(kept)) == (plain, with_kept)
+    await log.grow()
+    await log.sign(*witnesses)
+    later = await newest(log)
+    assert (later.size, signed_at(later, log.vkey)) == (kept.size + 40, 0)
+    assert await fault(later) == plain
+    if witnessed:
+        require_signed(kept, log.vkey, [witness.key], 1, 1 << 40)
+        assert (signed_at(later, witness.key) is not None) == is_cosigned
+        assert (await log.unwitnessed_ms() is None) == is_cosigned
