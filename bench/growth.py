@@ -2,12 +2,14 @@
 
 import statistics
 import time
+from contextlib import closing
 
 import redis
 
 from bench.harness.bench import Bench
 from bench.harness.churn import TOOLS_EACH, Churn, outside_the_log, resident_bytes
 from bench.harness.cores import family
+from bench.harness.new_values import COUNT_S, PUBLIC_URL, SECRET, SUBJECTS, NewValues, counted
 from bench.harness.processes import Replica, Store
 from bench.harness.table import Goal, Row, Sample, Table
 
@@ -15,8 +17,10 @@ AGENTS, CACHE_BYTES = 400, 1_500_000
 HOUR_S, SHORTEST_S = 3600.0, 60.0
 """It takes an hour, or `--seconds` if that is a minute or more."""
 _LOOK_S = 5.0
+_NEW_EVERY = 3
+"""Rounds of edits from one round of new values to the next."""
 _MIB = 1 << 20
-KEYS = "keys in the store, without the log"
+KEYS = "keys in the store, without the log and approvals"
 SECOND, LAST = "second quarter", "last quarter"
 GROWTH = "growth %"
 _ADMIN_KEY = "svc_" + "a0" * 16
@@ -28,18 +32,24 @@ def measure(bench: Bench) -> Table:
     with (
         bench.running_store("growth") as store,
         bench.replica(
-            store, REMIT_BOOTSTRAP_KEY=_ADMIN_KEY, REMIT_COMPACT="true", REMIT_AGENT_CACHE_BYTES=str(CACHE_BYTES)
+            store,
+            REMIT_BOOTSTRAP_KEY=_ADMIN_KEY,
+            REMIT_COMPACT="true",
+            REMIT_AGENT_CACHE_BYTES=str(CACHE_BYTES),
+            REMIT_SECRET=SECRET,
+            REMIT_PUBLIC_URL=PUBLIC_URL,
         ) as replica,
     ):
-        looks, calls = _run(store, replica, seconds)
+        looks, calls, edits = _run(store, replica, seconds)
     rows = [Row(label=label, samples=[_compared([look[label] for look in looks])]) for label in looks[0]]
     grown = {row.label: row.median(GROWTH) or 0.0 for row in rows}
     lanes = max(more for label, more in grown.items() if label.startswith("remit"))
     return Table(
         name="growth",
         question=f"does anything grow in {seconds / 60:.0f} minutes, while {AGENTS} agents, their policies of "
-        f"{TOOLS_EACH} tools, a guardrail for all of them, keys, connections and sessions come and go? "
-        f"({calls:,} calls, {calls // 3:,} edits)",
+        f"{TOOLS_EACH} tools, a guardrail for all of them, keys, connections, sessions, tokens of "
+        "workloads, pinned requests and approved values come and go? "
+        f"({calls:,} calls, {edits:,} edits)",
         command=bench.command,
         columns={SECOND: ",.1f", LAST: ",.1f", GROWTH: "+.1f"},
         rows=rows,
@@ -53,25 +63,35 @@ def measure(bench: Bench) -> Table:
         left_out=[
             "Medians of what was seen every five seconds. The cache holds a third of the agents.",
             "The log grows, by what `audit_memory` measures, and so does the trail of changes.",
+            f"Tokens and pinned requests count for {COUNT_S} s, and the log keeps the requests.",
+            "Approvals grow for 60 days, then the oldest go; values that count no more go with a rule's 1,001st.",
+            f"The tokens are of {SUBJECTS} subjects; the record of each stays for 16 days.",
             "What rules counted is dropped every five minutes, so less than 20 minutes end before it levels off.",
         ],
     )
 
 
-def _run(store: Store, replica: Replica, seconds: float) -> tuple[list[dict[str, float]], int]:
-    """What was seen every few seconds, and how many calls were made."""
-    churn = Churn(f"http://127.0.0.1:{replica.port}", _ADMIN_KEY, AGENTS)
-    looks, calls = list[dict[str, float]](), 0
-    begin = time.monotonic()
-    with redis.Redis(port=store.port, decode_responses=True) as client:
+def _run(store: Store, replica: Replica, seconds: float) -> tuple[list[dict[str, float]], int, int]:
+    """What was seen every few seconds, and how many calls and edits were made."""
+    url = f"http://127.0.0.1:{replica.port}"
+    looks, calls, edits = list[dict[str, float]](), 0, 0
+    with (
+        closing(Churn(url, _ADMIN_KEY, AGENTS)) as churn,
+        closing(NewValues(url, _ADMIN_KEY)) as new_values,
+        redis.Redis(port=store.port, decode_responses=True) as client,
+    ):
+        begin = time.monotonic()
         while (passed := time.monotonic() - begin) < seconds:
+            edits += 1
             calls += churn.round()
+            if edits % _NEW_EVERY == 0:
+                calls += new_values.round(edits)
             if passed >= len(looks) * _LOOK_S:
                 sizes = resident_bytes(family(replica.pid)) | resident_bytes([store.pid])
                 look = {name: size / _MIB for name, size in sorted(sizes.items())}
-                looks.append(look | {KEYS: float(outside_the_log(client.scan_iter(count=1000)))})
-    churn.close()
-    return looks, calls
+                keys = float(outside_the_log(name for name in client.scan_iter(count=1000) if ":approval" not in name))
+                looks.append(look | {KEYS: keys} | counted(client))
+    return looks, calls, edits
 
 
 def _compared(seen: list[float]) -> Sample:
