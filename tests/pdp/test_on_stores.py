@@ -113,10 +113,10 @@ class Workspace:
         return (outcome.result.value, called, index, decision.retry_after_us), outcome.reason
 
 
-async def test_every_case_is_decided_alike_on_every_store(client):
-    """Through the scripts that create, edit and commit policies and decisions."""
+async def test_every_case_is_decided_alike_on_a_store(valkey_client):
+    """Through the scripts that create, edit and commit policies and decisions. tests/lua runs these on every store."""
     for case in CASES:
-        workspace = await Workspace(client).enter(
+        workspace = await Workspace(valkey_client).enter(
             case.policies, case.agent.get("status", "active"), case.agent.get("groups", ())
         )
         for number, call in enumerate(case.calls):

@@ -224,7 +224,7 @@ def files(draw):
     return value
 
 
-@settings(max_examples=examples(1500))
+@settings(max_examples=examples(500))
 @given(files())
 def test_schema_and_service_agree(value):
     """Except in the cases named above."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from profiles import examples
 from replayed import SECOND_MS, START_MS, Logged
 
-PROFILE = settings(max_examples=examples(120), suppress_health_check=list(HealthCheck), deadline=None)
+PROFILE = settings(max_examples=examples(40), suppress_health_check=list(HealthCheck), deadline=None)
 TOOLS = ["mail.send", "mail.read", "pay", "rm"]
 WINDOWS = [1, 2, 5]
 EDITS = ["deny", "most", "off", "on"]
