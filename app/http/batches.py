@@ -31,7 +31,14 @@ async def read_batch(
     if any(name == b"idempotency-key" for name, _ in headers):
         raise Invalid.at("Idempotency-Key", "is for single calls; a batch has none")
     raw = await read_body(request.receive, decisions.settings.call_bytes_max)
-    reading = Reading(decisions.redactor, decisions.signer, decisions.settings.call_bytes_max, None, headers)
+    reading = Reading(
+        decisions.redactor,
+        decisions.signer,
+        decisions.settings.call_bytes_max,
+        None,
+        headers,
+        workspace_id=caller.workspace_id,
+    )
     if len(raw) <= _IN_THE_LOOP_BYTES:
         return read(raw, reading)
     with decisions.large_calls.room_for(caller.workspace_id, caller.root, len(raw)):

@@ -119,7 +119,13 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
             )
             raw = await call.body(max_bytes)
             reading = Reading(
-                decisions.redactor, decisions.signer, max_bytes, given.idempotency_key, call.headers, caller.agents
+                decisions.redactor,
+                decisions.signer,
+                max_bytes,
+                given.idempotency_key,
+                call.headers,
+                caller.agents,
+                workspace_id=caller.workspace_id,
             )
             request = (
                 door.read(raw, reading)

@@ -42,7 +42,7 @@ class Reading(Struct, frozen=True, gc=False):
 
     idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read. work: what
     redaction may still do for the request, all calls of a batch together. agents: ids of the only agents that the key
-    may ask about; None = all.
+    may ask about; None = all. workspace_id: of the caller; the MACs of users' requests are its own.
     """
 
     redactor: Redactor
@@ -52,6 +52,7 @@ class Reading(Struct, frozen=True, gc=False):
     headers: Sequence[Header] = ()
     agents: frozenset[str] | None = None
     work: Work = field(default_factory=Work)
+    workspace_id: str = ""
 
 
 class _Names(Struct):
@@ -158,7 +159,7 @@ def _recorded_context(context: dict[str, Any], reading: Reading) -> bytes:
         raise PayloadTooLarge(f"$.context.{REQUEST} has {size} bytes; at most {MAX_REQUEST_BYTES} are taken")
     others = {name: value for name, value in context.items() if name != REQUEST}
     _require_small(others)
-    kept = _encode({REQUEST: recorded_request(request, reading.signer)})
+    kept = _encode({REQUEST: recorded_request(request, reading.signer, reading.workspace_id)})
     return kept[:-1] + b"," + _recorded("context", others, reading)[1:] if others else kept
 
 

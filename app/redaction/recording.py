@@ -88,9 +88,12 @@ def recorded(
     return encoded
 
 
-def recorded_request(text: str, signer: Signer) -> dict[str, Any]:
-    """What the log keeps of a user's request: `length`, its characters, and a MAC, `hmac`, if there is a secret."""
-    mac = signer.mac(Purpose.LONG_TEXT, text.encode())
+def recorded_request(text: str, signer: Signer, workspace_id: str) -> dict[str, Any]:
+    """What the log keeps of a user's request: `length`, its characters, and a MAC, `hmac`, if there is a secret.
+
+    Many requests can be guessed. So that no other workspace can try guesses against a log, its MACs are of its own.
+    """
+    mac = signer.mac(Purpose.REQUEST, f"{workspace_id} {text}".encode())
     return {"length": len(text)} | ({} if mac is None else {"hmac": mac})
 
 

@@ -11,6 +11,7 @@ class Purpose(StrEnum):
     """The purpose of a MAC. Each has separate keys, so its MACs are never valid for another."""
 
     LONG_TEXT = "long text"
+    REQUEST = "user's request"
     CALL = "call"
     WEBHOOK = "webhook"
     QUESTION = "question"

@@ -54,6 +54,28 @@ def test_no_entry_export_or_approval_has_the_request(tenant, agent):
     assert "confidential" not in exported + json.dumps([entries, approval, asked])
 
 
+def test_no_other_workspace_can_try_guesses_of_a_request(tenant, agent):
+    """Neither by asking with them nor by pinning them; nor does a long text in the same workspace have the same MAC."""
+    guesses = ["yes", REQUEST, f"{REQUEST} {'and so on ' * 300}"]
+
+    def macs(of):
+        asking = agent if of is tenant else of.new_agent()["id"]
+        for guess in guesses:
+            of.authorize(asking, "mail", parameters={"to": "doe@x.com", "text": guess}, context={"request": guess})
+        pinned = of.admin.post("/v1/sessions/guessed/request", json={"request": guesses[0]}).json()
+        entries = of.log(agent_id=asking, limit=len(guesses))[::-1]
+        assert pinned["hmac"] == entries[0]["context"]["request"]["hmac"]
+        assert [entry["context"]["request"]["length"] for entry in entries] == [*map(len, guesses)]
+        return [entry["context"]["request"]["hmac"] for entry in entries], json.dumps(entries[-1]["parameters"])
+
+    (own, own_text), other = macs(tenant), Tenant(tenant.store_url, tenant.replica)
+    foreign, _ = macs(other)
+    other.close()
+    assert set(own).isdisjoint(foreign)
+    assert '"hmac"' in own_text
+    assert not any(mac in own_text for mac in own)
+
+
 def test_no_rule_about_the_request_itself_quotes_it(tenant):
     """Reasons stand in the log."""
     agent = tenant.new_agent()["id"]

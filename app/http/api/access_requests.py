@@ -66,7 +66,7 @@ async def submit_access_request(
     decisions, headers = services.decisions, list(request.scope["headers"])
     key = single_headers(headers, frozenset({IDEMPOTENCY_KEY})).get(IDEMPOTENCY_KEY)
     raw = await read_body(request.receive)
-    reading = Reading(decisions.redactor, decisions.signer, headers=headers)
+    reading = Reading(decisions.redactor, decisions.signer, headers=headers, workspace_id=caller.workspace_id)
     body, plain = read_access_request(raw, reading)
     await require_chain(services, caller, body)
     callback = await require_callback(services, caller, body.callback)

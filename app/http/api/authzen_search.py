@@ -54,7 +54,7 @@ async def search_subjects(request: Request[Any, Any, Any], caller: Caller, servi
     Active agents of the type, judged with the properties that the catalogue has of them. With `context.agent`, the
     catalogue's subjects of that type, judged by the policies of that agent.
     """
-    body, page, reading = await _read(request, services, SubjectSearch)
+    body, page, reading = await _read(request, caller, services, SubjectSearch)
     known = (await services.records.resources.known(caller.workspace_id)).by_type
     search, kind = services.explanations.access_search, body.subject.type
     if not await _is_known(services, caller, body.resource):
@@ -84,7 +84,7 @@ async def search_resources(request: Request[Any, Any, Any], caller: Caller, serv
     Resources of the type that are in the catalogue, judged with their properties there; for the type `tool`, all known
     tools, judged as calls without parameters.
     """
-    body, page, reading = await _read(request, services, ResourceSearch)
+    body, page, reading = await _read(request, caller, services, ResourceSearch)
     search, kind = services.explanations.access_search, body.resource.type
     entries = await _entries(services, caller, kind)
     agent = await _agent(search, caller, body.subject, body.context)
@@ -104,7 +104,7 @@ async def search_actions(request: Request[Any, Any, Any], caller: Caller, servic
 
     The actions that the catalogue has for the resource, or for its type if the resource has none. A tool's is `call`.
     """
-    body, page, reading = await _read(request, services, ActionSearch)
+    body, page, reading = await _read(request, caller, services, ActionSearch)
     search = services.explanations.access_search
     entries = await _entries(services, caller, body.resource.type)
     agent = await _agent(search, caller, body.subject, body.context)
@@ -124,11 +124,11 @@ async def search_actions(request: Request[Any, Any, Any], caller: Caller, servic
     return await _found(search, caller, page, candidates, names, is_last=is_last, kind=None)
 
 
-async def _read(request: Request[Any, Any, Any], services: Services, kind: type[Search]) -> _Decoded:
+async def _read(request: Request[Any, Any, Any], caller: Caller, services: Services, kind: type[Search]) -> _Decoded:
     """The search, its page, and what its calls are read with. Raises Invalid, PayloadTooLarge."""
     require_json(request.scope["headers"])
     raw, decisions = await read_body(request.receive), services.decisions
-    reading = Reading(decisions.redactor, decisions.signer)
+    reading = Reading(decisions.redactor, decisions.signer, workspace_id=caller.workspace_id)
     given = require_distinct_names(raw, reading)
     try:
         body = msgspec.json.decode(raw, type=kind)

@@ -88,7 +88,7 @@ async def explain(request: Request[Any, Any, Any], caller: Caller, services: Ser
 
 
 async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanation:
-    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, raw)
+    body, call = await services.pool.run(caller.workspace_id, _decode, services.decisions, caller, raw)
     agent_id = await services.records.agents.id_of(caller.workspace_id, call.agent_id)
     drafts = body.policies or []
 
@@ -100,11 +100,13 @@ async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanat
         return await services.explanations.explainer.explain(caller, replace(call, agent_id=agent_id), at_us, drafting)
 
 
-def _decode(decisions: Decisions, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
+def _decode(decisions: Decisions, caller: Caller, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
     """The body, and its call, decoded as authorize would from the same bytes, because approvals are bound to them."""
     max_bytes = decisions.settings.call_bytes_max
     body = decode_body(raw, ExplainBody, max_bytes)
-    return body, read_call(raw, Reading(decisions.redactor, decisions.signer, max_bytes))
+    return body, read_call(
+        raw, Reading(decisions.redactor, decisions.signer, max_bytes, workspace_id=caller.workspace_id)
+    )
 
 
 @endpoint(

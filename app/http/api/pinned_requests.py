@@ -56,7 +56,7 @@ async def pin_request(
     session = name_in_path(session_id)
     if not 0 < len(session) <= MAX_SESSION_LENGTH:
         raise Invalid.at("session_id", f"must have 1 to {MAX_SESSION_LENGTH} characters")
-    hmac = recorded_request(data.request, services.decisions.signer).get("hmac")
+    hmac = recorded_request(data.request, services.decisions.signer, caller.workspace_id).get("hmac")
     if hmac is None:
         raise Invalid.at("$", "pinning needs REMIT_SECRET, under which the request's MAC is made")
     pinned = services.records.pinned_requests
