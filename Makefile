@@ -18,7 +18,7 @@ test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: unde
 test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: half an hour on two cores
 	$(PYTEST) $(ARGS)
 
-test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest ## the tests of clients/, with the newest and the oldest frameworks
+test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
 	cd $(CLIENT) && .venv-newest/bin/mypy
 	cd $(CLIENT) && .venv-newest/bin/pytest --numprocesses 2 tests/frameworks tests/test_pages.py
 	cd $(CLIENT) && .venv-lowest/bin/pytest --numprocesses 2 tests/frameworks
@@ -33,6 +33,9 @@ test-typescript: $(TYPESCRIPT)/build/types ## those of clients/typescript that n
 
 test-typescript-%: test-typescript $(TYPESCRIPT)/frameworks/%/node_modules/.package-lock.json
 	cd $(TYPESCRIPT) && REPORTER=$(or $(REPORTER),dot) node frameworks/run.mjs $*
+
+test-typescript-runtimes: test-typescript $(TYPESCRIPT)/runtimes/node_modules/.package-lock.json
+	cd $(TYPESCRIPT) && node --test --test-reporter=$(or $(REPORTER),dot) runtimes/run.mjs
 
 client-types: $(TYPESCRIPT)/build/types ## make the types of clients/typescript from the OpenAPI document; needs npm
 	cp $< $(TYPESCRIPT)/src/api.ts
@@ -155,6 +158,10 @@ $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
 	cd $(TYPESCRIPT) && npm ci --no-progress --ignore-scripts
 	@touch $@
 
+$(TYPESCRIPT)/runtimes/node_modules/.package-lock.json: $(TYPESCRIPT)/runtimes/package-lock.json
+	cd $(TYPESCRIPT)/runtimes && npm ci --no-progress --ignore-scripts && node node_modules/bun/install.js
+	@touch $@
+
 $(TYPESCRIPT)/frameworks/%/node_modules/.package-lock.json: $(TYPESCRIPT)/frameworks/%/package-lock.json
 	cd $(@D)/.. && npm ci --no-progress
 	@touch $@
@@ -169,5 +176,5 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 .SECONDARY:
-.PHONY: always help run test test-all test-clients test-client-core test-typescript client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
+.PHONY: always help run test test-all test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
 .DEFAULT_GOAL := help

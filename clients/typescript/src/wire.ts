@@ -137,6 +137,12 @@ export class Wire {
           "your own authority if it signed the server's certificate (NODE_EXTRA_CA_CERTS).",
       );
     }
+    if (/internal error; reference/.test(why) && /^https:/i.test(base)) {
+      return new NotAnOutage(
+        `Remit at ${base} cannot be reached, and this worker is not told why (${why}). Check REMIT_URL, and that the ` +
+          "server's certificate is valid.",
+      );
+    }
     return new Unavailable(`Remit at ${base} cannot be reached (${why}). Check REMIT_URL and that it is running.`);
   }
 
