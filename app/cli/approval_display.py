@@ -11,9 +11,6 @@ from app.cli.output import print_record
 from app.model.actors import Via
 from app.model.text import with_hidden_shown
 
-_COLOURS = {"pending": "yellow", "approved": "green", "consumed": "green", "denied": "red"}
-
-
 _ORIGINS = {"request": "the user's request", "approved_before": "approved before", "unverified": "unverified"}
 
 
@@ -22,7 +19,7 @@ def print_call(approval: dict[str, Any]) -> None:
     status = approval["status"]
     fields = [
         ("approval", approval["id"]),
-        ("status", click.style(status, fg=_COLOURS.get(status))),
+        ("status", status),
         ("agent", approval["agentId"]),
         ("tool", visible(approval["toolName"])),
         ("action", visible(approval["action"])),

@@ -15,7 +15,7 @@ from app.cli.explain import explain_decision
 from app.cli.groups import CommandGroup
 from app.cli.log_queries import FILTERS, newest, settled
 from app.cli.options import JSON
-from app.cli.output import WholeNumber, counted
+from app.cli.output import WholeNumber, counted, in_colour
 from app.cli.session import Shown, shows
 from app.cli.verify import verify_log
 from app.model.audit import Format
@@ -73,7 +73,7 @@ def sentence(entry: dict[str, Any], names: dict[str, str], width: int = 0) -> st
     what = entry["result"] or entry.get("code", "").removeprefix("approval_") or "unreadable"
     called = names.get(entry["agentId"], "")
     agent = f"agent {called} {entry['agentId']}" if called else f"agent {entry['agentId']}"
-    return f"{entry['timestamp']}  {what:9}  {entry['toolName']:{width}}  {agent}  {entry['reason']}"
+    return f"{entry['timestamp']}  {in_colour(what, 9)}  {entry['toolName']:{width}}  {agent}  {entry['reason']}"
 
 
 def _names(api: Api, entries: Iterable[dict[str, Any]], names: dict[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from app.cli.api import URL_OPTION, Refused, over_http
 from app.cli.completion import AGENT
 from app.cli.groups import CommandGroup
 from app.cli.options import Uuid
+from app.cli.output import in_colour
 from app.cli.session import Shown, print_json, shows
 from app.model.outcomes import CallStatus
 
@@ -24,7 +25,6 @@ CONTEXT = click.option(
     metavar="NAME=VALUE",
     help="Context that the caller vouches for, such as session=42; may be repeated.",
 )
-COLOURS = {"allowed": "green", "denied": "red", "escalated": "yellow"}
 
 
 @click.command()
@@ -67,7 +67,7 @@ def authorize(
     if as_json:
         print_json(answer)
     else:
-        result = click.style(f"{answer['result']:{_WIDTH}}", fg=COLOURS.get(answer["result"]))
+        result = in_colour(answer["result"], _WIDTH)
         click.echo(f"{result}  {answer['reason']}")
     if exit_code and not answer["allowed"]:
         sys.exit(_NOT_ALLOWED)

@@ -44,11 +44,13 @@ def changes(api: Api, query: dict[str, Any], limit: int, before: str | None) -> 
         query["actor_id"] = canonical_uuid(actor) or find_key(api, actor)["id"]
     page, older_than = api.page("/v1/changes", query | {"limit": limit, "cursor": before})
     changed = [*map(json.loads, page)]
-    if older_than is not None:
-        click.echo(f"There are older ones: add --before {older_than} for the next page", err=True)
-    yield changed
-    heads = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
-    print_table(heads, [_row(each) for each in changed], "No change matches")
+    try:
+        yield changed
+        heads = ("CHANGED AT", "BY", "WHAT", "ID", "FIELDS", "WHY")
+        print_table(heads, [_row(each) for each in changed], "No change matches")
+    finally:  # JSON ends at the yield, and the note comes after it, too
+        if older_than is not None:
+            click.echo(f"There are older ones: add --before {older_than} for the next page", err=True)
 
 
 def _row(change: dict[str, Any]) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ import click
 
 from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Api, on_api
-from app.cli.authorize import COLOURS, CONTEXT, asked, named_value
+from app.cli.authorize import CONTEXT, asked, named_value
 from app.cli.completion import AGENT
 from app.cli.options import Time, Uuid
-from app.cli.output import print_table
+from app.cli.output import in_colour, print_table
 from app.cli.session import Shown, print_json, shows
 from app.model.times import rfc3339
 
@@ -83,7 +83,7 @@ def explain_decision(api: Api, entry: str) -> Shown:
 def print_explanation(told: dict[str, Any]) -> None:
     """Print the answer, then a row for each rule and for each policy without rules."""
     result = str(told["result"])
-    click.echo(f"{click.style(result, fg=COLOURS.get(result))}  {told['reason']}")
+    click.echo(f"{in_colour(result)}  {told['reason']}")
     if told.get("retryAfterSeconds") is not None:
         click.echo(f"a rate limit or budget has room again in {told['retryAfterSeconds']:g} s")
     if "shadow" in told:
@@ -110,7 +110,7 @@ def _with_shadow(shadow: dict[str, Any], result: str) -> str:
         return "the same if the shadow policies were enforced"
     rule = shadow["rule"]
     called = shadow.get("policyName") or shadow["policyId"] or "a draft"
-    would = click.style(shadow["result"], fg=COLOURS.get(shadow["result"]))
+    would = in_colour(shadow["result"])
     return f"{would}  if the shadow policies were enforced: {called}, rule {rule['index']} {rule['type']}"
 
 

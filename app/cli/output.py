@@ -1,5 +1,6 @@
 """Values and tables as people read them on the command line."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,10 +53,38 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], when_empty:
     if not rows:
         click.echo(when_empty, err=True)
         return
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    widths = [max(map(_places, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        columns = zip(heads, row, widths, strict=True)
+        cells = (
+            (in_colour(cell) if head in _STATES else cell) + " " * (width - _places(cell))
+            for head, cell, width in columns
+        )
         click.echo("  ".join(cells).rstrip())
+
+
+def in_colour(word: str, width: int = 0) -> str:
+    """The word, padded to a width, in its colour if it is a result or a state that has one."""
+    padded = f"{word:{width}}"
+    return click.style(padded, fg=_COLOURS[word]) if word in _COLOURS else padded
+
+
+_COLOURS = (
+    dict.fromkeys(("allowed", "approved", "consumed", "active", "delivered"), "green")
+    | dict.fromkeys(("denied", "revoked", "parked"), "red")
+    | dict.fromkeys(("escalated", "pending", "suspended"), "yellow")
+)
+_STATES = {"STATUS", "STATE", "RESULT", "WAS", "WOULD BE"}
+"""The heads of columns with results or states; elsewhere, such a word is a name that somebody has chosen."""
+
+
+def _places(text: str) -> int:
+    """How many places of a terminal's line the text takes: an emoji, or a Chinese character, takes two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -67,4 +96,4 @@ def print_record(fields: Sequence[tuple[str, str]]) -> None:
     """Print one thing, one field per line."""
     width = max(len(name) for name, _ in fields)
     for name, value in fields:
-        click.echo(f"{name.ljust(width)}  {value}")
+        click.echo(f"{name.ljust(width)}  {in_colour(value) if name == 'status' else value}")

@@ -16,6 +16,7 @@ from servers import clean_env
 
 from app.cli.groups import CommandGroup
 from app.cli.main import SINGULAR, main
+from app.cli.output import print_record, print_table
 
 RAW_KEY = r"svc_[0-9a-f]{32}"
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -118,6 +119,21 @@ def test_the_page_of_the_command_line_tells_the_exit_codes():
     """Scripts go by them."""
     told = CliRunner().invoke(main, ["-h"])
     assert "Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was" in told.output
+
+
+def test_tables_are_aligned_and_only_states_are_coloured(capsys):
+    """A terminal shows some characters in two places, and some in none; a name may be that of a state."""
+    rows = [("日本", "denied", "denied"), ("e\u0301tat", "on", "x")]
+    with click.Context(main, color=True):
+        print_table(("NAME", "STATUS", "WHY"), rows, "")
+        print_record([("status", "active"), ("name", "active")])
+    assert capsys.readouterr().out.splitlines() == [
+        "NAME  STATUS  WHY",
+        "日本  \x1b[31mdenied\x1b[0m  denied",
+        "e\u0301tat  on      x",
+        "status  \x1b[32mactive\x1b[0m",
+        "name    active",
+    ]
 
 
 @pytest.mark.parametrize(
