@@ -7,7 +7,7 @@ from app.lint.approvers import ApprovingGroups, approver_warnings
 from app.lint.from_request import from_request_warnings
 from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
 from app.lint.overlaps import Patterns, windows_meet
-from app.lint.rules import breaker_warnings, constraint_warnings
+from app.lint.rules import breaker_warnings, constraint_warnings, hours_warnings
 from app.lint.tiers import against_lower_tiers, below_what_always_decides, shadowing_allowlists
 from app.lint.together import EVERY_TOOL, Comparisons, Together, TooMuchToCompare, rules_of
 from app.lint.warnings import Code, PolicyWarning
@@ -91,6 +91,7 @@ def _warnings(
         yield from approver_warnings(f"$.rules[{index}]", rule, approving, together.comparisons)
         yield from _refused_anyway(policy, index, rule, together)
         yield from _never_begins(index, rule)
+        yield from hours_warnings(index, rule)
         for place, pattern in _patterns_of(rule):
             if known_tools and pattern != EVERY_TOOL and not known_tools.covered(pattern):
                 message = f'"{pattern}" covers no tool that has been seen or catalogued; is it spelled right?'
@@ -148,32 +149,32 @@ def _disjoint_from_others(policy: Policy, together: Together) -> Iterator[Policy
 
 
 def _refused_anyway(policy: Policy, index: int, rule: PolicyRule, together: Together) -> Iterator[PolicyWarning]:
-    """A rule has no effect if other rules of the policy or of a guardrail refuse every tool that it covers."""
+    """A rule has no effect if other rules, of its policy or of those before and beside it, refuse all of its tools."""
     if isinstance(rule, ToolAllowlist | ToolDenylist | DenialCounted):
         return
     whose_word = _refusing(policy, rule, together)
     if whose_word is not None:
-        message = f"{whose_word} refuses every tool that this rule covers, so it never decides"
+        message = f"{whose_word} refuses every tool that this rule covers, so it never decides; change one of them"
         yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
 
 
 def _refusing(policy: Policy, rule: PolicyRule, together: Together) -> str | None:
-    """The list that refuses every tool the rule covers, the policy's own or a guardrail's; None if there is none."""
+    """The list that refuses every tool the rule covers, the policy's own or another's; None if there is none."""
     compared = together.comparisons
     covered = compared.tools(rule)
     own = [(policy, each) for _, each in rules_of(policy, ToolAllowlist)]
     for other, allowlist in (*own, *together.guarding):
         if allowlist.is_always and not compared.meet(covered, compared.tools(allowlist)):
-            return "the policy's own allowlist" if other.id == policy.id else f'of "{other.name}", the allowlist'
+            return "the policy's own allowlist" if other.id == policy.id else f'the allowlist of "{other.name}"'
     denied = [tool for _, each in rules_of(policy, ToolDenylist) if each.is_always for tool in each.tools]
     compared.spend(len(denied))
     if compared.first_uncovered(covered, own_denied := Patterns(denied)) is None:
         return "the policy's own denylist"
-    everywhere, names = together.denied
+    everywhere, names = together.denied(policy)
     still = Patterns(each for each in covered.patterns if own_denied.covering(each) is None)
     if compared.first_uncovered(still, everywhere) is not None:
         return None
-    return f'of "{names[everywhere.covering(still.patterns[0]) or ""]}", the denylist'
+    return f'the denylist of "{names[everywhere.covering(still.patterns[0]) or ""]}"'
 
 
 def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:

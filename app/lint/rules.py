@@ -10,7 +10,7 @@ from app.lint.warnings import Code, PolicyWarning
 from app.model.constraints import Constraint
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
-from app.model.rules import DenialCounted, PolicyRule
+from app.model.rules import DenialCounted, PolicyRule, TimeBased
 
 _PATH_WORDS = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
 _HOST_WORDS = frozenset({"url", "uri", "host", "hostname", "domain", "endpoint", "link"})
@@ -68,6 +68,18 @@ def _about_regex(place: str, words: set[str], regex: str) -> Iterator[PolicyWarn
     if not (regex.startswith(("^", "\\A", "(?i)^", "(?s)^")) and regex.endswith(("$", "\\z"))):
         message = "is found anywhere in the text, so any text around a match passes; anchor it with ^ and $"
         yield PolicyWarning(Code.REGEX_UNANCHORED, place, message)
+
+
+def hours_warnings(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:
+    """Two hours are often meant as the first and the last of many."""
+    hours = rule.time_window.allowed_hours if isinstance(rule, TimeBased) else UNSET
+    if hours is not UNSET and len(span := sorted(set(hours))) == 2 and span[1] - span[0] not in (1, 23):  # noqa: PLR2004
+        first, last = span
+        message = (
+            f"{first} and {last} are two hours, {first}:00 to {first}:59 and {last}:00 to {last}:59; list every hour "
+            "in which calls are right"
+        )
+        yield PolicyWarning(Code.HOURS_NOT_A_SPAN, f"$.rules[{index}].timeWindow.allowedHours", message)
 
 
 _Placed = tuple[Policy, int, DenialCounted]

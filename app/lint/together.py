@@ -1,5 +1,6 @@
 """Policies that are evaluated together, indexed once by what the warnings compare, and the comparisons counted."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -66,6 +67,7 @@ class Together:
     def __init__(self, policies: Sequence[Policy], comparisons: Comparisons) -> None:
         self.comparisons = comparisons
         self.policies = policies
+        self._denied: dict[float, tuple[Patterns, dict[str, str]]] = {}
 
     @cached_property
     def grants(self) -> dict[int, list[Policy]]:
@@ -90,17 +92,27 @@ class Together:
         """The allowlists of the grants of each priority; of those that name the same tools, one."""
         return {priority: _allowlists(tier) for priority, tier in self.grants.items()}
 
+    def denied(self, policy: Policy) -> tuple[Patterns, dict[str, str]]:
+        """What guardrails and, for a grant, those of its tier and above deny in every call, and the policy of each."""
+        least = policy.priority if policy.kind is PolicyKind.GRANT else math.inf
+        if least not in self._denied:
+            self.comparisons.spend(len(self._denials))
+            names = {tool: name for priority, tool, name in self._denials if priority >= least}
+            self._denied[least] = Patterns(names), names
+        return self._denied[least]
+
     @cached_property
-    def denied(self) -> tuple[Patterns, dict[str, str]]:
-        """What guardrails deny in every call, and by which policy, by name."""
-        names = {
-            tool: each.name
-            for each in reversed(self.guardrails)
-            for _, rule in rules_of(each, ToolDenylist)
+    def _denials(self) -> list[tuple[float, str, str]]:
+        """(priority, tool, policy) of all that is denied in every call, those of guardrails last and of the highest."""
+        return [
+            (math.inf if policy.kind is PolicyKind.GUARDRAIL else policy.priority, tool, policy.name)
+            for some in (self.grants.values(), [self.guardrails])
+            for tier in some
+            for policy in reversed(tier)
+            for _, rule in rules_of(policy, ToolDenylist)
             if rule.is_always
             for tool in rule.tools
-        }
-        return Patterns(names), names
+        ]
 
     @cached_property
     def always_deciding(self) -> Policy | None:

@@ -18,6 +18,7 @@ class Code(StrEnum):
     REGEX_UNANCHORED = "regex_unanchored"
     MIN_MISSING = "min_missing"
     WINDOW_NEVER_OPENS = "window_never_opens"
+    HOURS_NOT_A_SPAN = "hours_not_a_span"
     SEQUENCE_NEVER_BEGINS = "sequence_never_begins"
     BREAKER_NEVER_FULL = "breaker_never_full"
     BREAKER_ON_FIRST_DENIAL = "breaker_on_first_denial"

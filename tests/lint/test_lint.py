@@ -147,6 +147,18 @@ EARNED = {
         [policy(ALLOW, limit("refund.delete")), policy(DENY, name="wall", kind="guardrail")],
         (Code.NEVER_DECIDES, "$.rules[1]"),
     ),
+    "a limit on a tool that a higher grant denies": (
+        [policy(ALLOW, limit("refund.delete")), policy(DENY, name="high", priority=10)],
+        (Code.NEVER_DECIDES, "$.rules[1]"),
+    ),
+    "a limit on a tool that a grant beside it denies": (
+        [policy(ALLOW, limit("refund.delete")), policy(ALLOW, DENY, name="beside")],
+        (Code.NEVER_DECIDES, "$.rules[1]"),
+    ),
+    "two hours that are meant as a span": (
+        [policy(ALLOW, window("refund.*", allowedHours=[9, 17]))],
+        (Code.HOURS_NOT_A_SPAN, "$.rules[1].timeWindow.allowedHours"),
+    ),
     "a minimum for other tools": (
         [policy(constrained("amount", max=500), {**constrained("amount", above=0), "tools": ["refund.create"]})],
         (Code.MIN_MISSING, "$.rules[0].parameters.amount"),
