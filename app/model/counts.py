@@ -27,7 +27,8 @@ class CountQuery(AuditFilters, frozen=True):
     """Which entries are counted, and by what.
 
     by: The values to count: each result, agent, tool, deciding policy or code.
-    step_seconds: Also count per interval of so many seconds, the first of which begins at `from`; at most 1,000.
+    step_seconds: Also count per interval of so many seconds, the first of which begins at `from`, which must be given
+    too; at most 1,000.
     limit: The most values to return, the most frequent first.
     """
 

@@ -24,7 +24,7 @@ from app.http.api.ext_authz import GATEWAY
 from app.http.bodies import Body, decode_body
 from app.http.doors import DOORS
 from app.http.endpoint import errors_of
-from app.http.openapi.document import all_errors, item_type, sentence_of
+from app.http.openapi.document import all_errors, sentence_of, types_in
 from app.http.openapi.examples import example_of
 from app.http.problems import AUTHZEN, has_problem_details
 from app.http.routes import ENDPOINTS, ROUTES, document, encoded_document
@@ -38,7 +38,7 @@ API = document()
 SCHEMAS = API["components"]["schemas"]
 BODIES = {each.body: example_of(each.body) for each in ENDPOINTS if each.body is not None}
 SHOWN = [each.answer for each in ENDPOINTS if each.answer not in (None, str, dict[str, Any])]
-ANSWERS = {item_type(answer): example_of(item_type(answer)) for answer in SHOWN}
+ANSWERS = {each: example_of(each) for answer in SHOWN for each in types_in(answer)}
 DESCRIBED = [(path, method, each) for path, methods in API["paths"].items() for method, each in methods.items()]
 IDS = [f"{method} {path}" for path, method, _ in DESCRIBED]
 

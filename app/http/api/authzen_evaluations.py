@@ -57,7 +57,7 @@ class EvaluationsBody(Struct, frozen=True, kw_only=True):
 
 
 class EvaluationsView(Struct, frozen=True, kw_only=True):
-    """The decisions; of a request without evaluations, a decision by itself.
+    """The decisions; a request without evaluations is answered with an `EvaluationView` by itself.
 
     evaluations: In the order of the request; fewer if its semantic ends it early.
     """
@@ -89,7 +89,12 @@ _decode_one = msgspec.json.Decoder(EvaluationBody).decode
 
 
 @endpoint(
-    "POST", PATH, tag="AuthZEN", scopes=(Scope.READ, Scope.AUTHORIZE), body=EvaluationsBody, answer=EvaluationsView
+    "POST",
+    PATH,
+    tag="AuthZEN",
+    scopes=(Scope.READ, Scope.AUTHORIZE),
+    body=EvaluationsBody,
+    answer=EvaluationsView | EvaluationView,
 )
 async def evaluations(request: Request[Any, Any, Any], caller: Caller, services: Services) -> Response[bytes]:
     """Evaluate access several times, as AuthZEN asks for it.

@@ -41,7 +41,7 @@ class TestPolicies(Body, frozen=True):
     agent_id: AgentRef
     tests: Annotated[list[PolicyTest], Meta(min_length=1, max_length=MAX_TESTS)]
     policies: Annotated[list[PolicyEntry], Meta(max_length=MAX_DRAFTS)] | UnsetType = UNSET
-    start: Annotated[str, Meta(max_length=100)] = DEFAULT_START
+    start: Annotated[str, Meta(max_length=100, extra_json_schema={"format": "date-time"})] = DEFAULT_START
 
     def __post_init__(self) -> None:
         require_references(self.agent_id, None)

@@ -8,7 +8,8 @@ import inspect
 import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
-from typing import Any, get_args
+from itertools import chain
+from typing import Any, get_args, get_origin
 
 from msgspec import to_builtins
 
@@ -74,9 +75,9 @@ status 400 or above have a message, as a JSON string. All others have an `ErrorB
 """
 
 
-def item_type(answer: Any) -> Any:
-    """The type of a list's items, or of an answer that is not a list."""
-    return get_args(answer)[0] if get_args(answer) else answer
+def types_in(answer: Any) -> tuple[Any, ...]:
+    """The type of a list's items, or those of which an answer has one."""
+    return get_args(answer) or (answer,)
 
 
 def document_of(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
@@ -176,9 +177,11 @@ def _answer(kind: Any) -> dict[str, Any]:
         return {"schema": {"type": "string"}}
     if kind == dict[str, Any]:
         return {"schema": {"type": "object", "additionalProperties": True}}
-    if items := get_args(kind):
-        return {"schema": {"type": "array", "items": _ref(items[0])}, "example": [example_of(items[0])]}
-    return {"schema": _ref(kind), "example": example_of(kind)}
+    first, *others = types_in(kind)
+    if get_origin(kind) is list:
+        return {"schema": {"type": "array", "items": _ref(first)}, "example": [example_of(first)]}
+    schema = {"oneOf": [_ref(each) for each in (first, *others)]} if others else _ref(first)
+    return {"schema": schema, "example": example_of(first)}
 
 
 def _refusal(classes: Iterable[type[AppError]], path: str) -> dict[str, Any]:
@@ -202,8 +205,8 @@ def _ref(kind: type) -> dict[str, str]:
 
 
 def _schemas(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    answers = (item_type(endpoint.answer) for endpoint in endpoints if endpoint.answer not in (str, dict[str, Any]))
-    used = dict.fromkeys(filter(None, (*(endpoint.body for endpoint in endpoints), *answers)))
+    answers = [types_in(endpoint.answer) for endpoint in endpoints if endpoint.answer not in (str, dict[str, Any])]
+    used = dict.fromkeys(filter(None, (*(endpoint.body for endpoint in endpoints), *chain.from_iterable(answers))))
     schemas = described((*used, ErrorBody, ProblemDetails), _REF, CROSS_FIELD_OF_BODIES)
     schemas[Problem.__name__]["properties"]["code"]["enum"] = [error.code for error in all_errors()]
     return schemas

@@ -1393,6 +1393,7 @@ export interface components {
             /** @description Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added. */
             policies?: components["schemas"]["PolicyEntry"][];
             /**
+             * Format: date-time
              * @description The time at which each test begins.
              * @default 2026-11-20T12:00:00Z
              */
@@ -4248,7 +4249,7 @@ export interface components {
              */
             approved_until: string;
         };
-        /** @description The decisions; of a request without evaluations, a decision by itself. */
+        /** @description The decisions; a request without evaluations is answered with an `EvaluationView` by itself. */
         EvaluationsView: {
             /** @description In the order of the request; fewer if its semantic ends it early. */
             evaluations: components["schemas"]["EvaluationView"][];
@@ -5608,7 +5609,7 @@ export interface operations {
                 to?: string;
                 /** @description The values to count: each result, agent, tool, deciding policy or code. */
                 by?: "result" | "agent" | "tool" | "policy" | "code";
-                /** @description Also count per interval of so many seconds, the first of which begins at `from`; at most 1,000. */
+                /** @description Also count per interval of so many seconds, the first of which begins at `from`, which must be given too; at most 1,000. */
                 step?: number;
                 /** @description The most values to return, the most frequent first. */
                 limit?: number;
@@ -5731,7 +5732,7 @@ export interface operations {
     get_approvals: {
         parameters: {
             query?: {
-                /** @description Only those in this state, or in one of several, comma-separated. */
+                /** @description Only those in this state, or in one of several, comma-separated, each once. */
                 status?: string;
                 /** @description Only those of this agent, by its id or its alias. `agentId` is accepted, too. */
                 agent_id?: string;
@@ -6576,7 +6577,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EvaluationsView"];
+                    "application/json": components["schemas"]["EvaluationsView"] | components["schemas"]["EvaluationView"];
                 };
             };
         };
