@@ -1,31 +1,42 @@
 """How much can a hostile workspace slow down another one on the same replica, and a key another key?"""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from app.replica import Services
 from bench.harness.arrivals import Phase
 from bench.harness.audit_data import append_and_seal, run_on
 from bench.harness.bench import ALLOWED, Bench
 from bench.harness.hostile_load import HostileJob, request_of, under
 from bench.harness.open_loop import Job, run_beside
-from bench.harness.population import HOT_RULES, Place, PolicySketch, hot_call, hot_place, make_place
+from bench.harness.population import (
+    HOT_RULES,
+    Place,
+    PolicySketch,
+    add_agent,
+    hot_call,
+    hot_place,
+    make_place,
+    populate,
+)
 from bench.harness.processes import Replica
 from bench.harness.table import KEPT_WAITING, Goal, Sample, Table, take_turns_by_label
 
-ALONE, ALL, BY_KEY = "nobody else", "all of it at once", "all of it, by another key of its own workspace"
+ALONE, ALL, BY_KEY = "nobody else", "all of it at once", ", by another key"
 RATE, CONNECTIONS = 500, 64
 HOSTILE_CONNECTIONS = 12
 ENTRIES = 50_000
 MOST_TIMES = 3.0
 _SETTLED_WITHIN_S, _LOOK_S, _CALM_LOOKS, _CALM_SHARE = 30.0, 0.1, 4, 0.04
 _PATTERNS = (".{1000}$", "(.{100}){10}z", ".{700}$|bN$", "((a?){30}){30}$")
-_COUNTED = ("ordinary calls", "batches")
-"""Loads that would use up the limits of the quiet agent, if they were sent for it."""
+_OF_KEYS = ("calls just short enough", "large patterns in long texts", "calls of 1 MiB", "lints", "replays", "queries")
+"""Loads that another key of the quiet workspace sends one by one, too."""
 _SCHEMA = {"properties": {"a": {"items": {"anyOf": [{"const": f"v{number}"} for number in range(250)]}}}}
 _SEARCHING = {"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}
 _EDGE = {"type": "parameter_constraint", "tools": ["edge"], "parameters": {"text": {"regex": "(a|b)*a(a|b){300}c"}}}
@@ -40,21 +51,22 @@ def measure(bench: Bench) -> Table:
     """A quiet workspace at a steady rate, alone and next to each kind of load, in turns."""
     with bench.running_store("fairness") as store:
         quiet = hot_place(store.url, "quiet")
-        hostile = make_place(
-            store.url, "hostile", [PolicySketch(HOT_RULES), *map(_sketch, [*_RULES, _EDGE]), *_schemas()]
-        )
-        run_on(store.url, lambda client: append_and_seal(client, hostile.workspace_id, ENTRIES))
+        costly = [PolicySketch(HOT_RULES), *map(_sketch, [*_RULES, _EDGE]), *_schemas()]
+        hostile = make_place(store.url, "hostile", costly)
+        colleague = populate(store.url, lambda services: _colleague(services, quiet, costly))
+        for place in (hostile, quiet):
+            run_on(store.url, partial(append_and_seal, workspace_id=place.workspace_id, count=ENTRIES))
         with bench.replica(store) as replica:
             kinds = _kinds(hostile)
-            labels = (ALONE, *kinds, ALL, BY_KEY)
+            own = _kinds(colleague)
             kinds[ALL] = [request for requests in kinds.values() for request in requests]
-            own = _kinds(replace(quiet, raw_key=quiet.admin_key))
-            kinds[BY_KEY] = [request for kind, requests in own.items() if kind not in _COUNTED for request in requests]
+            kinds |= {f"{label}{BY_KEY}": own[label] for label in _OF_KEYS}
+            kinds[f"{ALL}{BY_KEY}"] = [request for requests in own.values() for request in requests]
 
             def sample(label: str) -> Sample:
                 return _sample(bench, replica, quiet, kinds.get(label, []))
 
-            rows = take_turns_by_label(labels, sample, bench.rounds)
+            rows = take_turns_by_label((ALONE, *kinds), sample, bench.rounds)
     worst = max((row.ratio("p99 ms", rows[0]) or 0.0 for row in rows[1:]), default=0.0)
     return Table(
         name="fairness",
@@ -73,7 +85,10 @@ def measure(bench: Bench) -> Table:
                 "The store and both load generators share one core, and the replica has the other. The hostile "
                 "generator runs when the other two leave the core idle, as it would be on another machine."
             ),
-            "The other key of its own workspace sends what needs no policies: its agent has none with large patterns.",
+            (
+                "The other key is of the quiet workspace itself. It asks for an agent with as many policies, and the "
+                "workspace has as long a log, as the hostile one."
+            ),
             "`refused` counts 503 answers to the quiet workspace. Requests per second are not limited.",
         ],
     )
@@ -166,6 +181,12 @@ def _kinds(place: Place) -> dict[str, list[bytes]]:
             request_of("GET", f"/v1/audit-logs/export?format={form}", place.admin_key) for form in ("csv", "ndjson")
         ],
     }
+
+
+async def _colleague(services: Services, place: Place, policies: Sequence[PolicySketch]) -> Place:
+    """Another agent of the same workspace, and a key with every scope for it."""
+    agent_id, policy_ids = await add_agent(services, place.workspace_id, policies)
+    return replace(place, raw_key=place.admin_key, agent_id=agent_id, policy_ids=policy_ids)
 
 
 def _sketch(rule: dict[str, Any]) -> PolicySketch:
