@@ -9,6 +9,9 @@ from app.canonical.ambiguous import Ambiguous
 MAX_PLACES = 64
 """The most places at which a string is looked at."""
 
+MAX_PLACES_IN_ALL = 1 << 16
+"""The most places at which all values of one list are looked at together, which takes some 30 ms."""
+
 MAX_MARKS = 16
 """The most marks between a word and the space before or after it."""
 
@@ -37,6 +40,15 @@ _line_end = re.compile(" ?[\n\r\u2028\u2029]\\s*").sub
 """In linear time, once runs of blanks are one each."""
 
 
+class Places:
+    """How many places may still be looked at for the values of one list."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_PLACES_IN_ALL
+
+
 class Words:
     """A text in which strings are looked for.
 
@@ -54,12 +66,13 @@ class Words:
         self._given = text
         self._lines = ""
 
-    def contain(self, text: str) -> bool:
+    def contain(self, text: str, places: Places | None = None) -> bool:
         """True if the text stands somewhere as whole words: with nothing but marks up to the next space on each side.
 
         A possessive `'s` may follow it. Raises Ambiguous as `readable` does, and if none of the first 64 places is
-        right and there are more.
+        right and there are more, or if `places` are used up.
         """
+        places = Places() if places is None else places
         folded = readable(text, fold=self._fold)
         wanted = folded if self._fold else text
         lines: str | None = None
@@ -67,6 +80,9 @@ class Words:
         for _ in range(MAX_PLACES):
             if start < 0:
                 return False
+            places.left -= 1
+            if places.left < 0:
+                raise Ambiguous(f"and the values before it stand at more than {MAX_PLACES_IN_ALL} places there")
             if self._is_whole(start, start + len(wanted)):
                 if lines is None:  # not before a place is found: until then, the string may be much longer
                     lines = _lines(text) if self._fold else ""

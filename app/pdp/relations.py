@@ -11,7 +11,7 @@ from app.canonical.ambiguous import Ambiguous
 from app.canonical.dates import moment_of
 from app.canonical.spellings import spelled_once
 from app.canonical.value_paths import ValuePath
-from app.canonical.whole_words import Words
+from app.canonical.whole_words import Places, Words
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST, Constraint, FromRequest, Operand
 from app.pdp.clauses import Test, Unjudged, scalar
 
@@ -111,6 +111,7 @@ def _request_relation(how: FromRequest) -> Relation:
         words = _words_of_request(context, fold=fold)
         if isinstance(words, Unjudged):
             return lambda _: words
+        places = Places()
 
         def test(value: Any) -> str | None:
             if type(value) is not str:
@@ -119,7 +120,7 @@ def _request_relation(how: FromRequest) -> Relation:
             if len(value) < fewest:
                 return too_short
             try:
-                return None if words.contain(value) else _NOT_ASKED_FOR
+                return None if words.contain(value, places) else _NOT_ASKED_FOR
             except Ambiguous as error:
                 return Unjudged(f"which cannot be looked for in the user's request: it {error}")
 

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from app.canonical.whole_words import MAX_PLACES, MAX_PLACES_IN_ALL
 from app.model.constraints import Constraint
 from app.model.escalations import names_in_context
 from app.model.rule import Read
@@ -35,6 +36,15 @@ def test_no_reason_quotes_the_request(how, value):
     """Whatever the value and the request."""
     for request in ("SECRET PLAN", "SECRET\u200b PLAN", "SECRET bobs " * 65, ["SECRET"], "SECRET" * 9_999):
         assert "SECRET" not in (check(value, request, how) or "")
+
+
+def test_the_values_of_a_list_share_the_places_that_are_looked_at():
+    """9,000 values, each found at its last place, would take a third of a second."""
+    test = compile_constraint("to[*]", msgspec.convert({"fromRequest": "text"}, Constraint), secret=False)
+    asked = {"request": "bobs " * (MAX_PLACES - 1) + "bob"}
+    within = MAX_PLACES_IN_ALL // MAX_PLACES
+    assert test({"to": ["bob"] * within}, asked) is None
+    assert f"at more than {MAX_PLACES_IN_ALL} places" in test({"to": ["bob"] * (within + 1)}, asked)
 
 
 def test_the_rule_reads_the_request():
