@@ -5,8 +5,8 @@ put_token: admit a workload's token: its record is that of an API key, which end
 KEYS[1]       issuers         hash; an issuer's name -> its record
 KEYS[2]       token           hash; the token's record
 KEYS[3]       workload        hash; record of the token's subject, as of an API key that asks
-KEYS[4]       tokens          sorted set; admitted tokens, "<issuer's version> <token id> <workload id> <digest>"; score =
-                              the ms at which each ends
+KEYS[4]       tokens          sorted set; admitted tokens, "<issuer's version> <token id> <workload id> <digest>
+                              <issuer>"; score = the ms at which each ends
 KEYS[5]       changes         stream; the trail of changes
 
 ARGV[1]       issuer          its name

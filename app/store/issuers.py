@@ -106,10 +106,10 @@ class Issuers:
             try:
                 before, known = await self.get(workspace_id, name)
             except IssuerNotFound:
-                await self.drop_stale(workspace_id, with_workloads=True)  # whoever deleted it may have been interrupted
+                await self.drop_stale(workspace_id)  # whoever deleted it may have been interrupted
                 raise
             if await self._write(workspace_id, name, known, before, None, by):
-                await self.drop_stale(workspace_id, with_workloads=True)
+                await self.drop_stale(workspace_id)
                 await self._client.change("DEL", Keyspace(workspace_id).issuer_keys(name))
                 await self._release(issuer_digest(before.issuer, before.audience), f"{workspace_id} {name}")
                 return
@@ -144,7 +144,8 @@ class Issuers:
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         token_id, workload_id = self._ids.new(now_ms), issuer.workload_id(token.sub)
         after = {"subject": token.sub, "issuer": issuer.issuer, "name": token.sub}
-        args: list[Value] = [issuer.name, record, f"{version_of(record)} {token_id} {workload_id} {token.digest}"]
+        member = f"{version_of(record)} {token_id} {workload_id} {token.digest} {issuer.name}"
+        args: list[Value] = [issuer.name, record, member]
         args += (now_ms, token.expires_ms, TOKENS_MAX, workload_id, token.sub, json.encode(after))
         args += (now_ms + _SUBJECT_KEPT_MS, "id", token_id, "name", token.sub, "prefix", "eyJ", "digest", token.digest)
         args += (
@@ -168,10 +169,10 @@ class Issuers:
         require_room(status, "workspace", "tokens", TOKENS_MAX)
         return bool(status == "done")
 
-    async def drop_stale(self, workspace_id: str, *, with_workloads: bool = False) -> None:
+    async def drop_stale(self, workspace_id: str) -> None:
         """End every token whose issuer is gone or has changed since.
 
-        with_workloads: nothing that they have asked for can be approved any more, either.
+        Nothing that the workloads of an issuer that is gone have asked for can be approved any more, either.
         """
         keyspace = Keyspace(workspace_id)
         records = as_record(await self._client.call("HGETALL", keyspace.issuers))
@@ -179,11 +180,11 @@ class Issuers:
         members = await self._client.call("ZRANGE", keyspace.tokens, 0, -1)
         stale = [each for each in members if each.partition(" ")[0] not in current]
         for start in range(0, len(stale), _CHUNK):
-            some = [each.split(" ") for each in stale[start : start + _CHUNK]]
-            gone = [token_id for _, token_id, _, _ in some]
-            gone += [workload_id for _, _, workload_id, _ in some] if with_workloads else []
+            some = [each.split(" ", 4) for each in stale[start : start + _CHUNK]]
+            gone = [token_id for _, token_id, _, _, _ in some]
+            gone += [workload_id for _, _, workload_id, _, name in some if name not in records]
             # The pointers go first: where there is none, a token is verified anew, which is how it may count again.
-            for _, _, _, digest in some:
+            for _, _, _, digest, _ in some:
                 await self._client.call("DEL", key_pointer(digest))
             await self._client.change("DEL", *map(keyspace.key, gone))
             await self._client.change("ZREM", keyspace.tokens, *stale[start : start + _CHUNK])

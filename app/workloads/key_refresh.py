@@ -48,7 +48,7 @@ class KeyRefresh:
                 version = version_of(record) if is_used else ""
                 if version != seen.get(digest):
                     # Its change or deletion may have been interrupted.
-                    await self._issuers.drop_stale(workspace_id, with_workloads=record is None)
+                    await self._issuers.drop_stale(workspace_id)
                 elif not is_used:
                     # Not in the first round, because its record may be about to be written.
                     await self._issuers.release_unused(digest, workspace_id, name)

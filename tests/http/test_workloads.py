@@ -18,7 +18,7 @@ from msgspec import structs
 from servers import clean_env
 from tenants import Tenant
 
-from app.errors import LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
+from app.errors import IssuerNotFound, LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
 from app.lanes.lane import Lane
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
@@ -531,6 +531,31 @@ async def test_a_change_that_was_interrupted_binds_once_it_is_made_again(valkey_
     assert await client.call("GET", key_pointer(digest_of(token))) is not None
     await issuers.put(workspace_id, "cluster", changed, BY)
     assert await client.call("GET", key_pointer(digest_of(token))) is None
+    assert await client.call("ZCARD", Keyspace(workspace_id).tokens) == 0
+    await client.close()
+
+
+async def test_changes_of_others_leave_no_record_of_a_deleted_issuers_workload_and_take_no_other(
+    valkey_store, monkeypatch
+):
+    """Whoever completes what was interrupted, the deletion of one issuer and the change of another."""
+    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
+    issuers, names = Issuers(client, Ids()), [f"https://{each}.{workspace_id}.example.com" for each in ("gone", "here")]
+    for name in names:
+        await issuers.put(workspace_id, name[8:12], fields_of(name), BY)
+        await admitted(client, issuers, name)
+    gone, here = (Keyspace(workspace_id).key(str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name} {SUB}"))) for name in names)
+    with monkeypatch.context() as broken:
+        broken.setattr(Issuers, "drop_stale", AsyncMock(side_effect=StoreUnavailable("gone")))
+        with pytest.raises(StoreUnavailable):
+            await issuers.delete(workspace_id, "gone", BY)
+        with pytest.raises(StoreUnavailable):
+            await issuers.put(workspace_id, "here", structs.replace(fields_of(names[1]), audience="changed"), BY)
+    await issuers.put(workspace_id, "here", structs.replace(fields_of(names[1]), audience="changed"), BY)
+    assert [await client.call("EXISTS", key) for key in (gone, here)] == [0, 1]
+    with pytest.raises(IssuerNotFound):
+        await issuers.delete(workspace_id, "gone", BY)
+    assert await client.call("EXISTS", here) == 1
     assert await client.call("ZCARD", Keyspace(workspace_id).tokens) == 0
     await client.close()
 

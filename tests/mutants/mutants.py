@@ -614,7 +614,7 @@ IDENTITY = [
     Mutant(
         "deleted-issuers-tokens",
         "app/store/issuers.py",
-        "by):\n                await self.drop_stale(workspace_id, with_workloads=True)",
+        "by):\n                await self.drop_stale(workspace_id)",
         'by):\n                await self._client.change("EXISTS", Keyspace(workspace_id).tokens)',
         "tokens end before the deletion is answered",
     ),
