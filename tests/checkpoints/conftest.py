@@ -99,9 +99,9 @@ def witnessing(tmp_path):
     """Starts a witness of a log; its state is kept under the name."""
     servers = []
 
-    def start(log, name="auditor.example", signing=None):
+    def start(log, name="auditor.example", signing=None, more=()):
         signing = signing or SigningKey.new(name, SignatureType.COSIGNATURE)
-        known = LogWitness(tmp_path / f"{name}.sqlite", signing, [log.vkey, log.vkey_of_changes])
+        known = LogWitness(tmp_path / f"{name}.sqlite", signing, [log.vkey, log.vkey_of_changes, *more])
         server = witness_server("127.0.0.1", 0, known)
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()

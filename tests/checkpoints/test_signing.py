@@ -57,14 +57,49 @@ async def test_what_grew_is_signed_and_what_did_not_stays_the_same(log):
         assert (await Verifier(log.client, log.workspace_id).verify(note=note)).finding is None
 
 
-async def test_every_key_of_the_file_signs(log, tmp_path):
-    """So a new key is known before the old one goes."""
+async def test_a_key_is_replaced_while_checkpoints_go_on(log, witnessing, tmp_path):
+    """Every key of the file signs, so the new one is known before the old one goes; the witness follows throughout."""
     new = SigningKey.new("remit.example.com")
+    new_vkey = new.named(log.origin).verifier
     (tmp_path / "keys").write_text(log.key.line + new.line)
-    await log.sign(keys=read_keys(tmp_path / "keys"))
+    witness = witnessing(log, more=[new_vkey])
+    for keys, signers in (([log.key], (0, None)), (read_keys(tmp_path / "keys"), (0, 0)), ([new], (None, 0))):
+        await log.grow()
+        await log.sign(witness, keys=keys)
+        note = await newest(log)
+        assert tuple(signed_at(note, each) for each in (log.vkey, new_vkey)) == signers
+        assert len(note.signatures) == len(keys) + 1
+        assert signed_at(note, witness.key)
+        assert (await Verifier(log.client, log.workspace_id).verify(note=note)).finding is None
+
+
+async def test_a_restored_backup_is_witnessed_once_its_auditor_begins_anew(log, witnessing):
+    """What was signed after the backup is missed by whoever kept it, and the witness signs nothing until then."""
+    found = await log.client.call("KEYS", f"remit:{{{log.workspace_id}}}:*")
+    backup = {key: await log.client.call_bytes("DUMP", key) for key in found}
+    signing = SigningKey.new("auditor.example", SignatureType.COSIGNATURE)
+    witness = witnessing(log, signing=signing)
+    before = len(log.writer.written)
+    await log.grow()
+    await log.sign(witness)
+    kept = await newest(log)
+    await log.client.call("DEL", *await log.client.call("KEYS", f"remit:{{{log.workspace_id}}}:*"))
+    for key, value in backup.items():
+        await log.client.call("RESTORE", key, 0, value)
+    verified = await Verifier(log.client, log.workspace_id).verify(note=kept)
+    assert verified.finding.fault.value == "truncated"
+    del log.writer.written[before:]
+    await log.writer.append_each([{"reason": "after the backup"}] * 60)
+    await log.grow(0)
+    await log.sign(witness)
+    assert signed_at(await newest(log), witness.key) is None
+    assert await log.unwitnessed_ms() is not None
+    anew = witnessing(log, "anew", signing)
+    await log.grow()
+    await log.sign(anew)
     note = await newest(log)
-    assert [signed_at(note, each) for each in (log.vkey, new.named(log.origin).verifier)] == [0, 0]
-    assert len(note.signatures) == 2
+    assert (signed_at(note, witness.key) > 0, await log.unwitnessed_ms()) == (True, None)
+    assert (await Verifier(log.client, log.workspace_id).verify(note=kept)).finding.fault.value == "rewritten"
 
 
 async def test_witnesses_cosign_each_checkpoint_and_one_that_is_away_delays_nothing(log, witnessing):
