@@ -66,6 +66,21 @@ def test_a_plan_needs_as_many_people_as_each_of_its_calls(tenant, person):
     assert send(tenant, agent, 2)[1]["result"] == "allowed"
 
 
+def test_each_call_of_a_plan_ends_by_itself(tenant, agent_id, person):
+    """Of three calls, one is approved and its time is over, one is cancelled, and the third is used once."""
+    found = waiting(person, plan_of(person, send(tenant, agent_id, 1, 2, 3)[1])["id"])
+    assert tenant.reader.post(f"/v1/approvals/{found[1]['id']}/cancel", json={}).status_code == 200
+    decide(person, "approve", [found[0], found[2]])
+
+    async def end(client):
+        [name] = await client.call("KEYS", f"*{tenant.id}*:approval:{found[0]['id']}")
+        assert await client.call("HSET", name, "usable_until_ms", 1) == 0
+
+    tenant.in_store(end)
+    assert [each["result"] for each in send(tenant, agent_id, 1, 2, 3)[1:]] == ["escalated", "escalated", "allowed"]
+    assert [each["result"] for each in send(tenant, agent_id, 1, 2, 3)[1:]] == ["escalated"] * 3
+
+
 def test_a_plan_is_refused_as_a_body_is(tenant, agent_id, person):
     """Each approval once, and nothing struck out of a denial."""
     found = waiting(person, plan_of(person, send(tenant, agent_id, 1, 2)[1])["id"])
