@@ -57,6 +57,12 @@ def settle(page):
     until(page, "!document.querySelector('.skeleton, .waiting-rows, [aria-busy=true]')")
 
 
+def press(control):
+    """Use a control by a key, once it can be used. That Tab reaches it has a test of its own."""
+    control.click(trial=True)
+    control.press("Space" if control.get_attribute("type") in ("checkbox", "radio") else "Enter")
+
+
 class Visitor:
     """Pages of one signed-in person.
 

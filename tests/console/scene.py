@@ -196,7 +196,11 @@ POLICIES = [
                 "tools": ["file.read"],
                 "parameters": {"path": {"path": {"under": ["/srv/papers"]}}},
             },
-            {"type": "rate_limit", "tools": ["file.read"], "rateLimit": {"maxCalls": 100, "windowSeconds": 3600}},
+            {
+                "type": "rate_limit",
+                "tools": ["file.read"],
+                "rateLimit": {"maxCalls": 100, "windowSeconds": 3600, "per": ["context.user"]},
+            },
         ],
     },
     {

@@ -1,4 +1,4 @@
-"""What people do in the console, to its end: keys, webhooks, versions, shadows, replays, imports and stops."""
+"""What people do in the console, to its end, with the keyboard alone."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from sending import Sending
 
 from app.policy_files.documents import read_document
 from app.settings import Settings
-from tests.console.browsing import until
+from tests.console.browsing import press, until
 from tests.console.conftest import SECRET
 from tests.console.scene import BIG
 
@@ -20,7 +20,7 @@ def confirm(page, button, reason="as agreed"):
     """Give a reason in the open dialog, and do what it asks about."""
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill(reason)
-    dialog.get_by_role("button", name=button, exact=True).click()
+    press(dialog.get_by_role("button", name=button, exact=True))
 
 
 def secret_of(page):
@@ -28,8 +28,8 @@ def secret_of(page):
     shown = page.get_by_role("dialog")
     shown.get_by_label("I have stored it").wait_for()
     found = shown.locator("code").first.inner_text()
-    shown.get_by_label("I have stored it").check()
-    shown.get_by_role("button", name="Close").click()
+    press(shown.get_by_label("I have stored it"))
+    press(shown.get_by_role("button", name="Close"))
     shown.wait_for(state="hidden")
     return found
 
@@ -42,7 +42,7 @@ def test_a_key_is_rotated(visit, scene, console_replica):
     """The new key is shown once and works; the old one works as long as was chosen: not at all."""
     old = scene.tenant.new_key(["view"], name="to rotate")
     page = visit("admin").open("/console/keys", "Keys")
-    page.get_by_role("row").filter(has_text="to rotate").get_by_role("button", name="Rotate…").click()
+    press(page.get_by_role("row").filter(has_text="to rotate").get_by_role("button", name="Rotate…"))
     page.get_by_role("dialog").get_by_label("The old key goes on working for").select_option("0")
     confirm(page, "Rotate")
     new = secret_of(page)
@@ -55,14 +55,14 @@ def test_a_key_is_rotated(visit, scene, console_replica):
 def test_a_draft_is_replayed_over_the_last_week(visit, scene):
     """Under the policies of today nothing flips; a draft that denies everything flips what was allowed."""
     page = visit("view").open("/console/what-if?agent=refund-bot&tab=week", "What if")
-    page.get_by_role("button", name="Replay", exact=True).click()
+    press(page.get_by_role("button", name="Replay", exact=True))
     page.get_by_role("heading", name="answers would change").wait_for()
     draft = {"name": "Nothing", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
     page.evaluate("(draft) => sessionStorage.setItem('remit.draft', draft)", json.dumps(draft))
     page.goto(f"{scene.url}/console/what-if?agent=refund-bot&tab=week&draft=new")
-    page.get_by_role("button", name="Replay", exact=True).click()
+    press(page.get_by_role("button", name="Replay", exact=True))
     flip = page.locator("section section").filter(has_text="of order.read").filter(has_text="now by Nothing, rule 1")
-    flip.get_by_role("link").first.click()
+    press(flip.get_by_role("link").first)
     page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
 
 
@@ -86,10 +86,10 @@ def test_a_decision_becomes_a_test_of_a_draft(visit, scene):
     page = visitor.open("/console/decisions?result=escalated&tool_name=deploy.start", "Decisions")
 
     def made():
-        page.get_by_role("row").nth(1).click()
-        page.get_by_role("button", name="Make a test").click()
+        press(page.get_by_role("row").nth(1))
+        press(page.get_by_role("button", name="Make a test"))
         with page.expect_request("**/v1/policies/test") as ran:
-            page.get_by_role("button", name="Add to Tests").click()
+            press(page.get_by_role("button", name="Add to Tests"))
         page.get_by_role("heading", name="1 passed, 0 failed").wait_for()
         text = page.get_by_label("Tests, as YAML or JSON").input_value()
         assert json.loads(ran.value.post_data)["tests"] == read_document(text.encode()).value["tests"]
@@ -103,19 +103,19 @@ def test_a_decision_becomes_a_test_of_a_draft(visit, scene):
     assert "\\u202E" in made()
     page.goto(f"{scene.url}/console/decisions?result=escalated&tool_name=refund.create&q=FUGWRD")
     made()
-    page.get_by_role("link", name="Policy", exact=True).click()
+    press(page.get_by_role("link", name="Policy", exact=True))
     page.get_by_label("Max", exact=True).nth(1).fill("300")
     until(page, "!document.querySelector('main .primary').disabled")
-    page.get_by_role("button", name="Save…").click()
+    press(page.get_by_role("button", name="Save…"))
     page.get_by_role("dialog").get_by_text("1 of 1 tests fail: refund.create is escalated").wait_for()
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="Tests").click()
+    press(page.get_by_role("link", name="Tests"))
     page.get_by_role("heading", name="0 passed, 1 failed with your unsaved changes").wait_for()
     page.get_by_text("wanted escalated").wait_for()
     text = page.get_by_label("Tests, as YAML or JSON")
     for wrong, said in (("tests: [", "Line 1: "), ("a: 1", "no list of tests"), ("[{name: x}]", "Test 1: ")):
         text.fill(wrong)
-        page.get_by_role("button", name="Run", exact=True).click()
+        press(page.get_by_role("button", name="Run", exact=True))
         page.get_by_role("alert").get_by_text(said).wait_for()
     visitor.forgive("status of 400")
 
@@ -140,7 +140,7 @@ def test_a_version_is_restored(visit, scene):
     policy = scene.tenant.new_policy(scene.ids["mail-bot"])["id"]
     assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"name": "worse"}).status_code == 200
     page = visit("policies").open(f"/console/policies/{policy}?tab=versions", "worse")
-    page.get_by_role("button", name="Restore…").click()
+    press(page.get_by_role("button", name="Restore…"))
     confirm(page, "Restore", "the old name was better")
     page.get_by_text("Version 3", exact=True).wait_for()
     now = scene.tenant.admin.get(f"/v1/policies/{policy}").json()
@@ -158,7 +158,7 @@ def test_a_shadow_policy_is_enforced(visit, scene):
     assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "denied"
     page = visit("policies").open(f"/console/policies/{policy}?tab=shadow", "Papers too")
     page.get_by_role("heading", name="It would have changed").wait_for()
-    page.get_by_role("button", name="Enforce…").click()
+    press(page.get_by_role("button", name="Enforce…"))
     confirm(page, "Enforce")
     page.get_by_text("It is enforced").wait_for()
     assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "allowed"
@@ -169,14 +169,14 @@ def test_an_answer_of_tools_list_is_imported(visit, scene):
     """As the server gave it; what is not JSON is refused at the field, and nothing is sent."""
     visitor = visit("policies")
     page = visitor.open("/console/catalog", "Catalogue")
-    page.get_by_role("button", name="Import tools…").click()
+    press(page.get_by_role("button", name="Import tools…"))
     text = page.get_by_role("dialog").get_by_label("The answer of tools/list")
     text.fill("tools")
-    page.get_by_role("dialog").get_by_role("button", name="Import").click()
+    press(page.get_by_role("dialog").get_by_role("button", name="Import"))
     page.get_by_role("alert").first.wait_for()
     tool = {"name": "paper.print", "description": "Print a paper", "inputSchema": {"type": "object"}}
     text.fill(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}))
-    page.get_by_role("dialog").get_by_role("button", name="Import").click()
+    press(page.get_by_role("dialog").get_by_role("button", name="Import"))
     page.get_by_text("Print a paper").wait_for()
     assert scene.tenant.admin.get("/v1/catalog/tool/paper.print").json()["inputSchema"] == {"type": "object"}
 
@@ -184,18 +184,18 @@ def test_an_answer_of_tools_list_is_imported(visit, scene):
 def test_everything_is_stopped_and_resumed(visit, scene):
     """Only after the words have been typed; every call is then denied, whatever other policies say."""
     page = visit("policies").open("/console/agents", "Agents")
-    page.get_by_role("button", name="Stop many…").click()
+    press(page.get_by_role("button", name="Stop many…"))
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("What to stop").select_option("*")
     dialog.get_by_label("Reason").fill("leaked key")
     stop = dialog.get_by_role("button", name="Stop everything")
     assert stop.is_disabled()
     dialog.get_by_label("Type stop everything to confirm").fill("stop everything")
-    stop.click()
+    press(stop)
     page.get_by_text("Every call of every agent is denied.").wait_for()
     call = {"agent_id": "deploy-bot", "tool_name": "file.read", "parameters": {"path": "/a"}}
     assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "denied"
-    page.get_by_role("button", name="Resume…").click()
+    press(page.get_by_role("button", name="Resume…"))
     confirm(page, "Resume")
     page.get_by_text("Every call of every agent is denied.").wait_for(state="hidden")
     assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "allowed"
@@ -214,9 +214,9 @@ def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, sce
     webhook = scene.tenant.admin.post("/v1/webhooks", json=body).json()
     page = visit("admin").open("/console/webhooks", "Webhooks")
     receiver.answers = [418]
-    page.get_by_role("button", name="Send a test").click()
+    press(page.get_by_role("button", name="Send a test"))
     page.get_by_text("418").wait_for()
-    page.get_by_role("button", name="Send a test").click()
+    press(page.get_by_role("button", name="Send a test"))
     page.get_by_text("the receiver answered 204").wait_for()
 
     def send():
@@ -228,24 +228,24 @@ def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, sce
     scene.tenant.new_policy(scene.ids["mail-bot"])
     send()
     page.reload()
-    page.get_by_role("button", name="Show undelivered events").click()
+    press(page.get_by_role("button", name="Show undelivered events"))
     page.get_by_role("button", name="Retry", exact=True).wait_for()
     page.get_by_text("400").first.wait_for()
-    page.get_by_role("button", name="Retry", exact=True).click()
+    press(page.get_by_role("button", name="Retry", exact=True))
     send()
     page.reload()
-    page.get_by_role("button", name="Show undelivered events").click()
+    press(page.get_by_role("button", name="Show undelivered events"))
     page.get_by_text("Every event was delivered.").wait_for()
-    page.get_by_role("button", name="Show attempts").click()
+    press(page.get_by_role("button", name="Show attempts"))
     page.get_by_text("answered 204 in").first.wait_for()
     page.get_by_text("attempt 1, answered 400").first.wait_for()
-    page.get_by_role("button", name="New secret…").click()
+    press(page.get_by_role("button", name="New secret…"))
     confirm(page, "Make it")
     assert secret_of(page) not in ("", webhook["secret"])
-    page.get_by_role("button", name="Turn off").click()
+    press(page.get_by_role("button", name="Turn off"))
     page.get_by_role("button", name="Turn on").wait_for()
     assert scene.tenant.admin.get(f"/v1/webhooks/{webhook['id']}").json()["enabled"] is False
-    page.get_by_role("button", name="Delete…").click()
+    press(page.get_by_role("button", name="Delete…"))
     confirm(page, "Delete")
     page.get_by_role("heading", name="No webhook yet").wait_for()
 
@@ -263,11 +263,12 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
     assert [text.split("\n")[0] for text in plan.get_by_role("article").all_inner_texts()] == ["1", "2", "3"]
     approve = plan.get_by_role("button", name="Approve 3 calls")
     assert approve.is_disabled()
-    plan.get_by_role("button", name="Show all").click()
-    plan.get_by_label("Strike out").nth(1).check()
+    press(plan.get_by_role("button", name="Show all"))
+    press(plan.get_by_label("Strike out").nth(1))
     assert visitor.violations() == []
-    plan.get_by_role("button", name="Approve 2 calls, deny 1").click()
-    plan.wait_for(state="hidden")
+    press(plan.get_by_role("button", name="Approve 2 calls, deny 1"))
+    plan.get_by_role("button", name="Approve").wait_for(state="hidden")
+    assert plan.get_by_role("article").count() == 3  # nothing moves under a finger
     found = [each for each in scene.tenant.admin.get("/v1/approvals?limit=10").json() if each.get("plan")]
     told = {each["plan"]["index"]: each["status"] for each in found}
     assert told == {0: "approved", 1: "denied", 2: "approved"}
@@ -283,7 +284,7 @@ def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, s
     page.get_by_label("Name", exact=True).wait_for()
     assert page.get_by_label("Name", exact=True).is_disabled()
     assert page.get_by_role("button", name="Save…").get_attribute("title") == f"It is managed by {source}"
-    page.get_by_role("button", name="Edit here from now on…").click()
+    press(page.get_by_role("button", name="Edit here from now on…"))
     confirm(page, "Take it over")
     page.get_by_text(source).first.wait_for(state="hidden")
     assert page.get_by_label("Name", exact=True).is_enabled()

@@ -127,6 +127,27 @@ def test_an_approval_is_decided_on_the_version_that_was_seen(visit, scene):
     visitor.forgive("status of 409", "ERR_FAILED")
 
 
+def test_a_second_click_reaches_no_other_card(visit, scene):
+    """A card that is decided stays where it is, and one that comes is put after it."""
+    visitor = visit("approve")
+    page = visitor.open("/console/approvals", "Approvals")
+    card(page, "deploy.start").wait_for()
+    approvals = [ask(scene, 121 + number, f"CLICK{number}") for number in range(3)]
+    cards = [page.get_by_role("article").filter(has_text=f"CLICK{number}") for number in range(3)]
+    page.set_viewport_size({"width": 1280, "height": 4000})
+    for each in cards:
+        each.get_by_text("latest allowed calls").wait_for()
+    place = cards[0].get_by_role("button", name="Approve").bounding_box()
+    at = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    page.mouse.click(*at)
+    cards[0].get_by_text("approved", exact=True).first.wait_for()
+    page.mouse.click(*at)
+    page.mouse.dblclick(*at)
+    assert [page.get_by_role("article").filter(has_text=f"CLICK{number}").count() for number in range(3)] == [1, 1, 1]
+    found = [scene.tenant.admin.get(f"/v1/approvals/{each}").json()["status"] for each in approvals]
+    assert found == ["approved", "pending", "pending"]
+
+
 def test_an_agent_is_stopped_with_a_reason_and_nothing_else(visit, scene):
     """The dialog says what happens; without a reason the button does nothing; the trail has the reason."""
     page = visit("policies").open("/console/agents/research-bot", "Research bot")
@@ -254,6 +275,25 @@ def test_keys_typed_faster_than_frames_are_drawn_reach_their_rows(visit):
     assert focused == ["2", "3", "2"]
 
 
+def test_enter_opens_the_row_that_has_the_focus(visit, scene):
+    """Also if entries have come above it since; and the next key reaches the drawer, however fast it is typed."""
+    page = visit("view").open("/console/decisions?tool_name=focus.tool", "Decisions")
+    page.get_by_text("live", exact=True).wait_for()
+    call = {"agent_id": "refund-bot", "tool_name": "focus.tool"}
+    ids = [scene.runtime.post("/v1/authorize", json=call).json()["id"] for _ in range(2)]
+    page.get_by_role("row").nth(2).wait_for()
+    page.keyboard.press("j")
+    page.evaluate("window.focused = document.activeElement")
+    ids.append(scene.runtime.post("/v1/authorize", json=call).json()["id"])
+    until(page, "window.focused.ariaRowIndex === '3' && document.activeElement === window.focused")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: f"entry={ids[1]}" in url)
+    page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
+    for key in "][[":
+        page.keyboard.press(key)
+    page.wait_for_url(lambda url: f"entry={ids[2]}" in url)
+
+
 def test_two_tabs_share_the_stream_of_approvals(visit, scene):
     """One of them holds it and tells the other; when it is closed, the other takes over."""
     visitor = visit("approve")
@@ -310,35 +350,6 @@ def test_a_hundred_thousand_entries_leave_memory_as_it_was(visit, scene):
     used = session.send("Runtime.getHeapUsage")["usedSize"]
     assert used < HEAP_BYTES, f"{used >> 20} MiB"
     assert page.locator("[role=row]").count() < 60
-
-
-def test_a_session_that_ended_is_asked_for_over_the_page(visit, scene):
-    """What was there stays; the refused read goes on after the sign-in."""
-    key = scene.tenant.new_key(["view"])
-    visitor = visit(key=key["key"])
-    page = visitor.open("/console/agents", "Agents")
-    page.get_by_role("row").nth(1).wait_for()
-    assert scene.tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
-    page.get_by_role("link", name="Policies").click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_text("Your session has ended").wait_for()
-    dialog.get_by_label("API key").fill(scene.key("view"))
-    dialog.get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name="Small refunds").wait_for()
-    visitor.forgive("status of 401")
-
-
-def test_an_error_is_a_sentence_with_the_id_of_its_request(visit):
-    """So that whoever runs the service finds it."""
-    visitor = visit("audit")
-    body = {"error": {"code": "INTERNAL_ERROR", "message": "Something failed here", "details": []}}
-    visitor.page.route(
-        "**/v1/audit-logs/status", lambda route: route.fulfill(status=500, json=body, headers={"X-Request-ID": "req-7"})
-    )
-    page = visitor.open("/console/log", "Log")
-    page.get_by_text("Something failed here").wait_for()
-    page.get_by_text("req-7").wait_for()
-    visitor.forgive("status of 500")
 
 
 def test_a_link_signs_in_once(visit, scene, store):

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.console.browsing import settle
+from tests.console.browsing import press, settle, until
+from tests.console.scene import HOSTILE, MARKUP
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +50,53 @@ def test_a_screen_opens_with_the_least_scope(visit, scene, path, heading, scopes
     assert page.get_by_role("alert").count() == 0, page.get_by_role("alert").all_inner_texts()
     assert visitor.violations() == []
     assert page.evaluate(UNSAFE) == []
+
+
+def test_texts_of_webhooks_are_texts(visit):
+    """What receivers answer, however hostile."""
+    hook = {
+        "id": "w",
+        "url": "https://hooks.example.com/\u202egnp.exe",
+        "format": "standard",
+        "enabled": True,
+        "lost": 1,
+    }
+    counts = {
+        "delivered": 9,
+        "waiting": 1,
+        "parked": 1,
+        "version": 1,
+        "events": ["policy.changed"],
+        "lastError": MARKUP,
+    }
+    event = {"id": "e", "type": "policy.changed", "status": "parked", "attempts": 9, "error": HOSTILE}
+    at = "2026-11-20T12:00:00.000Z"
+    tried = {"eventId": "e", "at": at, "type": "policy.changed", "attempt": 9, "milliseconds": 5, "error": HOSTILE}
+    visitor = visit("admin")
+    visitor.page.route("**/v1/webhooks**", lambda route: route.fulfill(json=[hook | counts]))
+    visitor.page.route("**/v1/webhooks/w/events", lambda route: route.fulfill(json=[event]))
+    visitor.page.route(
+        "**/deliveries", lambda route: route.fulfill(json=[tried | {"delivered": False, "status": None}])
+    )
+    page = visitor.open("/console/webhooks", "Webhooks")
+    press(page.get_by_role("button", name="Show undelivered events"))
+    press(page.get_by_role("button", name="Show attempts"))
+    page.get_by_text("attempt 9 in 5 ms").wait_for()
+    assert page.get_by_text("U+202E").count() == 3
+    assert visitor.violations() == []
+    assert page.evaluate(UNSAFE) == []
+
+
+def test_a_limit_for_each_value_shows_the_fullest(visit, scene):
+    """With the values, for those who may read the log."""
+    call = {"agent_id": "research-bot", "tool_name": "file.read", "parameters": {"path": "/srv/papers/b.pdf"}}
+    for user in ("eve", "eve", "mallory"):
+        answer = scene.runtime.post("/v1/authorize", json=call | {"context": {"user": user}})
+        assert answer.json()["result"] == "allowed"
+    page = visit("view").open("/console/agents/research-bot?tab=limits", "Research bot")
+    for user, count in (("eve", 2), ("mallory", 1)):
+        bucket = page.get_by_role("listitem").filter(has_text=f'context.user = "{user}"')
+        bucket.get_by_text(f"{count} of 100 in 1 h").wait_for()
 
 
 def test_a_drawer_and_a_dialog_please_axe(visit, scene):
@@ -103,8 +151,40 @@ def test_the_menu_has_what_the_session_may_read(visit, scopes, shown):
     page.get_by_role("heading", name=shown[0], level=1).wait_for()
 
 
+def walk_the_first_steps(page, tenant, url):
+    """To the first decision, with the keyboard alone and what the page says; each step ticks itself off."""
+
+    def back(done):
+        press(page.get_by_role("link", name="Overview"))
+        until(page, f"document.querySelectorAll('.steps .done').length === {done}")
+
+    press(page.get_by_role("link", name="or do it here"))
+    press(page.get_by_role("button", name="New agent"))
+    page.get_by_label("Name", exact=True).fill("Refund bot")
+    press(page.get_by_role("button", name="Create"))
+    page.get_by_role("heading", name="Refund bot", level=1).wait_for()
+    back(1)
+    press(page.get_by_role("link", name="or write it here"))
+    page.get_by_label("Name", exact=True).fill("Read orders")
+    page.get_by_label("Tools", exact=True).fill("order.read")
+    press(page.get_by_role("button", name="Save…"))
+    press(page.get_by_role("dialog").get_by_role("button", name="Save"))
+    page.get_by_role("heading", name="Read orders", level=1).wait_for()
+    back(2)
+    command = page.locator(".steps code").inner_text()
+    given = re.fullmatch(r"""curl -s (\S+) -H "Authorization: Bearer \$REMIT_API_KEY" -d '(.+)'""", command)
+    assert given is not None, command
+    assert given[1] == f"{url}/v1/authorize"
+    answer = tenant.admin.post("/v1/authorize", content=given[2])
+    assert (answer.status_code, answer.json()["result"]) == (200, "allowed"), answer.text
+    page.get_by_text("Three steps to the first decision").wait_for(state="hidden")
+    press(page.get_by_role("link", name="Decisions", exact=True).first)
+    press(page.locator(".tbody [role=row]"))
+    page.get_by_role("dialog").get_by_text("Rule by rule").wait_for()
+
+
 def test_an_empty_workspace_says_what_to_do(browsing, console_replica, store):
-    """The first three steps, each with its command; and empty screens in words."""
+    """Empty screens in words, and the three steps to the first decision, walked to their end."""
     from tenants import Tenant  # noqa: PLC0415 - this test alone needs another workspace
 
     tenant = Tenant(store.url, console_replica)
@@ -128,6 +208,8 @@ def test_an_empty_workspace_says_what_to_do(browsing, console_replica, store):
         page.get_by_role("heading", name="Nothing matches").wait_for()
         page.get_by_role("button", name="Remove all filters").click()
         page.get_by_role("heading", name="No decision yet").wait_for()
+        visitor.open("/console", "Overview")
+        walk_the_first_steps(page, tenant, console_replica.base_url)
         assert visitor.faults == []
     finally:
         visitor.close()

@@ -47,6 +47,7 @@ def test_every_screen_says_why_it_has_nothing(visit):
     refused = REFUSALS[2]
     page.get_by_role("link", name="People").click()
     page.get_by_text("The Log screen says where").wait_for()
+    page.get_by_text("req-9").first.wait_for()  # so that whoever runs the service finds it
     visitor.forgive("status of ")
 
 

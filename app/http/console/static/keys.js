@@ -1,6 +1,6 @@
 // Shortcuts: none of them approves, denies, suspends, revokes or deletes.
 import { go, to } from "./url.js";
-import { signal, useEffect } from "./vendor/preact.js";
+import { signal, useEffect, useLayoutEffect } from "./vendor/preact.js";
 
 export const shortcutsShown = signal(false);
 export const shortcutsOn = signal(localStorage.getItem("remit.shortcuts") !== "off");
@@ -16,7 +16,7 @@ export function setShortcuts(on) {
 /** Keys of a screen or of an open drawer, while it is shown; the newest layer that knows a key gets it.
  * @param {Record<string, () => void>} keys */
 export function useKeys(keys) {
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key can come
     const layer = new Map(Object.entries(keys));
     layers.push(layer);
     return () => { layers.splice(layers.indexOf(layer), 1); };

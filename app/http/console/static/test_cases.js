@@ -42,6 +42,7 @@ export function caseOf(entry) {
   const said = write([entry.parameters, entry.context ?? {}], 0);
   const notes = [
     approved && "A person had approved this call. Tests have no approvals, so a person is asked.",
+    /_not_pinned$/.test(entry.code ?? "") && "A test begins with nothing pinned, so what was pinned in the session cannot be part of it.",
     entry.code && COUNTING.includes(entry.code) && "What was done before decided this. Add those calls under before: each test begins with empty counters.",
     /"\[REDACTED\]"|"beginning":|"request":\{"(length|hmac)":/.test(said) && "The log redacts secrets and users' requests, and shortens long values: put the real ones in their place.",
   ].filter(Boolean);

@@ -80,7 +80,7 @@ export function AgentDecisions({ agent }) {
     <${Problem} error=${feed.error} />
     <${Entries} tall agent=${false} entries=${feed.entries} all=${false} selected=${entry} open=${(/** @type {Entry} */ row) => setParams({ entry: row.id }, {})} end=${() => feed.older()} loading=${feed.reading}
       empty=${html`<${Empty} icon="decisions" title="It has not asked for anything yet" />`} />
-    ${entry && html`<${Later} load=${() => import("./why.js")} name="Why" key=${entry} id=${entry} close=${() => setParams({ entry: null })} />`}`;
+    ${entry && html`<${Later} load=${() => import("./why.js")} name="Why" id=${entry} close=${() => setParams({ entry: null })} />`}`;
 }
 
 /** @param {{agent: Agent}} props */

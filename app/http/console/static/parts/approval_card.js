@@ -12,8 +12,8 @@ import { useRead } from "./read.js";
 import { isLong, Pill, Text, Time, Value } from "./text.js";
 
 /** place: of the call in its plan. decides: whether the card has its own buttons. read: told how many values are still folded.
- * @param {{approval: Approval, alone?: boolean, done?: () => void, place?: number, decides?: boolean, read?: (unread: number) => void}} props */
-export function ApprovalCard({ approval, alone = false, done, place, decides = true, read }) {
+ * @param {{approval: Approval, alone?: boolean, place?: number, decides?: boolean, read?: (unread: number) => void}} props */
+export function ApprovalCard({ approval, alone = false, place, decides = true, read }) {
   const pending = approval.status === "pending";
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
@@ -41,7 +41,7 @@ export function ApprovalCard({ approval, alone = false, done, place, decides = t
     ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
     ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
-    ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} done=${done} />`}
+    ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} />`}
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
     ${!alone && html`<a class="small muted permalink" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>`}
   </article>`;
@@ -92,8 +92,8 @@ function useSeen() {
   return [node, seen];
 }
 
-/** @param {{approval: Approval, unread: number, changed: string[], done?: () => void}} props */
-function Decide({ approval, unread, changed, done }) {
+/** @param {{approval: Approval, unread: number, changed: string[]}} props */
+function Decide({ approval, unread, changed }) {
   const [note, setNote] = useState("");
   const [uses, setUses] = useState("");
   const [seen, setSeen] = useState(false);
@@ -106,7 +106,6 @@ function Decide({ approval, unread, changed, done }) {
     setError(null);
     try {
       const { data } = await ask("POST", `/v1/approvals/${approval.id}/${verdict}`, { body: { note, ...body }, ifMatch: verdict === "cancel" ? undefined : approval.version });
-      done?.();
       noteApproval(data);
     } catch (problem) {
       setError(problem);

@@ -10,31 +10,32 @@ import { Text } from "./text.js";
 /** The most approvals of one request. */
 const AT_ONCE = 100;
 
-/** @param {{list: Approval[], done: (id: string) => void}} props */
-export function ApprovalGroup({ list, done }) {
+/** @param {{list: Approval[]}} props */
+export function ApprovalGroup({ list }) {
   const plan = list[0].plan;
   const [together, setTogether] = useState(plan !== undefined);
   const [struck, setStruck] = useState(/** @type {string[]} */ ([]));
   const [unread, setUnread] = useState(/** @type {Record<string, number>} */ ({}));
   const own = (/** @type {Approval} */ each) => [session.value?.keyId, session.value?.id].includes(each.requestedBy.keyId ?? "");
   // What hides something is approved singly, and nobody decides what they asked for.
-  const may = can("approve") ? list.filter((each) => !each.hides && !own(each)) : [];
+  const may = can("approve") ? list.filter((each) => each.status === "pending" && !each.hides && !own(each)) : [];
+  const waiting = list.filter((each) => each.status === "pending").length;
   const waits = may.length > 1 && together;
   const title = plan ? `A plan of ${plan.calls} calls` : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
   const left = may.filter((each) => !struck.includes(each.id)).reduce((sum, each) => sum + (unread[each.id] ?? 0), 0);
   const strike = (/** @type {string} */ id) => setStruck((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
   return html`<section class="group" aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
-    <header class="group-head"><h2>${title}</h2>${plan && Number(plan.calls) > list.length && html`<span class="muted small">${list.length} of them ${list.length === 1 ? "waits" : "wait"}</span>`}<span class="spring"></span>
+    <header class="group-head"><h2>${title}</h2>${plan && Number(plan.calls) > waiting && html`<span class="muted small">${waiting} of them ${waiting === 1 ? "waits" : "wait"}</span>`}<span class="spring"></span>
       ${may.length > 1 && html`<button type="button" class="link small" onClick=${() => setTogether(!together)}>${together ? "Decide one by one" : "Decide together"}</button>`}</header>
     <div class="cards">${list.map((each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>
-      <${ApprovalCard} approval=${each} place=${each.plan && Number(each.plan.index) + 1} done=${() => done(each.id)} decides=${!waits || !may.includes(each)}
+      <${ApprovalCard} approval=${each} place=${each.plan && Number(each.plan.index) + 1} decides=${!waits || !may.includes(each)}
         read=${(/** @type {number} */ count) => setUnread((before) => (before[each.id] === count ? before : { ...before, [each.id]: count }))} />
       ${waits && may.includes(each) && html`<label class="check"><input type="checkbox" checked=${struck.includes(each.id)} onChange=${() => strike(each.id)} /> Strike out: this call is denied</label>`}</div>`)}</div>
-    ${waits && html`<${Together} all=${may} struck=${struck} unread=${left} done=${done} />`}</section>`;
+    ${waits && html`<${Together} all=${may} struck=${struck} unread=${left} />`}</section>`;
 }
 
-/** @param {{all: Approval[], struck: string[], unread: number, done: (id: string) => void}} props */
-function Together({ all, struck, unread, done }) {
+/** @param {{all: Approval[], struck: string[], unread: number}} props */
+function Together({ all, struck, unread }) {
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [errors, setErrors] = useState(/** @type {unknown[]} */ ([]));
@@ -50,7 +51,7 @@ function Together({ all, struck, unread, done }) {
         const body = rest.length ? { decision, approvals: rest, note, ...(out.length && { struckOut: out }) } : { decision: "deny", approvals: out, note };
         const { data } = await ask("POST", "/v1/approvals/decide", { body });
         for (const each of data) {
-          if (each.approval) { done(each.id); noteApproval(each.approval); } else setErrors((before) => [...before, new Error(each.error.message)]);
+          if (each.approval) noteApproval(each.approval); else setErrors((before) => [...before, new Error(each.error.message)]);
         }
       }
     } catch (problem) {

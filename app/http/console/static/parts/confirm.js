@@ -1,6 +1,6 @@
 // Asks before something happens: says what will, takes a reason, and for final things the name.
 import "../styles.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Problem } from "./loading.js";
 
 /** @param {{title: string, children: any, button: string, act: (reason: string) => Promise<unknown>, close: () => void,
@@ -11,7 +11,7 @@ export function Confirm({ title, children, button, act, close, reason = "wanted"
   const [typed, setTyped] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => { if (before instanceof HTMLElement) before.focus(); };

@@ -2,12 +2,12 @@
 import "../styles.js";
 import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
-import { html, useEffect, useRef } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 
 /** @param {{label: string, title: any, close: () => void, children: any, actions?: any, previous?: () => void, next?: () => void}} props */
 export function Drawer({ label, title, close, children, actions, previous, next }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => { if (before instanceof HTMLElement) before.focus(); };

@@ -1,7 +1,7 @@
 // A dialog with fields; what the service refuses is shown at the field that it names.
 import "../styles.js";
 import { Refused } from "../api.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Problem } from "./loading.js";
 
 /** @typedef {{name: string, label: string, note?: string, required?: boolean, lines?: number, value?: string, type?: string, options?: [string, string][]}} Field */
@@ -13,7 +13,7 @@ export function Form({ title, button, fields, close, send, children, reason = tr
   const [why, setWhy] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [busy, setBusy] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => { if (before instanceof HTMLElement) before.focus(); };

@@ -1,7 +1,7 @@
 // The list of shortcuts, and the switch that turns them off.
 import "../styles.js";
 import { setShortcuts, shortcutsOn, shortcutsShown } from "../keys.js";
-import { html, useEffect, useRef } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 
 const KEYS = [["/", "first filter"], ["j k ↓ ↑", "move in a table"], ["Enter", "open"], ["Esc", "close"], ["[ ]", "previous and next entry in an open drawer"],
   ["p", "pause or resume the live list"], ["y", "copy a link to what is shown"], ["e", "copy the same request for curl"], ["?", "this list"]];
@@ -9,7 +9,7 @@ const KEYS = [["/", "first filter"], ["j k ↓ ↑", "move in a table"], ["Enter
 /** @param {{screens: {name: string, key: string}[]}} props */
 export function Shortcuts({ screens }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => { dialog.current?.showModal(); }, []);
+  useLayoutEffect(() => { dialog.current?.showModal(); }, []);
   const close = () => { shortcutsShown.value = false; };
   return html`<dialog class="dialog" ref=${dialog} aria-label="Shortcuts" onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
     <h2>Shortcuts</h2>

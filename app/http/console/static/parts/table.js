@@ -39,11 +39,14 @@ export function Table({ label, columns, rows, id, open, selected, end, moved, lo
     else requestAnimationFrame(() => row()?.focus());
   };
   const pressed = (/** @type {KeyboardEvent} */ event) => {
+    // The row that has the focus, which entries above it may have moved since.
+    const row = event.target instanceof Element && event.target.matches("[role=row]") ? Number(event.target.getAttribute("aria-rowindex")) - 2 : undefined;
+    const from = row ?? at;
     const page = Math.floor(view.height / view.row) - 2;
     /** @type {Record<string, number>} */
-    const steps = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: rows.length - 1 };
+    const steps = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: rows.length - 1 };
     if (event.key in steps && rows.length) { event.preventDefault(); move(steps[event.key]); }
-    else if (event.key === "Enter" && rows[at] && event.target instanceof Element && event.target.matches("[role=row]")) open?.(rows[at]);
+    else if (event.key === "Enter" && row !== undefined && rows[row]) open?.(rows[row]);
   };
   const step = (/** @type {number} */ by) => {
     const focused = document.activeElement;

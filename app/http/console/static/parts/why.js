@@ -15,8 +15,13 @@ import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 import { Trace } from "./trace.js";
 
-/** @param {{id: string, close: () => void, known?: Entry, about?: Entry[], previous?: () => void, next?: () => void}} props */
-export function Why({ id, close, known, about = [], previous, next }) {
+/** @typedef {{id: string, close: () => void, known?: Entry, about?: Entry[], previous?: () => void, next?: () => void}} Props */
+
+/** Another entry is another drawer, at once: the next key may follow. @param {Props} props */
+export const Why = (props) => html`<${One} key=${props.id} ...${props} />`;
+
+/** @param {Props} props */
+function One({ id, close, known, about = [], previous, next }) {
   const entry = useRead(`entry ${id}`, async (signal) => /** @type {Entry} */ (known ?? (await get(`/v1/audit-logs/${id}`, {}, signal)).data));
   const isDecision = entry.data !== undefined && !entry.data.type;
   const why = useRead(`why ${id} ${isDecision}`, async (signal) => (isDecision

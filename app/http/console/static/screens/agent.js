@@ -25,8 +25,10 @@ export function Screen({ id }) {
   const tab = param("tab") in TABS ? param("tab") : "tools";
   if (!agent) return html`<div class="page"><div class="head"><${Back} /><h1>Agent</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
   const open = [...approvals.value.values()].filter((each) => each.agentId === agent.id && each.status === "pending").length;
+  // Somebody else has changed the agent: the next press is on what they have made of it.
+  const again = (/** @type {unknown} */ error) => { read.reload(); throw error; };
   const change = async (/** @type {string} */ reason) => {
-    await ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: asking }, ifMatch: agent.version, reason });
+    await ask("PATCH", `/v1/agents/${agent.id}`, { body: { status: asking }, ifMatch: agent.version, reason }).catch(again);
     setAsking(null);
     read.reload();
     agents.refresh();

@@ -6,7 +6,7 @@ import { ApprovalCard } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams, to } from "../url.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
 const STATUSES = ["pending", "approved", "denied", "consumed", "expired", "cancelled"];
 
@@ -27,27 +27,27 @@ function One({ id }) {
 function Many() {
   const status = param("status") || "pending";
   const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
-  // A card that was decided here stays until the screen is left, so that nothing jumps under a finger.
-  const [here, setHere] = useState(/** @type {string[]} */ ([]));
-  const stay = (/** @type {string} */ id) => setHere((before) => [...before, id]);
-  const groups = grouped(pending);
-  const decided = here.map((id) => approvals.value.get(id)).filter((each) => each !== undefined && each.status !== "pending");
+  // Every card stays where it was drawn first until the screen is left, whoever decides it and whatever comes: a second
+  // click, or one that was on its way, must not reach the buttons of another card.
+  const drawn = useRef(/** @type {Set<string>} */ (new Set()));
+  for (const each of pending) drawn.current.add(each.id);
+  const groups = grouped([...drawn.current].flatMap((id) => approvals.value.get(id) ?? []));
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
       <span class="spring"></span><${Notify} /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
     ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
-    : pending.length + decided.length === 0 ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
-      : html`${groups.filter(([, list]) => list.length > 1).map(([key, list]) => html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} done=${stay} />`)}
-        <div class="cards">${[...groups.filter(([, list]) => list.length === 1).map(([, [each]]) => each), ...decided].map((each) => each && html`<${ApprovalCard} key=${each.id} approval=${each} done=${() => stay(each.id)} />`)}</div>`}
+    : !groups.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
+      : html`${groups.filter(([, list]) => list.length > 1).map(([key, list]) => html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />`)}
+        <div class="cards">${groups.filter(([, list]) => list.length === 1).map(([, [each]]) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`}
   </div>`;
 }
 
 /** Calls of one plan in their order, calls of one agent's session, and each other call by itself.
- * @param {Approval[]} pending @returns {[string, Approval[]][]} */
-function grouped(pending) {
+ * @param {Approval[]} shown @returns {[string, Approval[]][]} */
+function grouped(shown) {
   /** @type {Map<string, Approval[]>} */
   const found = new Map();
-  for (const each of pending) {
+  for (const each of shown) {
     const key = each.plan ? `plan ${each.plan.id}` : each.context?.session ? `session ${each.agentId} ${each.context.session}` : each.id;
     found.set(key, [...(found.get(key) ?? []), each]);
   }

@@ -47,7 +47,7 @@ export function Screen() {
     ${feed.paused && feed.missed > 0 && html`<button type="button" class="fresh" onClick=${() => pause(false, false)}>Paused · ${feed.missed.toLocaleString("en")} new, show them</button>`}
     <${Entries} tall entries=${feed.entries} all=${all} selected=${entry} open=${(/** @type {Entry} */ row) => open(row.id)}
       end=${() => feed.older()} moved=${moved} loading=${feed.reading} empty=${feed.error === null && html`<${Later} load=${more} name="Nothing" filters=${filters} names=${FILTERS} floor=${feed.floor} />`} />
-    ${entry && html`<${Later} load=${() => import("../parts/why.js")} name="Why" key=${entry} id=${entry} known=${known} about=${about} close=${() => open(null)} previous=${step(-1)} next=${step(1)} />`}
+    ${entry && html`<${Later} load=${() => import("../parts/why.js")} name="Why" id=${entry} known=${known} about=${about} close=${() => open(null)} previous=${step(-1)} next=${step(1)} />`}
   </div>`;
 }
 

@@ -40,12 +40,12 @@ function One({ webhook, reload, reveal }) {
   const [asking, setAsking] = useState(/** @type {null | "delete" | "rotate"} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const path = `/v1/webhooks/${webhook.id}`;
-  const act = async (/** @type {() => Promise<unknown>} */ what) => { setError(null); try { await what(); } catch (problem) { setError(problem); } };
+  const act = async (/** @type {() => Promise<unknown>} */ what) => { setError(null); try { await what(); } catch (problem) { setError(problem); reload(); } };
   return html`<section class="card stack"><header class="line"><b><${Text} value=${new URL(webhook.url).host} /></b><${Tag}>${webhook.format}<//>${!webhook.enabled && html`<${Pill} is="off" />`}<span class="spring"></span>
       <button type="button" onClick=${() => act(async () => setTried((await ask("POST", `${path}/test`, { body: {} })).data))}>Send a test</button>
       <button type="button" onClick=${() => act(async () => { await ask("PATCH", path, { body: { enabled: !webhook.enabled }, ifMatch: webhook.version }); reload(); })}>${webhook.enabled ? "Turn off" : "Turn on"}</button>
       <button type="button" class="quiet" onClick=${() => setAsking("rotate")}>New secret…</button><button type="button" class="quiet" onClick=${() => setAsking("delete")}>Delete…</button></header>
-    <p><code class="value">${webhook.url}</code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
+    <p><code class="value"><${Text} value=${webhook.url} /></code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
     <p class="line"><span><b class="number">${webhook.delivered}</b> delivered</span><span><b class="number">${webhook.waiting}</b> waiting</span><span class=${Number(webhook.parked) ? "error" : ""}><b class="number">${webhook.parked}</b> parked</span>${Number(webhook.lost) > 0 && html`<span class="error"><b class="number">${webhook.lost}</b> lost</span>`}
       <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} undelivered events</button>
       <button type="button" class="link" aria-expanded=${tries} onClick=${() => setTries(!tries)}>${tries ? "Hide" : "Show"} attempts</button></p>
@@ -61,10 +61,11 @@ function One({ webhook, reload, reveal }) {
 /** @param {{path: string, reload: () => void}} props */
 function Undelivered({ path, reload }) {
   const read = useRead(`undelivered ${path}`, async (signal) => /** @type {Unsent[]} */ ((await get(`${path}/events`, {}, signal)).data));
+  const [error, setError] = useState(/** @type {unknown} */ (null));
   if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<${Skeleton} rows=${2} />`;
-  const retry = async (/** @type {string | undefined} */ event) => { await ask("POST", `${path}/retry`, { body: event ? { event } : {} }); read.reload(); reload(); };
+  const retry = async (/** @type {string | undefined} */ event) => { setError(null); try { await ask("POST", `${path}/retry`, { body: event ? { event } : {} }); read.reload(); reload(); } catch (problem) { setError(problem); } };
   if (!read.data.length) return html`<p class="muted">Every event was delivered.</p>`;
-  return html`<div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><button type="button" onClick=${() => retry(each.id)}>Retry</button></header>
+  return html`<${Problem} error=${error} /><div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><button type="button" onClick=${() => retry(each.id)}>Retry</button></header>
     <p class="small"><${Text} value=${each.error} /></p></div>`)}</div><div class="buttons start"><button type="button" onClick=${() => retry(undefined)}>Retry all</button></div>`;
 }
 
