@@ -91,6 +91,18 @@ def test_a_wrong_set_is_refused_with_its_place_and_nothing_is_made(tenant, path,
     assert tenant.admin.get(path).content == before
 
 
+def test_elsewhere_a_list_of_policies_is_bounded_too(tenant, agent):
+    """One too many is refused for its number."""
+    asked = {"tool_name": "pay", "agent_id": agent}
+    tests = {"agent_id": agent, "tests": [{"name": "t", "call": {"tool": "pay"}, "want": "denied"}]}
+    for path, most, body in (("lint", 500, {}), ("test", 50, tests), ("explain", 50, asked), ("replay", 500, {})):
+        where = f"/v1/{path}" if path in {"explain", "replay"} else f"/v1/policies/{path}"
+        status, code, message = refusal(tenant.admin.post(where, json=body | {"policies": [GUARD] * (most + 1)}))
+        assert (status, code) == (400, "VALIDATION_ERROR"), path
+        assert message.startswith("$.policies: "), path
+        assert f"to {most} items" in message, path
+
+
 def test_the_workspace_has_guardrails_only(tenant):
     """A grant for every agent could too easily allow everything."""
     answer = tenant.admin.put("/v1/workspace/policies", json={"policies": [{"name": "p", "rules": [LIST]}]})
