@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 from msgspec import Struct
 
@@ -37,6 +38,7 @@ class ApprovalFollower:
         self._reader = reader
         self._stopping = stopping
         self._rooms: dict[str, _Room] = {}
+        self._making: dict[tuple[str, str], asyncio.Task[bytes]] = {}
 
     @asynccontextmanager
     async def subscribed(
@@ -59,6 +61,17 @@ class ApprovalFollower:
             if not room.queues and self._rooms.get(workspace_id) is room:
                 del self._rooms[workspace_id]
                 room.close()
+
+    async def once(
+        self, workspace_id: str, event: ApprovalEvent, make: Callable[[], Coroutine[Any, Any, bytes]]
+    ) -> bytes:
+        """What `make` makes of the event, once for all that want it at the same time, and so with one read."""
+        name = workspace_id, event.id
+        making = self._making.get(name)
+        if making is None:
+            making = self._making[name] = asyncio.create_task(make())
+            making.add_done_callback(lambda _: self._making.pop(name, None))
+        return await asyncio.shield(making)  # whoever is cancelled does not cancel it for the others
 
     async def newest(self, workspace_id: str) -> str:
         """The position of the newest event."""

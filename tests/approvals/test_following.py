@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.approvals.following import ApprovalFollower
+from app.approvals.following import ApprovalEvent, ApprovalFollower
 from app.store.keyspace import Keyspace
 
 
@@ -74,3 +74,28 @@ async def test_a_change_of_a_key_wakes_only_those_who_wait_with_that_key():
             assert (await others.get()).approval_id == "asked"
             assert others.empty()
     await follower.close()
+
+
+async def test_an_event_is_read_once_for_all_streams_that_send_it():
+    """A stream that ends meanwhile takes it from none of the others; later, it is read again."""
+    follower, event = ApprovalFollower(SilentReader(), asyncio.Event()), ApprovalEvent("1-1", "a", "pending")
+    made, go = [], asyncio.Event()
+
+    async def make():
+        made.append(event)
+        await go.wait()
+        return b"message"
+
+    def wanted(workspace_id="one"):
+        return asyncio.create_task(follower.once(workspace_id, event, make))
+
+    ends, *stay = [wanted() for _ in range(50)]
+    other = wanted("other")
+    await asyncio.sleep(0)
+    ends.cancel()
+    await asyncio.sleep(0)
+    go.set()
+    assert await asyncio.gather(*stay, other) == [b"message"] * 50
+    assert len(made) == 2
+    assert await wanted() == b"message"
+    assert len(made) == 3

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -94,19 +95,20 @@ async def _since(
 
     The first is an event `lost` if the store has dropped some.
     """
-    events, is_all = [] if coming is None else [coming], True
+    events, is_all, follower = [] if coming is None else [coming], True, services.streams.approval_follower
     if coming is None:
-        events, is_all = await services.streams.approval_follower.missed(caller.workspace_id, sent)
+        events, is_all = await follower.missed(caller.workspace_id, sent)
     if not is_all:
         yield sent, b'event: lost\ndata: {"after":"%b"}\n\n' % sent.encode()
     for event in events:
         if place_of(event.id) > place_of(sent):
-            yield event.id, await _message(services.records, caller, event)
+            make = partial(_message, services.records, caller.workspace_id, event)
+            yield event.id, await follower.once(caller.workspace_id, event, make)
 
 
-async def _message(records: Records, caller: Caller, event: ApprovalEvent) -> bytes:
+async def _message(records: Records, workspace_id: str, event: ApprovalEvent) -> bytes:
     try:
-        approval = await records.approvals.get(caller.workspace_id, event.approval_id)
+        approval = await records.approvals.get(workspace_id, event.approval_id)
     except ApprovalNotFound:
         return b"id: %b\n\n" % event.id.encode()
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
