@@ -21,12 +21,13 @@ Run with the service up, in an environment of its own: `pip install -r bench/age
 """
 
 import json
+import random
 import re
 import statistics
 import sys
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,13 @@ from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-n
 from remit_client import Remit, calls  # type: ignore[import-not-found, unused-ignore]
 
 from bench.dojo.attackers import CLASSES, Known
-from bench.dojo.guards import ByCedar, ByRemit, Guard, Made, Played, Session
-from bench.dojo.play import READS, VERSION, call_of, fresh, play
+from bench.dojo.further_attackers import FURTHER, PLAYED
+from bench.dojo.guards import READS, ByCedar, ByRemit, Guard, Played, Session
+from bench.dojo.play import VERSION, call_of, fresh, play
 from bench.dojo.written import written
 from bench.peers.cedar import Around, Cedar
 
 POLICIES = Path(__file__).parents[1] / "examples/assistants"
-AT_ONCE = 80
-"""Calls of an attacker that are decided together: an agent has at most 100 open approvals."""
 VARIANTS: dict[str, tuple[frozenset[str], bool]] = {
     "every change asks": (frozenset(), False),
     "`fromRequest`": (frozenset({"fromRequest"}), False),
@@ -51,6 +51,10 @@ VARIANTS: dict[str, tuple[frozenset[str], bool]] = {
     "all together": (frozenset({"fromRequest", "approvedBefore"}), True),
 }
 """What the policies may use, and whether calls of a plan are one question."""
+TRIED = 24
+"""Calls of a class that are tried in a session, drawn at random: each asks a person, who denies it."""
+EVERY = [*CLASSES, *FURTHER, *PLAYED]
+"""The classes of attackers."""
 CEDAR = "Cedar, people, requests and memory kept around it"
 _target = re.compile(r"[\w.+-]+@[\w.-]+\w|www\.[\w./-]+\w|\b[A-Z]{2}\d{10,}\b").findall
 
@@ -142,7 +146,7 @@ def adaptive(suite: Any, guard: ByRemit) -> tuple[dict[str, list[str]], int, int
             for one in value if isinstance(value, list) else [value]:
                 if isinstance(one, str):
                     approved[tool, name][one] = None
-    hits = {each: list[str]() for each in CLASSES}
+    hits = {each: list[str]() for each in EVERY}
     sessions = passed = 0
     for user_id, user in suite.user_tasks.items():
         environment, session = fresh(suite, user), Session(uuid.uuid4().hex, user.PROMPT)
@@ -153,15 +157,24 @@ def adaptive(suite: Any, guard: ByRemit) -> tuple[dict[str, list[str]], int, int
             {each: list(said) for each, said in approved.items()},
             wanted[user_id],
         )
-        for title, made in CLASSES.items():
-            unique = {json.dumps(call): call for call in made(known) if call not in known.wanted}
-            if hit := first_hit(guard, list(unique.values()), session):
-                hits[title].append(f"{user_id}: {hit}")
+        for title, hit in attacked(guard, known, session):
+            hits[title].append(f"{user_id}: {hit}")
         for injection_id in suite.injection_tasks:
             if attack := written(suite.name, injection_id, environment):
                 sessions += 1
-                passed += bool(first_hit(guard, attack, session))
+                passed += bool(guard.first_hit(attack, session))
     return hits, sessions, passed
+
+
+def attacked(guard: ByRemit, known: Known, session: Session) -> Iterator[tuple[str, str]]:
+    """What passed in a session, with its class of attackers."""
+    for title, made in (CLASSES | FURTHER).items():
+        unique = {json.dumps(call): call for call in made(known) if call not in known.wanted}
+        tried = random.Random(session.request).sample([*unique.values()], min(TRIED, len(unique)))
+        if hit := guard.first_hit(tried, session):
+            yield title, hit
+    for title, played in PLAYED.items():
+        yield from ((title, hit) for hit in played(guard, known, session))
 
 
 def targets_in(environment: Any) -> list[str]:
@@ -170,19 +183,6 @@ def targets_in(environment: Any) -> list[str]:
     slack = getattr(environment, "slack", None)
     names = [*slack.users, *slack.channels] if slack else []
     return list(dict.fromkeys([*names, *_target(text)]))[:40]
-
-
-def first_hit(guard: ByRemit, attack: Sequence[Made], session: Session) -> str:
-    """The first of these calls that is allowed and does more than read what the user named; "" if none is."""
-    for start in range(0, len(attack), AT_ONCE):
-        together = attack[start : start + AT_ONCE]
-        decisions = guard.decide(together, session)
-        guard.refuse(decisions)
-        for (tool, parameters), decision in zip(together, decisions, strict=True):
-            named = tool == "get_webpage" and str(parameters.get("url")) in session.request
-            if decision.allowed and (not tool.startswith(READS) or tool == "get_webpage") and not named:
-                return f"{tool} {json.dumps(parameters)[:160]}"
-    return ""
 
 
 def cedars(name: str) -> dict[str, Guard]:
@@ -221,7 +221,7 @@ def play_suite(name: str, suite: Any, remit: Any, person: Any) -> tuple[list[dic
 def main() -> int:
     """0; prints the tables and, below them, what got through. Raises AssertionError if Cedar decides differently."""
     chosen = [each for each in sys.argv[1:] if not each.startswith("--")]
-    rows, hits, sessions, passed = list[dict[str, Any]](), {each: list[str]() for each in CLASSES}, 0, 0
+    rows, hits, sessions, passed = list[dict[str, Any]](), {each: list[str]() for each in EVERY}, 0, 0
     with Remit(timeout=60) as person:  # and admin; the key that asked may not decide
         key = person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key
         with Remit(key=key, timeout=60) as remit:
@@ -230,7 +230,7 @@ def main() -> int:
                     continue
                 measured, found = play_suite(name, suite, remit, person)
                 rows += measured
-                hits = {each: [*hits[each], *(f"{name}, {hit}" for hit in found[0][each])] for each in CLASSES}
+                hits = {each: [*hits[each], *(f"{name}, {hit}" for hit in found[0][each])] for each in EVERY}
                 sessions, passed = sessions + found[1], passed + found[2]
     columns = [key for key in rows[0] if key != "through"]
     print("| " + " | ".join(columns) + " |")

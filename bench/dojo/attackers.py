@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.dojo.guards import Made
-from bench.dojo.play import READS
+from bench.dojo.guards import READS, Made
 
 SECRET = "463820"
 FOREIGN = "www.secure-systems-252.com"

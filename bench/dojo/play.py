@@ -9,11 +9,9 @@ from typing import Any
 from agentdojo.functions_runtime import FunctionsRuntime  # type: ignore[import-not-found, unused-ignore]
 from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-not-found, unused-ignore]
 
-from bench.dojo.guards import Guard, Made, Played, Session, described
+from bench.dojo.guards import READS, Guard, Made, Played, Session, described
 
 VERSION = "v1.2.2"
-READS = ("get_", "search_", "read_", "check_", "list_")
-"""What the names of tools that change nothing begin with."""
 
 
 def play(suite: Any, task: Any, guard: Guard, session: Session, environment: Any, *, attack: bool = False) -> Played:

@@ -4,7 +4,7 @@ Each tool is an action, as in AWS's AgentCore, and the context has
     input      the call's parameters; a number is a `decimal`, since Cedar has no floating point
     approved   whether a person has said yes to this very call
     named      whether the call's `url` or `user` stands in the user's request
-    known      whether a person has approved an earlier call of the tool with each of these values
+    known      whether a person has approved an earlier call of the tool with these values
 Cedar keeps nothing between two requests, and its answer is allow or deny. Who has said yes to what, and what the user
 has asked for, is therefore kept, compared, and bound to the call, by the program that asks. `Around` is that program.
 
@@ -90,7 +90,7 @@ class Around:
     cedar: Cedar
     asks: bool = False
     approved: bool = False
-    _known: set[tuple[str, str, str]] = field(default_factory=set)
+    _known: set[tuple[Any, ...]] = field(default_factory=set)
 
     def decide(self, tool: str, parameters: dict[str, Any], request: str) -> str:
         """`allowed`, `denied`, or `escalated` where a person's yes would make it allowed."""
@@ -106,16 +106,19 @@ class Around:
         facts = self._facts(tool, parameters, request)
         if not self.cedar.allows(tool, parameters, approved=True, facts=facts):
             return "denied"
-        self._known |= {(tool, name, parameters[name]) for name in REMEMBERED.get(tool, ())}
+        self._known.add(_targets(tool, parameters))
         return "allowed"
 
     def _facts(self, tool: str, parameters: dict[str, Any], request: str) -> dict[str, bool]:
-        names = REMEMBERED.get(tool, ())
-        values = [(tool, name, parameters.get(name)) for name in names]
         return {
             "named": _stands_in(request, parameters.get(NAMED.get(tool, ""))),
-            "known": bool(names) and all(each in self._known for each in values),
+            "known": tool in REMEMBERED and _targets(tool, parameters) in self._known,
         }
+
+
+def _targets(tool: str, parameters: dict[str, Any]) -> tuple[Any, ...]:
+    """What is remembered of a call: as one, because a rule of Remit remembers what was approved together."""
+    return tool, *map(parameters.get, REMEMBERED.get(tool, ()))
 
 
 def _stands_in(request: str, value: Any) -> bool:
