@@ -53,12 +53,14 @@ class SignIn(Struct, frozen=True, kw_only=True):
     authenticated_s: int | None = None
     id_token: str = ""
 
-    @property
-    def root(self) -> str:
-        """Whose it is (`ApiKey.root`), "" = its key's holder. Links of `remit console` with a name are one person's."""
+    def root(self, workspace_id: str) -> str:
+        """Whose it is (`ApiKey.root`), "" = its key's holder.
+
+        Links of `remit console` with a name are one person's, in their workspace: limits for each key go by the root.
+        """
         if self.key_id:
             return ""
-        return self.person or str(uuid.uuid5(uuid.NAMESPACE_OID, f"link {self.name}"))
+        return self.person or str(uuid.uuid5(uuid.NAMESPACE_OID, f"link {workspace_id} {self.name}"))
 
     @property
     def snapshot(self) -> dict[str, Any]:

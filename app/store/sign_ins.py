@@ -85,7 +85,7 @@ class SignIns:
             args: list[Value] = [actor[0], json.encode(session.snapshot), session.id, now_ms, ends_ms]
             args += (SESSIONS_MAX, known, " ".join([*in_use, session.id]), actor[1])
             args += (identity.issued_s if identity.person else "",)
-            args += _record(session, digest_of(token), maker)
+            args += _record(workspace_id, session, digest_of(token), maker)
             # The pointer comes first: without its record, it grants nothing.
             pointer = key_pointer(digest_of(token))
             await self._client.change("SET", pointer, f"{workspace_id} {session.id}", "PXAT", ends_ms)
@@ -240,12 +240,12 @@ def session_of(record: dict[str, str]) -> SignIn:
         )
 
 
-def _record(session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
+def _record(workspace_id: str, session: SignIn, digest: str, maker: dict[str, str]) -> list[Value]:
     """The session's record as fields and values, without created_ms. Its root is its own or its key's."""
     fields: list[Value] = ["id", session.id, "name", session.name, "prefix", "ses_", "digest", digest]
     fields += ("scopes", ",".join(session.scopes), "expires_ms", session.expires_ms)
     fields += ("ends_ms", session.ends_ms, "idle_ms", IDLE_MS, "via", session.via)
-    fields += ("root", session.root or maker.get("root", session.key_id))
+    fields += ("root", session.root(workspace_id) or maker.get("root", session.key_id))
     if session.key_id:
         fields += ("key_id", session.key_id, *(("made_by", maker["made_by"]) if "made_by" in maker else ()))
     if session.person:

@@ -179,3 +179,13 @@ async def test_links_of_one_name_sign_in_one_person(office):
     approval_id = await office.asked(ann)
     assert await office.decides(ann_again, approval_id) == "OwnApproval"
     assert await office.decides(bob, approval_id) == "pending"
+
+
+async def test_links_of_one_name_in_two_workspaces_share_no_limit(office):
+    """A replica counts the requests and streams of a key by its root, whichever workspace it is of."""
+    roots = set()
+    for workspace_id in (office.workspace_id, Ids().new(1)):
+        identity = Identity(name="ann", scopes=(Scope.ADMIN,))
+        session, _ = await SignIns(office.client, Ids()).create(workspace_id, identity, Via.CONSOLE)
+        roots.add(await office.client.call("HGET", Keyspace(workspace_id).key(session.id), "root"))
+    assert len(roots) == 2
