@@ -1,5 +1,6 @@
 """Signing in with a real identity provider: the browser's flow, groups, signing out elsewhere, tokens of programs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -13,8 +14,11 @@ import pytest
 from command_line import run_remit
 from forked import Forked
 from servers import clean_env, free_port
+from tenants import in_store
 
+from app.model.api_keys import digest_of
 from app.model.times import parse_time_ms
+from app.store.keyspace import waiting_sign_in
 from tests.oidc.parties import Browser, FixedReplica, IdentityProvider, settings_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
@@ -224,6 +228,24 @@ def test_a_choice_of_a_workspace_works_once_in_its_browser_from_its_page(remit, 
     _, code = choice(remit, browser)
     strange = browser.send("POST", url, data={"code": code, "workspace": "another"}, headers=same)
     assert (strange.status_code, "No group of yours has access there" in strange.text) == (403, True)
+
+
+def test_a_choice_of_a_workspace_ends_with_its_provider(remit, browser, payments, store):
+    """A page left open over a start with another provider does not sign in as a person of the new one."""
+    _, code = choice(remit, browser)
+
+    async def age(client):
+        key = waiting_sign_in(digest_of(code))
+        waiting = json.loads(await client.call("GET", key))
+        waiting["claims"]["iss"] = "https://former.example.com"
+        await client.call("SET", key, json.dumps(waiting), "KEEPTTL")
+
+    in_store(store.url, age)
+    form = {"code": code, "workspace": payments}
+    same = {"Sec-Fetch-Site": "same-origin"}
+    refused = browser.send("POST", f"{remit.base_url}/console/workspace", data=form, headers=same)
+    assert (refused.status_code, "iss is not" in refused.text) == (401, True)
+    assert browser.session(remit).status_code == 401
 
 
 def test_a_choice_of_a_workspace_ends_with_a_logout_at_the_provider(remit, idp, browser, payments, eventually):

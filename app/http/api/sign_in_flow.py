@@ -152,6 +152,7 @@ async def choose_workspace(request: Request[Any, Any, Any], services: Services) 
         waiting = await services.records.sign_ins.take_waiting(code)
         if waiting is None:
             raise Unauthorized("The form was used already, or is older than ten minutes; sign in again")
+        await provider.require_issuer(waiting.claims["iss"])  # it may have waited while another one was set
         return await _signed_in(services, provider, waiting, workspace)
     except AppError as error:
         return error_page(error, flow_ends=flow_ends)
