@@ -43,10 +43,11 @@ class TargetCheck(Struct, frozen=True):
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
         singles = sorted(name_and_value for name_and_value, _ in found if _ELEMENTS not in name_and_value[0])
+        many = len(self.parameters) > 1  # so nothing counts here that was remembered without what was beside it
         targets = (
             Target(name, within_ms, self.macs(_encode([request.agent_id, request.tool_name, name, value, *beside])))
             for (name, value), within_ms in found
-            for beside in [[each for each in singles if each[0] != name]]
+            for beside in [[[each for each in singles if each[0] != name]] if many else []]
         )
         return replace(self.check, targets=tuple(targets)) if found else None
 
