@@ -24,7 +24,7 @@ from app.model.sign_ins import (
 )
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
-from app.redis_client.replies import as_record, check_reply, decoding_record, number_of, number_or_none
+from app.redis_client.replies import ForeignData, as_record, check_reply, decoding_record, number_of, number_or_none
 from app.redis_client.scripts import NOTE_SIGN_OUT, PUT_SIGN_IN
 from app.store.changes import require_actor
 from app.store.keyspace import Keyspace, code_pointer, key_pointer, used_token, waiting_sign_in
@@ -106,14 +106,18 @@ class SignIns:
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).key(session_id)))
         return session_of(record) if "ends_ms" in record else None
 
-    async def each(self, workspace_id: str) -> AsyncIterator[SignIn]:
-        """Yield the sessions that have not ended, those first that end first."""
+    async def each(self, workspace_id: str, *, skip_unreadable: bool = False) -> AsyncIterator[SignIn]:
+        """Yield the sessions that have not ended, those first that end first. An unreadable one lets nobody in."""
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         ids = await self._client.call("ZRANGE", keyspace.sign_ins, f"({now_ms}", "+inf", "BYSCORE")
         async for records in read_records(self._client, keyspace.key, ids):
             for record in records:
-                if now_ms < (session := session_of(record)).expires_ms:
-                    yield session
+                try:
+                    if now_ms < (session := session_of(record)).expires_ms:
+                        yield session
+                except ForeignData:
+                    if not skip_unreadable:
+                        raise
 
     async def end(self, workspace_id: str, session_id: str, *, by: ChangedBy) -> None:
         """End the session: its token authenticates no request sent from now on. Raises SessionNotFound."""
@@ -133,7 +137,7 @@ class SignIns:
     ) -> None:
         """End sessions of people of another issuer, or with a scope that, by `granted`, their groups do not give."""
         by = ChangedBy(COMMAND_LINE, "REMIT_OIDC_ISSUER or REMIT_OIDC_SCOPES no longer gives its scopes")
-        async for session in self.each(workspace_id):
+        async for session in self.each(workspace_id, skip_unreadable=True):
             given = granted(session.groups) if session.issuer == issuer else ()
             if session.person and not set(session.scopes) <= set(given):
                 with suppress(SessionNotFound):  # it has ended meanwhile
@@ -157,7 +161,7 @@ class SignIns:
         # First the note, then the list: a session that is created meanwhile is in the list, or finds the note.
         note = keyspace.signed_out(_digest_of(person, sid))
         await self._client.run(NOTE_SIGN_OUT, [note], [_FOR_GOOD if sid else who.at_s, ID_TOKEN_USED_S])
-        async for session in self.each(workspace_id):
+        async for session in self.each(workspace_id, skip_unreadable=True):
             if session.person and person in ("", session.person) and sid in ("", session.sid):
                 actor = Actor(session.id, session.name, ActorKind.KEY)  # the trail says that each was ended by itself
                 with suppress(SessionNotFound, Unauthorized):  # it has ended meanwhile
@@ -170,9 +174,8 @@ class SignIns:
 
     async def _first_seen(self, token: str, seconds: int) -> bool:
         """True if nothing that works once has been used under this name; it is then remembered so long."""
-        return (
-            await self._client.change("SET", used_token(digest_of(token)), "1", "NX", "EX", max(1, seconds)) is not None
-        )
+        key = used_token(digest_of(token))
+        return await self._client.change("SET", key, "1", "NX", "EX", max(1, seconds)) is not None
 
     async def ask_workspace(self, waiting: WaitingSignIn) -> str:
         """A one-time code with which the person can choose a workspace, within ten minutes."""

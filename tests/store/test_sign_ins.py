@@ -10,6 +10,7 @@ from app.errors import Unauthorized
 from app.model.actors import Via
 from app.model.api_keys import Scope
 from app.model.sign_ins import Identity, SignOut
+from app.store.keyspace import Keyspace
 from app.store.sign_ins import SignIns
 
 ISSUED_S = 1_000
@@ -135,7 +136,10 @@ async def test_whoever_signs_in_again_is_in(valkey_client, ids, workspace_id):
 
 
 async def test_a_session_ends_once_its_groups_give_less_than_it_has(valkey_client, ids):
-    """Or its provider is another. No other ends: of people whose groups give all of it, or that no groups gave."""
+    """Or its provider is another. No other ends: of people whose groups give all of it, or that no groups gave.
+
+    What a newer release wrote, and this one cannot read, stands in nobody's way: it lets nobody in.
+    """
     workspace_id, sign_ins = ids.new(1), SignIns(valkey_client, ids)
     granted = {"ops": {Scope.ADMIN}, "finance": {Scope.VIEW}, "gone": set()}
     for name, person, groups, scopes, issuer in (
@@ -148,8 +152,13 @@ async def test_a_session_ends_once_its_groups_give_less_than_it_has(valkey_clien
         who = Identity(name=name, scopes=scopes, person=person, groups=groups, issuer=issuer)
         await sign_ins.create(workspace_id, who, Via.CONSOLE)
 
+    of_a_newer_release, _ = await sign_ins.create(workspace_id, replace(ANN, name="newer"), Via.CONSOLE)
+    newer = Keyspace(workspace_id).key(of_a_newer_release.id)
+    await valkey_client.call("HSET", newer, "scopes", "view,of-a-newer-release")
+
     def granted_to(groups):
         return set().union(*(granted[each] for each in groups))
 
     await sign_ins.end_beyond(workspace_id, "here", granted_to)
+    await valkey_client.call("DEL", newer)
     assert await names_of_sessions(valkey_client, ids, workspace_id) == ["still", "by a link"]
