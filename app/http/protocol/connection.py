@@ -54,7 +54,7 @@ class ClientConnection:
         self._transport, self._dispatch, self._server, self._shared = transport, dispatch, server, shared
         self._loop = loop
         self._incoming = Incoming(transport)
-        self.outgoing = Outgoing(self, transport, shared)
+        self.outgoing = Outgoing(transport)
         self.state: State = IDLE
         self.reason = "client"
         self._exchange: Exchange | None = None
@@ -83,12 +83,16 @@ class ClientConnection:
             self._wait_for(self.state)
 
     def lose(self) -> None:
-        """The socket is closed: tell the exchange in progress."""
+        """The socket is closed: tell the exchange in progress.
+
+        Nothing that refers back to this connection is kept: it would never be freed (see `app.gc_freeze`).
+        """
         self.state = CLOSED
-        self._deadline.cancel()
-        if self._exchange is not None:
-            self._exchange.lose()
-        self.outgoing.make_room()
+        self._deadline.end()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.lose()
+        self._make_room()
 
     # Receiving.
 
@@ -231,11 +235,13 @@ class ClientConnection:
         """The client does not read; it has limited time to start again."""
         if self.state in {ANSWERING, UNREAD}:
             self._deadline.after(self._unread_seconds())
-        self.outgoing.fill(0 if self._exchange is None else self._exchange.owed)
+        self.outgoing.fill()
+        owed = 0 if self._exchange is None else self._exchange.owed
+        self._shared.stall(self, self._transport.get_write_buffer_size() + owed)
 
     def go_on(self) -> None:
         """The client reads again."""
-        self.outgoing.make_room()
+        self._make_room()
         if self.state is ANSWERING:
             self._deadline.never()
         elif self.state is UNREAD:
@@ -243,6 +249,10 @@ class ClientConnection:
         elif self.state is MOVING:
             self._wait_for(MOVING)
             self._try_to_move()
+
+    def _make_room(self) -> None:
+        self._shared.go_on(self)
+        self.outgoing.make_room()
 
     def keeps_open(self, exchange: Exchange) -> bool:
         """True if another request may follow the one that is about to be answered."""

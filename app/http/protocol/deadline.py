@@ -31,9 +31,10 @@ class Deadline:
         """Do not expire."""
         self._due = NEVER
 
-    def cancel(self) -> None:
-        """Cancel the loop's timer."""
+    def end(self) -> None:
+        """Cancel the loop's timer, and forget what it would have called."""
         self.never()
+        self._expired = _nothing
         if self._tick is not None:
             self._tick.cancel()
 
@@ -50,3 +51,7 @@ class Deadline:
             self._expired()
         elif self._due < NEVER:
             self._schedule()
+
+
+def _nothing() -> None:
+    """What happens at the deadline of what has ended."""

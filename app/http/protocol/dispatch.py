@@ -107,6 +107,8 @@ class Dispatch:
             exchange.fail(error)
         finally:
             self._tasks.discard(exchange.task)
+            if exchange.error is not None:
+                exchange.error.with_traceback(None)  # its frames refer back to the exchange (see `app.gc_freeze`)
 
 
 def _is_short_body(head: RequestHead, incoming: bytes) -> bool:

@@ -5,7 +5,6 @@ from http import HTTPStatus
 from typing import Final
 
 from app.http.answers import RawResponse
-from app.http.protocol.connections import Connections, Stalled
 
 STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 CLOSE: Final = b"connection: close\r\n"
@@ -27,10 +26,10 @@ def encode_answer(answer: RawResponse, common_headers: bytes, *, keep_alive: boo
 class Outgoing:
     """The writing half of a connection. It is full while more than 64 KiB, the high-water mark, are buffered."""
 
-    __slots__ = ("_owner", "_room", "_shared", "_transport", "is_full")
+    __slots__ = ("_room", "_transport", "is_full")
 
-    def __init__(self, owner: Stalled, transport: asyncio.Transport, shared: Connections) -> None:
-        self._owner, self._transport, self._shared = owner, transport, shared
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
         self._room: asyncio.Event | None = None
         self.is_full = False
 
@@ -48,16 +47,14 @@ class Outgoing:
         if self._room is not None:
             await self._room.wait()
 
-    def fill(self, owed: int) -> None:
-        """Note that the client does not read. owed: bytes of the answer that are still to follow."""
+    def fill(self) -> None:
+        """Note that the client does not read."""
         self.is_full = True
         self._room = self._room or asyncio.Event()
         self._room.clear()
-        self._shared.stall(self._owner, self._transport.get_write_buffer_size() + owed)
 
     def make_room(self) -> None:
         """Note that the client has read, or is gone."""
         self.is_full = False
-        self._shared.go_on(self._owner)
         if self._room is not None:
             self._room.set()

@@ -145,7 +145,8 @@ async def test_a_stream_waits_for_its_reader():
     assert (far_end.state, made) == ("answering", 5)
     await far_end.pass_time(states.UNREAD_SECONDS)
     assert (far_end.state, far_end.reasons) == ("closed", ["unread"])
-    far_end.connection._exchange.task.cancel()
+    [task] = far_end.server.tasks
+    task.cancel()
 
 
 async def test_a_last_answer_can_be_read_although_more_is_coming(far_end):
@@ -222,7 +223,8 @@ async def test_a_replica_that_stops_does_not_wait_for_a_slow_reader_of_a_stream(
     for each in (before, after):
         await each.pass_time(states.DRAIN_IDLE_SECONDS)
         assert (each.state, each.reasons) == ("closed", ["unread"])
-        each.connection._exchange.task.cancel()
+        [task] = each.server.tasks
+        task.cancel()
 
 
 async def test_a_closed_connection_leaves_no_timer(far_end):
