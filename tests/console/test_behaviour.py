@@ -45,9 +45,12 @@ def test_numbers_are_exact_in_every_browser(visit):
     read = """async (text) => {
       const load = (name) => import(document.querySelector('script[type=module]').src.replace('main.js', name));
       const [{Exact, parse, write}, {parserOf}] = [await load('exact.js'), await load('exact_marked.js')];
-      return [parse, parserOf(Exact)].map((each) => write(each(text), 0));
+      const {html, render} = await load('vendor/preact.js');
+      const drawn = document.createElement("p");
+      render(html`<b>${parse(text).a[0]}</b>`, drawn);
+      return [...[parse, parserOf(Exact)].map((each) => write(each(text), 0)), drawn.textContent];
     }"""
-    assert page.evaluate(read, sent) == [sent, sent]
+    assert page.evaluate(read, sent) == [sent, sent, BIG]
 
 
 def test_what_is_unusual_is_said(visit):

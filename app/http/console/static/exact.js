@@ -1,12 +1,13 @@
 // Values as they were sent: numbers with all their digits, and hidden characters as codes.
 
-/** A number that a double cannot carry, or that was written another way. It counts as a number in arithmetic. */
+/** A number that a double cannot carry, or that was written another way. It counts as a number, and is drawn as text. */
 export class Exact {
   /** @param {string} source */
   constructor(source) { this.source = source; }
   valueOf() { return Number(this.source); }
   toString() { return this.source; }
 }
+Exact.prototype.constructor = String;
 
 /** @param {string} _ @param {unknown} value @param {{source?: string}} [context] */
 function kept(_, value, context) {
