@@ -85,11 +85,12 @@ def test_a_folded_value_is_opened_before_approve_works(visit):
     assert approve.is_enabled()
 
 
-def ask(scene, amount, order="ABC123"):
+def ask(scene, amount, order="ABC123", **context):
     """The approval that a new refund asks for."""
     body = {
         "agent_id": "refund-bot",
         "tool_name": "refund.create",
+        "context": context,
         "parameters": {"order": order, "currency": "EUR", "amount": amount},
     }
     return scene.runtime.post("/v1/authorize", json=body).json()["approval"]["id"]
@@ -131,17 +132,19 @@ def test_an_approval_is_decided_on_the_version_that_was_seen(visit, scene):
 
 
 def test_a_second_click_reaches_no_other_card(visit, scene):
-    """A card that is decided stays where it is, and one that comes is put after it."""
+    """A card that is decided stays where it is, and one that comes is put after it, also if it is of the same session."""
     visitor = visit("approve")
     page = visitor.open("/console/approvals", "Approvals")
     card(page, "deploy.start").wait_for()
-    approvals = [ask(scene, 121 + number, f"CLICK{number}") for number in range(3)]
+    approvals = [ask(scene, 121 + number, f"CLICK{number}", session=f"clicks-{number}") for number in range(3)]
     cards = [page.get_by_role("article").filter(has_text=f"CLICK{number}") for number in range(3)]
     page.set_viewport_size({"width": 1280, "height": 4000})
     for each in cards:
         each.get_by_text("latest allowed calls").wait_for()
     place = cards[0].get_by_role("button", name="Approve").bounding_box()
     at = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    ask(scene, 124, "CLICK3", session="clicks-0")
+    page.get_by_role("article").filter(has_text="CLICK3").get_by_text("latest allowed calls").wait_for()
     page.mouse.click(*at)
     cards[0].get_by_text("approved", exact=True).first.wait_for()
     page.mouse.click(*at)

@@ -29,30 +29,57 @@ function Many() {
   const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
   // Every card stays where it was drawn first until the screen is left, whoever decides it and whatever comes: a second
   // click, or one that was on its way, must not reach the buttons of another card.
-  const drawn = useRef(/** @type {Set<string>} */ (new Set()));
-  for (const each of pending) drawn.current.add(each.id);
-  const groups = grouped([...drawn.current].flatMap((id) => approvals.value.get(id) ?? []));
+  const drawn = useRef(/** @type {Block[]} */ ([]));
+  place(pending, drawn.current);
+  const blocks = drawn.current.map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) })).filter((each) => each.list.length);
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
       <span class="spring"></span><${Notify} /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
     ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
-    : !groups.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
-      : html`${groups.filter(([, list]) => list.length > 1).map(([key, list]) => html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />`)}
-        <div class="cards">${groups.filter(([, list]) => list.length === 1).map(([, [each]]) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`}
+    : !blocks.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
+      : runs(blocks).map((run) => run[0].together ? html`<${Later} key=${run[0].key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${run[0].list} />`
+        : html`<div class="cards" key=${run[0].key}>${run.map(({ list: [each] }) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`)}
   </div>`;
 }
 
-/** Calls of one plan in their order, calls of one agent's session, and each other call by itself.
- * @param {Approval[]} shown @returns {[string, Approval[]][]} */
-function grouped(shown) {
+/** Calls of one plan, calls of one agent's session that came together, or one call by itself.
+ * @typedef {{key: string, together: boolean, ids: string[]}} Block */
+
+/** @param {Approval[]} list */
+const inOrder = (list) => list.sort((a, b) => Number(a.plan?.index ?? 0) - Number(b.plan?.index ?? 0));
+
+/** Adds new calls after what is drawn, groups first. Only plans grow: their calls come in one moment.
+ * @param {Approval[]} pending @param {Block[]} blocks */
+function place(pending, blocks) {
+  const known = new Set(blocks.flatMap((each) => each.ids));
   /** @type {Map<string, Approval[]>} */
   const found = new Map();
-  for (const each of shown) {
+  for (const each of pending) {
+    if (known.has(each.id)) continue;
     const key = each.plan ? `plan ${each.plan.id}` : each.context?.session ? `session ${each.agentId} ${each.context.session}` : each.id;
     found.set(key, [...(found.get(key) ?? []), each]);
   }
-  for (const list of found.values()) list.sort((a, b) => Number(a.plan?.index ?? 0) - Number(b.plan?.index ?? 0));
-  return [...found];
+  const fresh = [];
+  for (const [key, list] of found) {
+    const ids = list.map((each) => each.id);
+    const plan = list[0].plan && blocks.find((each) => each.key === key);
+    if (plan) plan.ids.push(...ids);
+    else fresh.push({ key: list[0].plan ? key : ids[0], together: ids.length > 1 || Number(list[0].plan?.calls ?? 1) > 1, ids });
+  }
+  blocks.push(...fresh.filter((each) => each.together), ...fresh.filter((each) => !each.together));
+}
+
+/** Blocks in runs: each group by itself, and single calls side by side.
+ * @template {{together: boolean}} T @param {T[]} blocks @returns {T[][]} */
+function runs(blocks) {
+  /** @type {T[][]} */
+  const found = [];
+  for (const each of blocks) {
+    const last = found.at(-1);
+    if (last && !each.together && !last[0].together) last.push(each);
+    else found.push([each]);
+  }
+  return found;
 }
 
 /** @param {{status: string}} props */
