@@ -136,15 +136,23 @@ def test_tests_are_read_as_the_service_reads_files(visit):
 
 
 def test_a_version_is_restored(visit, scene):
-    """Restore makes a new version with the old content; the trail has the reason."""
+    """Restore makes a new version with the old content, of what was seen; the trail has the reason."""
     policy = scene.tenant.new_policy(scene.ids["mail-bot"])["id"]
     assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"name": "worse"}).status_code == 200
-    page = visit("policies").open(f"/console/policies/{policy}?tab=versions", "worse")
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{policy}?tab=versions", "worse")
     press(page.get_by_role("button", name="Restore…"))
+    assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"name": "worst"}).status_code == 200
     confirm(page, "Restore", "the old name was better")
-    page.get_by_text("Version 3", exact=True).wait_for()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Makes version 4").wait_for()
+    dialog.get_by_role("alert").wait_for()
+    dialog.get_by_text("worst").wait_for()
+    press(dialog.get_by_role("button", name="Restore", exact=True))
+    page.get_by_text("Version 4", exact=True).wait_for()
     now = scene.tenant.admin.get(f"/v1/policies/{policy}").json()
-    assert (now["version"], now["name"] != "worse") == (3, True)
+    assert (now["version"], now["name"] in ("worse", "worst")) == (4, False)
+    visitor.forgive("status of 412")
     assert newest_change(scene)["reason"] == "the old name was better"
     assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204
 
@@ -156,11 +164,16 @@ def test_a_shadow_policy_is_enforced(visit, scene):
     policy = scene.tenant.admin.post("/v1/policies", json=body).json()["id"]
     call = {"agent_id": "research-bot", "tool_name": "paper.read"}
     assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "denied"
-    page = visit("policies").open(f"/console/policies/{policy}?tab=shadow", "Papers too")
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{policy}?tab=shadow", "Papers too")
     page.get_by_role("heading", name="It would have changed").wait_for()
     press(page.get_by_role("button", name="Enforce…"))
+    assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": 51}).status_code == 200
     confirm(page, "Enforce")
+    page.get_by_role("alert").wait_for()
+    press(page.get_by_role("dialog").get_by_role("button", name="Enforce", exact=True))
     page.get_by_text("It is enforced").wait_for()
+    visitor.forgive("status of 412")
     assert scene.runtime.post("/v1/authorize", json=call).json()["result"] == "allowed"
     assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204
 

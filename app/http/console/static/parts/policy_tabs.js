@@ -1,5 +1,5 @@
 // The versions of a policy, and what it would change as a shadow.
-import { ask, get } from "../api.js";
+import { ask, get, Refused } from "../api.js";
 import { written } from "../draft.js";
 import { policies } from "../names.js";
 import { lacks } from "../session.js";
@@ -14,9 +14,20 @@ import { Pill, Tag, Text, Time } from "./text.js";
 /** Why the session cannot change the policy, undefined if it can. @param {Policy} policy */
 const fixed = (policy) => lacks("policies") ?? (policy.managedBy ? `It is managed by ${policy.managedBy}` : undefined);
 
+/** The policy as it was last read, and what reads it again if somebody else has changed it: the next press is on their version.
+ * @param {Policy} given @returns {[Policy, (error: unknown) => Promise<never>]} */
+function useLatest(given) {
+  const [policy, setPolicy] = useState(given);
+  return [policy, async (error) => {
+    if (error instanceof Refused && error.status === 412) setPolicy((await get(`/v1/policies/${given.id}`)).data);
+    throw error;
+  }];
+}
+
 /** @param {{policy: Policy, done: () => void}} props */
-export function VersionsTab({ policy, done }) {
-  const read = useRead(`versions ${policy.id} ${policy.version}`, async (signal) => /** @type {Version[]} */ ((await get(`/v1/policies/${policy.id}/versions`, {}, signal)).data));
+export function VersionsTab({ policy: given, done }) {
+  const [policy, again] = useLatest(given);
+  const read = useRead(`versions ${policy.id}`, async (signal) => /** @type {Version[]} */ ((await get(`/v1/policies/${policy.id}/versions`, {}, signal)).data));
   const [open, setOpen] = useState(/** @type {number | null} */ (null));
   const [restoring, setRestoring] = useState(/** @type {Version | null} */ (null));
   if (!read.data) return read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} />`;
@@ -29,13 +40,14 @@ export function VersionsTab({ policy, done }) {
         ${each.version !== policy.version && html` <button type="button" class="link" disabled=${why !== undefined} title=${why} onClick=${() => setRestoring(each)}>Restore…</button>`}</p>
       ${open === each.version && html`<${Diff} before=${written(versions[index + 1].policy)} after=${written(each.policy)} />`}</div></li>`)}</ol>
     ${restoring && html`<${Confirm} title=${`Restore version ${restoring.version}`} button="Restore" reason="needed" close=${() => setRestoring(null)}
-      act=${async (/** @type {string} */ reason) => { await ask("POST", `/v1/policies/${policy.id}/rollback`, { body: { version: restoring.version }, reason, ifMatch: policy.version }); await policies.refresh(); setRestoring(null); done(); }}>
+      act=${async (/** @type {string} */ reason) => { await ask("POST", `/v1/policies/${policy.id}/rollback`, { body: { version: restoring.version }, reason, ifMatch: policy.version }).catch(again); await policies.refresh(); setRestoring(null); done(); }}>
       <p>Makes version ${policy.version + 1} with the content of version ${restoring.version}. It binds every later decision.</p><${Diff} before=${written(policy)} after=${written(restoring.policy)} /><//>`}`;
 }
 
 /** @param {{policy: Policy, done: () => void}} props */
-export function ShadowTab({ policy, done }) {
-  const read = useRead(`divergence ${policy.id} ${policy.version}`, async (signal) => /** @type {Divergence} */ ((await get(`/v1/policies/${policy.id}/divergence`, {}, signal)).data));
+export function ShadowTab({ policy: given, done }) {
+  const [policy, again] = useLatest(given);
+  const read = useRead(`divergence ${policy.id}`, async (signal) => /** @type {Divergence} */ ((await get(`/v1/policies/${policy.id}/divergence`, {}, signal)).data));
   const [asking, setAsking] = useState(false);
   if (policy.mode !== "shadow") return html`<p class="muted">It is enforced, so there is nothing that it would change. Save it as a shadow to try a new version without any effect.</p>`;
   if (!read.data) return read.error ? html`<${Problem} error=${read.error} retry=${read.reload} />` : html`<${Skeleton} />`;
@@ -47,7 +59,7 @@ export function ShadowTab({ policy, done }) {
       <p><a href=${to("decisions", { shadow: policy.id })}>Show these decisions</a></p>`}
     <div class="buttons start"><button type="button" class="primary" disabled=${fixed(policy) !== undefined} title=${fixed(policy)} onClick=${() => setAsking(true)}>Enforce…</button></div></div>
     ${asking && html`<${Confirm} title=${`Enforce ${policy.name}`} button="Enforce" reason="needed" close=${() => setAsking(false)} act=${async (/** @type {string} */ reason) => {
-    await ask("PATCH", `/v1/policies/${policy.id}`, { body: { mode: "enforce" }, reason, ifMatch: policy.version });
+    await ask("PATCH", `/v1/policies/${policy.id}`, { body: { mode: "enforce" }, reason, ifMatch: policy.version }).catch(again);
     await policies.refresh();
     setAsking(false);
     done();
