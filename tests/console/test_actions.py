@@ -135,6 +135,30 @@ def test_tests_are_read_as_the_service_reads_files(visit):
     assert whole == {name: value for name, value in wanted.items() if name != "tests"}
 
 
+def test_a_test_says_that_it_remembers_no_approvals(visit, scene):
+    """For agents with a policy that asks what people have approved before, and for no others."""
+    rule = {
+        "type": "parameter_constraint",
+        "tools": ["paper.read"],
+        "parameters": {"path": {"approvedBefore": {"withinSeconds": 60}}},
+        "effect": "escalate",
+    }
+    body = {"agent_id": scene.ids["research-bot"], "name": "As before", "mode": "shadow", "rules": [rule]}
+    policy = scene.tenant.admin.post("/v1/policies", json=body).json()["id"]
+    page = visit("policies").open("/console/policies", "Policies")
+    page.get_by_role("link", name="As before").wait_for()
+    texts = page.evaluate(
+        """async (agents) => {
+          const {caseOf} = await import(document.querySelector('script[type=module]').src.replace('main.js', 'test_cases.js'));
+          const entry = {action: "authorize", result: "allowed", toolName: "paper.read", parameters: {}, timestamp: "now"};
+          return agents.map((agentId) => caseOf({...entry, agentId}).text);
+        }""",
+        [scene.ids["research-bot"], scene.ids["mail-bot"]],
+    )
+    assert ["Tests remember nothing" in text for text in texts] == [True, False]
+    assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204
+
+
 def test_a_version_is_restored(visit, scene):
     """Restore makes a new version with the old content, of what was seen; the trail has the reason."""
     policy = scene.tenant.new_policy(scene.ids["mail-bot"])["id"]

@@ -1,6 +1,6 @@
 // Tests of policies as files have them: one made from a decision, and texts of YAML or JSON taken apart.
 import { Exact, parse, pieces, write } from "./exact.js";
-import { policies } from "./names.js";
+import { agents, policies } from "./names.js";
 
 /** @typedef {{tests: any[], start?: string}} Tests */
 
@@ -32,6 +32,10 @@ const UNTESTABLE = {
 };
 const COUNTING = ["quota_full", "budget_spent", "too_many_denials", "sequence_forbidden"];
 
+/** Whether a policy that governs the agent asks what people have approved before. @param {string} agent */
+const remembers = (agent) => [...(policies.all?.values() ?? [])].some((each) => /"approvedBefore":/.test(write(each.rules, 0))
+  && (each.agentId === agent || (!each.agentId && (!each.group || agents.find(agent)?.groups.includes(each.group)))));
+
 /** A decision as a test that wants it again: the text of one item of `tests`, or why there can be none.
  * @param {Entry} entry @returns {{text?: string, why?: string}} */
 export function caseOf(entry) {
@@ -42,6 +46,7 @@ export function caseOf(entry) {
   const said = write([entry.parameters, entry.context ?? {}], 0);
   const notes = [
     approved && "A person had approved this call. Tests have no approvals, so a person is asked.",
+    result === "allowed" && remembers(entry.agentId) && "A policy of this agent asks what people have approved before. Tests remember nothing, so such a value counts as never approved.",
     /_not_pinned$/.test(entry.code ?? "") && "A test begins with nothing pinned, so what was pinned in the session cannot be part of it.",
     entry.code && COUNTING.includes(entry.code) && "What was done before decided this. Add those calls under before: each test begins with empty counters.",
     /"\[REDACTED\]"|"beginning":|"request":\{"(length|hmac)":/.test(said) && "The log redacts secrets and users' requests, and shortens long values: put the real ones in their place.",
