@@ -149,8 +149,9 @@ def test_a_test_says_that_it_remembers_no_approvals(visit, scene):
     page.get_by_role("link", name="As before").wait_for()
     texts = page.evaluate(
         """async (agents) => {
-          const {caseOf} = await import(document.querySelector('script[type=module]').src.replace('main.js', 'test_cases.js'));
-          const entry = {action: "authorize", result: "allowed", toolName: "paper.read", parameters: {}, timestamp: "now"};
+          const main = document.querySelector('script[type=module]').src;
+          const {caseOf} = await import(main.replace('main.js', 'test_cases.js'));
+          const entry = {action: "authorize", result: "allowed", toolName: "a", parameters: {}, timestamp: "now"};
           return agents.map((agentId) => caseOf({...entry, agentId}).text);
         }""",
         [scene.ids["research-bot"], scene.ids["mail-bot"]],

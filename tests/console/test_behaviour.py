@@ -132,7 +132,7 @@ def test_an_approval_is_decided_on_the_version_that_was_seen(visit, scene):
 
 
 def test_a_second_click_reaches_no_other_card(visit, scene):
-    """A card that is decided stays where it is, and one that comes is put after it, also if it is of the same session."""
+    """A card that is decided stays where it is, and one that comes is put after it, even of the same session."""
     visitor = visit("approve")
     page = visitor.open("/console/approvals", "Approvals")
     card(page, "deploy.start").wait_for()
