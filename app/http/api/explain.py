@@ -30,6 +30,8 @@ from app.validation_messages import refusing_fields
 PATH = "/v1/explain"
 _TOO_LATE = "2255-01-01T00:00:00Z"
 """From that year on, microseconds do not fit into the numbers of the store's scripts."""
+_YEARS = "^(19[7-9]|20[0-9]|21[0-9]|22[0-4])[0-9]-"
+"""For the document: a pattern can compare decades, so it leaves out five years that are accepted."""
 
 
 class ExplainBody(Body, frozen=True):
@@ -39,8 +41,8 @@ class ExplainBody(Body, frozen=True):
     action: The action that would be attempted; `authorize` if left out.
     parameters: The call's parameters.
     context: What the caller would vouch for.
-    at: When the call would be made, for rules that look at the clock; now if left out. Rate limits and budgets are
-    shown as they would be then if nothing else was admitted; for a past time, as they are now.
+    at: When the call would be made, before the year 2255, for rules that look at the clock; now if left out. Rate
+    limits and budgets are shown as they would be then if nothing else was admitted; for a past time, as they are now.
     policies: Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added.
     """
 
@@ -51,7 +53,7 @@ class ExplainBody(Body, frozen=True):
     action: Name | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     context: dict[str, Any] | UnsetType = UNSET
-    at: Timestamp | UnsetType = UNSET
+    at: Annotated[Timestamp, Meta(extra_json_schema={"format": "date-time", "pattern": _YEARS})] | UnsetType = UNSET
     policies: Annotated[list[PolicyEntry], Meta(max_length=MAX_DRAFTS)] | UnsetType = UNSET
 
     def __post_init__(self) -> None:

@@ -665,7 +665,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description When the call would be made, for rules that look at the clock; now if left out. Rate limits and budgets are shown as they would be then if nothing else was admitted; for a past time, as they are now.
+             * @description When the call would be made, before the year 2255, for rules that look at the clock; now if left out. Rate limits and budgets are shown as they would be then if nothing else was admitted; for a past time, as they are now.
              */
             at?: string;
             /** @description Drafts. A draft with the id of a policy that governs the agent replaces it; one without an id is added. */
