@@ -29,8 +29,9 @@ async def sealed_sequence(writer):
     return int(await writer.client.call("HGET", writer.keyspace.audit_head, "sequence") or 0)
 
 
-async def test_whole_segments_are_sealed_at_once_and_the_rest_waits(writer, compactor):
+async def test_whole_segments_are_sealed_at_once_and_the_rest_waits(writer, client):
     """40 young entries are two segments of 16; the last 8 stay in the stream until they are old enough."""
+    compactor = Compactor(client, Settings(audit_segment_entries=16, audit_seal_after_seconds=3600))
     now_ms = await store_time_ms(writer.client)
     await writer.append(40, timeMs=now_ms)
     assert await compactor.sweep()
