@@ -155,6 +155,49 @@ def test_a_second_click_reaches_no_other_card(visit, scene):
     assert found == ["approved", "pending", "pending"]
 
 
+def test_cards_decided_while_the_connection_was_lost_keep_their_place(visit, scene):
+    """One that others decided stays, as tall as it was, and says what became of it; no card below it moves up."""
+    visitor = visit("approve", viewport={"width": 390, "height": 9000})
+    page, streams = visitor.page, []
+    page.route("**/v1/approvals/stream", lambda route: route.continue_() if streams else streams.append(route))
+    approvals = [ask(scene, 131 + number, f"AWAY0{number}", session=f"lost-{number}") for number in range(3)]
+    visitor.open("/console/approvals", "Approvals")
+    cards = [page.get_by_role("article").filter(has_text=f"AWAY0{number}") for number in range(3)]
+    for each in cards:
+        each.get_by_text("latest allowed calls").wait_for()
+    places = [each.bounding_box() for each in cards]
+    for verdict, approval in zip(("approve", "deny"), approvals, strict=False):
+        assert scene.tenant.admin.post(f"/v1/approvals/{approval}/{verdict}", json={}).status_code == 200
+    streams[0].abort()
+    cards[0].get_by_text("approved", exact=True).first.wait_for()
+    cards[1].get_by_text("denied", exact=True).first.wait_for()
+    assert [each.bounding_box() for each in cards] == places
+    cards[2].get_by_role("button", name="Approve").wait_for()
+    visitor.forgive("ERR_FAILED")
+
+
+def test_approvals_say_how_long_people_take(visit, scene):
+    """The median of the latest, on Overview and Approvals; the decided ones are found by agent and tool."""
+    page = visit("view").page
+    at = "2026-11-20T10:{}:00.000Z"
+    decided = [{"createdAt": at.format("00"), "approvals": [{"at": at.format(end)}]} for end in ("50", "04", "01")]
+    page.route(
+        "**/v1/approvals?status=approved*limit=50", lambda route: route.fulfill(json=[*decided, {"approvals": []}])
+    )
+    for path in ("/console", "/console/approvals"):
+        page.goto(scene.url + path)
+        page.get_by_text("Half of the latest 3 were decided within 4 min.").wait_for()
+    for tool in ("refund.create", "deploy.start"):
+        scene.tenant.admin.post(f"/v1/approvals/{ask(scene, 141)}/deny", json={})
+        with page.expect_response(lambda answer: "/v1/approvals?status=denied" in answer.url) as read:
+            page.goto(f"{scene.url}/console/approvals?status=denied&agent={scene.ids['refund-bot']}&tool={tool}")
+        found = read.value.json()
+        assert {each["toolName"] for each in found} == ({tool} if tool == "refund.create" else set())
+    page.get_by_text("Nothing matches").wait_for()
+    page.get_by_label("Agent").select_option("")
+    page.wait_for_url(lambda url: "agent=" not in url)
+
+
 def test_an_agent_is_stopped_with_a_reason_and_nothing_else(visit, scene):
     """The dialog says what happens; without a reason the button does nothing; the trail has the reason."""
     page = visit("policies").open("/console/agents/research-bot", "Research bot")

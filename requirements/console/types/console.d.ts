@@ -15,7 +15,8 @@ declare global {
   };
   type Entry = Loose<Schemas["AuditEntry"], "parameters"> & { context?: any };
   type Usual = Schemas["Usual"];
-  type Approval = Loose<Schemas["Approval"], "parameters" | "context">;
+  /** `ended` = it does not wait any more; what became of it has not been read yet. */
+  type Approval = Loose<Omit<Schemas["Approval"], "status">, "parameters" | "context"> & { status: Schemas["Approval"]["status"] | "ended" };
   type Agent = Schemas["AgentView"];
   type Policy = Loose<Schemas["PolicyView"], "rules">;
   type Rule = any;

@@ -205,3 +205,31 @@ export async function events(path, how) {
   }
   return last;
 }
+
+/** How long a hidden tab keeps its streams. */
+const HIDDEN_MS = 30_000;
+
+/** Keep a stream open while the page is shown. A page that is hidden for 30 s closes it, and resumes where it ended.
+ * @param {AbortSignal} stop @param {(signal: AbortSignal, after: string) => Promise<string>} follow */
+export async function whileShown(stop, follow) {
+  for (let after = ""; !stop.aborted;) {
+    while (document.hidden && !stop.aborted) await pause(500, stop);
+    const hidden = new AbortController();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const changed = () => {
+      clearTimeout(timer);
+      if (document.hidden) timer = setTimeout(() => hidden.abort(), HIDDEN_MS);
+    };
+    document.addEventListener("visibilitychange", changed);
+    try {
+      after = await follow(AbortSignal.any([stop, hidden.signal]), after);
+    } catch { // it was hidden, or this session may not follow the stream
+      if (!hidden.signal.aborted) await pause(HIDDEN_MS, stop);
+    } finally {
+      document.removeEventListener("visibilitychange", changed);
+      clearTimeout(timer);
+    }
+    await pause(200, stop);
+  }
+}

@@ -1,5 +1,5 @@
 // Pending approvals, kept up to date: one tab holds the stream and tells the others.
-import { all, events, pause } from "./api.js";
+import { all, events, whileShown } from "./api.js";
 import { parse, write } from "./exact.js";
 import { computed, signal } from "./vendor/preact.js";
 
@@ -13,8 +13,8 @@ export const approvalsRead = signal(false);
 export const approvalsError = signal(/** @type {unknown} */ (null));
 /** True in the tab that holds the stream. */
 export const isLeader = signal(false);
-/** How long a hidden tab keeps its streams. */
-export const HIDDEN_MS = 30_000;
+/** The most that are read at once. */
+const MOST = 10_000;
 
 /** Note an approval's newer state. @param {Approval} approval */
 export function noteApproval(approval) {
@@ -23,19 +23,25 @@ export function noteApproval(approval) {
   approvals.value = new Map(approvals.value).set(approval.id, approval);
 }
 
-/** Read what waits. */
+/** Read what waits. What waited and does so no more stays, as `ended`, so that no card moves. */
 export async function readPending() {
+  const before = approvals.value;
   let pending;
   try {
-    pending = await all("/v1/approvals", { status: "pending", limit: 1000 }, 10_000);
+    pending = await all("/v1/approvals", { status: "pending", limit: 1000 }, MOST);
     approvalsError.value = null;
   } catch (error) {
     approvalsError.value = error;
     return;
   }
-  const kept = new Map([...approvals.value].filter(([, each]) => each.status !== "pending"));
-  for (const each of pending) kept.set(each.id, each);
-  approvals.value = kept;
+  const known = new Map(approvals.value);
+  const waits = new Set(pending.map((each) => each.id));
+  // The stream may have told more since the list was asked for.
+  for (const [id, each] of pending.length < MOST ? before : []) {
+    if (each.status === "pending" && !waits.has(id) && known.get(id) === each) known.set(id, { ...each, status: "ended" });
+  }
+  for (const each of pending) if (!(Number(known.get(each.id)?.version) > each.version)) known.set(each.id, each);
+  approvals.value = known;
   approvalsRead.value = true;
 }
 
@@ -60,29 +66,4 @@ export function watchApprovals() {
     }
   });
   return () => { stop.abort(); tabs.close(); };
-}
-
-/** Keep a stream open while the page is shown. A page that is hidden for 30 s closes it, and resumes where it ended.
- * @param {AbortSignal} stop @param {(signal: AbortSignal, after: string) => Promise<string>} follow */
-export async function whileShown(stop, follow) {
-  for (let after = ""; !stop.aborted;) {
-    while (document.hidden && !stop.aborted) await pause(500, stop);
-    const hidden = new AbortController();
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let timer;
-    const changed = () => {
-      clearTimeout(timer);
-      if (document.hidden) timer = setTimeout(() => hidden.abort(), HIDDEN_MS);
-    };
-    document.addEventListener("visibilitychange", changed);
-    try {
-      after = await follow(AbortSignal.any([stop, hidden.signal]), after);
-    } catch { // it was hidden, or this session may not follow the stream
-      if (!hidden.signal.aborted) await pause(HIDDEN_MS, stop);
-    } finally {
-      document.removeEventListener("visibilitychange", changed);
-      clearTimeout(timer);
-    }
-    await pause(200, stop);
-  }
 }

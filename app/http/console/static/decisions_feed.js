@@ -1,6 +1,5 @@
 // The list of decisions: live at the top, older ones by page, none twice and none missing in between.
-import { events, get } from "./api.js";
-import { whileShown } from "./approvals_feed.js";
+import { events, get, whileShown } from "./api.js";
 import { useEffect, useMemo, useState } from "./vendor/preact.js";
 
 /** How many entries the page keeps. */

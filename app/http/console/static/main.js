@@ -1,13 +1,12 @@
 // The start, and the frame of every screen: menu, title of the tab, sign-in, bars, and the screen itself.
 import { signedOut, stale, trouble } from "./api.js";
-import { pendingCount, watchApprovals } from "./approvals_feed.js";
 import { Icon } from "./icons.js";
-import { shortcutsShown, useShortcuts } from "./keys.js";
+import { shortcutsShown } from "./keys.js";
 import { Later } from "./parts/loading.js";
 import { Text } from "./parts/text.js";
 import { asked, can, session, signIn, whoAmI } from "./session.js";
 import { go, HOME, parts, place, to } from "./url.js";
-import { Fragment, html, render, useEffect, useState } from "./vendor/preact.js";
+import { computed, Fragment, html, render, signal, useEffect, useState } from "./vendor/preact.js";
 
 /** @typedef {{path: string, name: string, key: string, scopes: string[], apart?: boolean}} Entry */
 /** The screens in the order of the menu: a session sees those that one of its scopes opens.
@@ -41,6 +40,11 @@ const MODULES = {
 
 const form = () => import("./sign_in.js");
 const account = () => import("./parts/account.js");
+const presses = () => import("./parts/key_presses.js");
+
+/** Who follows approvals, once somebody is signed in who may. */
+const feed = signal(/** @type {typeof import("./approvals_feed.js") | null} */ (null));
+const pendingCount = computed(() => feed.value?.pendingCount.value ?? 0);
 
 /** The screens of this session; those who only approve see Approvals first. */
 function allowedScreens() {
@@ -53,8 +57,8 @@ function moduleOf(first, second) {
 }
 
 function Shell() {
-  useShortcuts(allowedScreens());
-  useEffect(() => (session.value && can("read", "approve") ? watchApprovals() : undefined), [session.value]);
+  useEffect(() => { if (session.value && can("read", "approve")) import("./approvals_feed.js").then((found) => { feed.value = found; }, () => {}); }, [session.value]);
+  useEffect(() => (session.value && can("read", "approve") ? feed.value?.watchApprovals() : undefined), [session.value, feed.value]);
   useEffect(() => { document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); }, [parts.value[0], session.value]);
   if (!asked.value) return html`<div class="waking" role="status"><span class="sr">Loading</span></div>`;
   if (!session.value) return html`<main class="door"><${Later} load=${form} name="SignIn" /></main>`;
@@ -71,7 +75,7 @@ function Shell() {
           <${Icon} name=${each.path || "overview"} />${each.name}
           ${each.path === "approvals" && pendingCount.value > 0 && html`<span class="badge" aria-label="${pendingCount.value} wait">${pendingCount.value}</span>`}
         </a></li>`)}</ul>
-      <${Later} load=${account} name="Account" />
+      <${Later} load=${account} name="Account" /><${Later} load=${presses} name="KeyPresses" screens=${screens} />
     </nav>
     <main class="stage" id="screen" tabindex="-1">
       <${Trouble} />

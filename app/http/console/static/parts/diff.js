@@ -1,6 +1,7 @@
 // What differs between two values, one row for each path.
 import "../styles.js";
-import { leaves, write } from "../exact.js";
+import { write } from "../exact.js";
+import { leaves } from "../leaves.js";
 import { Fragment, html } from "../vendor/preact.js";
 import { Value } from "./text.js";
 

@@ -1,10 +1,16 @@
 // The list of shortcuts, and the switch that turns them off.
 import "../styles.js";
-import { setShortcuts, shortcutsOn, shortcutsShown } from "../keys.js";
+import { shortcutsOn, shortcutsShown } from "../keys.js";
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 
 const KEYS = [["/", "first filter"], ["j k ↓ ↑", "move in a table"], ["Enter", "open"], ["Esc", "close"], ["[ ]", "previous and next entry in an open drawer"],
   ["p", "pause or resume the live list"], ["y", "copy a link to what is shown"], ["e", "copy the same request for curl"], ["?", "this list"]];
+
+/** Switch all shortcuts on or off. @param {boolean} on */
+function setShortcuts(on) {
+  shortcutsOn.value = on;
+  localStorage.setItem("remit.shortcuts", on ? "on" : "off");
+}
 
 /** @param {{screens: {name: string, key: string}[]}} props */
 export function Shortcuts({ screens }) {

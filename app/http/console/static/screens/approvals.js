@@ -1,13 +1,14 @@
 // Approvals: a card for each call that waits for a person; an address of its own for each.
-import { all, get } from "../api.js";
+import { get } from "../api.js";
 import { approvals, approvalsError, approvalsRead, noteApproval, readPending } from "../approvals_feed.js";
 import { Icon } from "../icons.js";
 import { ApprovalCard } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams, to } from "../url.js";
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useRef } from "../vendor/preact.js";
 
+const decided = () => import("../parts/decided_approvals.js");
 const STATUSES = ["pending", "approved", "denied", "consumed", "expired", "cancelled"];
 
 /** @param {{id?: string}} props */
@@ -33,9 +34,9 @@ function Many() {
   place(pending, drawn.current);
   const blocks = drawn.current.map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) })).filter((each) => each.list.length);
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
-      <span class="spring"></span><${Notify} /></div>
+      <${Later} load=${decided} name="DecidedWithin" /><span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
-    ${status !== "pending" ? html`<${History} status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
+    ${status !== "pending" ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
     : !blocks.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
       : runs(blocks).map((run) => run[0].together ? html`<${Later} key=${run[0].key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${run[0].list} />`
         : html`<div class="cards" key=${run[0].key}>${run.map(({ list: [each] }) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`)}
@@ -80,25 +81,4 @@ function runs(blocks) {
     else found.push([each]);
   }
   return found;
-}
-
-/** @param {{status: string}} props */
-function History({ status }) {
-  const read = useRead(`approvals ${status}`, () => all("/v1/approvals", { status, limit: 100 }, 200));
-  if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
-  if (!read.data) return html`<${Skeleton} />`;
-  if (!read.data.length) return html`<${Empty} title=${`None is ${status}`} icon="approvals" />`;
-  return html`<div class="cards">${read.data.map((/** @type {Approval} */ each) => html`<${ApprovalCard} key=${each.id} approval=${approvals.value.get(each.id) ?? each} />`)}</div>`;
-}
-
-function Notify() {
-  const [state, setState] = useState(typeof Notification === "undefined" ? "denied" : Notification.permission);
-  const waiting = [...approvals.value.values()].filter((each) => each.status === "pending").length;
-  const [told, setTold] = useState(waiting);
-  useEffect(() => {
-    if (state === "granted" && document.hidden && waiting > told) new Notification("Remit", { body: `${waiting} approvals wait`, tag: "remit.approvals" });
-    setTold(waiting);
-  }, [waiting]);
-  if (state !== "default") return null;
-  return html`<button type="button" class="quiet" onClick=${async () => setState(await Notification.requestPermission())}>Notify me</button>`;
 }

@@ -45,7 +45,7 @@ function Waiting() {
   const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.createdAt.localeCompare(b.createdAt));
   return html`<section class="card"><h2><a href=${to("approvals")}>Approvals</a></h2>${!approvalsRead.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : pendingCount.value === 0 ? html`<p class="muted">Nothing waits for a person.</p>`
     : html`<p class="big number">${pendingCount.value}</p><p class="muted">${pendingCount.value === 1 ? "waits" : "wait"}, the oldest for ${duration(Math.max(0, (now.value - Date.parse(pending[0].createdAt)) / 1000))}</p>
-      <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`}</section>`;
+      <ul class="plain">${pending.slice(0, 3).map((each) => html`<li><a href=${to(`approvals/${each.id}`)}><code><${Text} value=${each.toolName} /></code></a></li>`)}</ul>`}<${Later} load=${() => import("../parts/decided_approvals.js")} name="DecidedWithin" /></section>`;
 }
 
 function Shadows() {
