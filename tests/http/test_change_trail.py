@@ -121,18 +121,19 @@ CHANGING = [
 
 @pytest.mark.parametrize("operation", CHANGING, ids=lambda each: f"{each.method} {each.path}")
 def test_every_operation_that_changes_something_is_recorded_with_its_key(replica, client, admin, make, operation):
-    """I13: a route that forgot the caller would record the command line; a new route without a row fails here."""
+    """I13, and why: a route that forgot the caller would record the command line; a new route without a row fails."""
     body = CHANGES[operation.method, operation.path]
     path = operation.path.format_map({name: make[name]() for name in re.findall(r"{(\w+)}", operation.path)})
     if body and "agent_id" in body:
         body = body | {"agent_id": make["agent_id"]()}
 
     with replica.client(admin["key"]) as other:
-        answer = other.request(operation.method, path, json=body)
+        answer = other.request(operation.method, path, json=body, headers={"Change-Reason": "as agreed"})
     assert answer.status_code == operation.status, answer.text
 
     changes = client.get("/v1/changes", params={"actor_id": admin["id"]}).json()
-    assert [(each["actorId"], each["actorName"]) for each in changes] == [(admin["id"], "somebody in particular")]
+    said = [(each["actorId"], each["actorName"], each.get("reason")) for each in changes]
+    assert said == [(admin["id"], "somebody in particular", "as agreed")]
     kind = {"POST": "created", "PATCH": "updated", "DELETE": "deleted"}.get(operation.method)
     if operation.tag == "Catalogue":
         kind = {"PUT": "created" if operation.body is PutCatalog else "updated"}.get(operation.method, kind)
@@ -154,8 +155,10 @@ def test_every_operation_that_changes_something_is_recorded_with_its_key(replica
 def test_another_secret_of_a_webhook_is_a_change_without_the_secret(client, make):
     """The trail says that the secret was replaced, and when."""
     webhook_id = make["webhook_id"]()
-    secret = client.post(f"/v1/webhooks/{webhook_id}/rotate-secret", json={}).json()["secret"]
+    headers = {"Change-Reason": "it was in a chat"}
+    secret = client.post(f"/v1/webhooks/{webhook_id}/rotate-secret", json={}, headers=headers).json()["secret"]
     rotated = client.get("/v1/changes", params={"resource_id": webhook_id})
+    assert rotated.json()[0]["reason"] == "it was in a chat"
     assert rotated.json()[0]["after"] == {"secretNumber": 2, "version": 2}
     assert secret not in rotated.text
 
