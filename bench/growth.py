@@ -38,6 +38,7 @@ def measure(bench: Bench) -> Table:
             REMIT_AGENT_CACHE_BYTES=str(CACHE_BYTES),
             REMIT_SECRET=SECRET,
             REMIT_PUBLIC_URL=PUBLIC_URL,
+            REMIT_STORE_TIMEOUT_MS="10000",
         ) as replica,
     ):
         looks, calls, edits = _run(store, replica, seconds)

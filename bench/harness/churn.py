@@ -17,7 +17,7 @@ class Churn:
 
     def __init__(self, base_url: str, admin_key: str, agents: int) -> None:
         self._base_url = base_url
-        self._admin = self._caller = self._client(admin_key)
+        self._admin = self._caller = patient_client(self._base_url, admin_key)
         self._key_id = ""
         self._number = 0
         self._guardrail = self._made("/v1/policies", {"name": "g", "kind": "guardrail", "rules": _guardrail(0)})["id"]
@@ -52,7 +52,7 @@ class Churn:
         if self._key_id:
             self._caller.close()
             self._admin.delete(f"/v1/api-keys/{self._key_id}").raise_for_status()
-        self._key_id, self._caller = key["id"], self._client(key["key"])
+        self._key_id, self._caller = key["id"], patient_client(self._base_url, key["key"])
 
     def _new_agent(self) -> tuple[str, str]:
         """The ids of an agent and of its policy."""
@@ -68,8 +68,22 @@ class Churn:
         made: dict[str, Any] = answer.json()
         return made
 
-    def _client(self, key: str) -> httpx.Client:
-        return httpx.Client(base_url=self._base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+
+class _OnceMore(httpx.HTTPTransport):
+    """Repeats a request that is answered 503: on a busy machine, a lane or the store may wait seconds for a core."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = super().handle_request(request)
+        if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+            return answer
+        answer.close()
+        return super().handle_request(request)
+
+
+def patient_client(base_url: str, key: str) -> httpx.Client:
+    """A client with this API key, for load of which only what it leaves behind is measured."""
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=base_url, headers=headers, timeout=60, transport=_OnceMore())
 
 
 def _rules(number: int) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import redis
 
+from bench.harness.churn import patient_client
 from bench.harness.identity_provider import IdentityProvider
 
 COUNT_S = 30
@@ -28,10 +29,10 @@ class NewValues:
 
     def __init__(self, base_url: str, admin_key: str) -> None:
         self._base_url = base_url
-        self._admin = _client(base_url, admin_key)
-        self._gateway = _client(base_url, self._new_key("gateway", "authorize"))
-        self._person = _client(base_url, self._new_key("ann", "approve"))
-        self._chat = _client(base_url, self._new_key("chat", "request"))
+        self._admin = patient_client(base_url, admin_key)
+        self._gateway = patient_client(base_url, self._new_key("gateway", "authorize"))
+        self._person = patient_client(base_url, self._new_key("ann", "approve"))
+        self._chat = patient_client(base_url, self._new_key("chat", "request"))
         self._platform = IdentityProvider()
         issuer = {"issuer": "https://cluster.example.com", "audience": "remit", "algorithms": ["ES256"]}
         rules = [{"match": {"sub": "pod:*"}, "scopes": ["authorize"]}]
@@ -71,7 +72,7 @@ class NewValues:
     def _decided_by_token(self, number: int, context: dict[str, str]) -> None:
         claims = {"iss": "https://cluster.example.com", "aud": "remit", "sub": f"pod:{number % SUBJECTS}"}
         token = self._platform.signed(**claims, exp=int(time.time()) + COUNT_S)
-        with _client(self._base_url, token) as pod:
+        with patient_client(self._base_url, token) as pod:
             call = {"agent_id": self._agent_id, "tool_name": "booking.read", "context": context}
             if (answer := self._send(pod, "POST", "/v1/authorize", call))["result"] != "allowed":
                 raise RuntimeError(f"round {number}: {answer}")
@@ -105,10 +106,6 @@ def counted(client: "redis.Redis") -> dict[str, float]:
         names = client.scan_iter(f"remit:{{*}}:{pattern}", count=1000)
         found[label] = float(sum(1 if size is None else size(client, name) for name in names))
     return found
-
-
-def _client(base_url: str, key: str) -> httpx.Client:
-    return httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
 
 
 _RULES = [
