@@ -159,10 +159,13 @@ def no_open_approval() -> ApprovalMismatch:
 
 
 def may_show_more(request: AuthorizeRequest) -> bool:
-    """True if people may be shown parameters whole or exact that the log shortens or rounds."""
-    if len(request.body) > _BODY_BYTES:
+    """True if people may be asked, and shown parameters whole or exact that the log shortens or rounds."""
+    if request.approval_id or len(request.body) > _BODY_BYTES:
         return False
-    return _shortened(request.recorded_parameters) is not None or _may_round(request.body) is not None
+    if _shortened(request.recorded_parameters) is not None:
+        return True
+    # The ids beside the parameters may look like such numbers: one UUID in seven does.
+    return _may_round(request.body) is not None and _may_round(_as_sent(request.body).parameters) is not None
 
 
 def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer) -> bytes:
@@ -209,10 +212,15 @@ def _as_shown(text: str) -> float | dict[str, str]:
         return {"number": text}
 
 
+class _AsSent(Struct):
+    parameters: msgspec.Raw = msgspec.Raw(b"{}")
+
+
 _CUT = msgspec.json.encode(REDACTED)[1:-1]
 _cut_key = re.compile(rb"(?:svc|ses)_[0-9a-f]{8}\.\.\.").search
 _may_round = re.compile(rb"[0-9.]{17}|[0-9.][eE][+-]?[0-9]{3}").search
 """A shorter number is equal to its double in all its digits."""
 
+_as_sent = msgspec.json.Decoder(_AsSent).decode
 _question = msgspec.json.Decoder(_Question).decode
 _exact_question = msgspec.json.Decoder(_Question, float_hook=_as_shown).decode

@@ -3,8 +3,12 @@
 import concurrent.futures
 import threading
 
+import msgspec
 import pytest
 from approval_steps import ALLOW, ASK, approve, ask
+
+from app.authorize.approvals import may_show_more
+from app.model.decisions import AuthorizeRequest
 
 SHOWN_WHOLE, CUT = 15_000, 20_000
 """Letters of a parameter: the log keeps 16 KiB of parameters whole."""
@@ -73,6 +77,22 @@ def test_a_person_sees_every_digit_that_is_bound_or_is_told(tenant, agent_id, pe
     assert answer.status_code == 200
     seen = person.get(f"/v1/approvals/{answer.json()['approval']['id']}").json()
     assert (seen["parameters"], seen["hides"]) == (shown, hidden)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"parameters": {"x": 1}}, False),
+        ({"parameters": {"x": "1e400"}}, True),
+        ({"agent_id": "019a0000-0000-7000-8000-0000001e4000"}, False),
+        ({"parameters": {"x": "1e400"}, "approval_id": "019a0000-0000-7000-8000-000000000000"}, False),
+    ],
+)
+def test_only_parameters_of_calls_that_may_ask_are_looked_at_in_a_thread(fields, wanted):
+    """An id with digits like 1e400 moved a call to the slow lane, which then read again what the fast lane had read."""
+    body, approval_id = msgspec.json.encode(fields), fields.get("approval_id", "")
+    call = AuthorizeRequest("a", "t", "authorize", {}, b"{}", body=body, approval_id=approval_id)
+    assert may_show_more(call) is wanted
 
 
 def test_a_rounded_number_in_the_context_is_hidden(tenant, agent_id, person):
