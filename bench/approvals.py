@@ -140,7 +140,7 @@ async def ask(services: Services, scene: Scene, agent_id: str, number: int) -> D
     parameters = {"order": f"A-{number}", "amount": 900, "currency": "EUR"}
     recorded = msgspec.json.encode(parameters)
     body = msgspec.json.encode({"agent_id": agent_id, "tool_name": TOOL, "parameters": parameters})
-    request = AuthorizeRequest(agent_id, TOOL, "authorize", parameters, recorded, size=len(body), body=body)
+    request = AuthorizeRequest(agent_id, TOOL, "authorize", parameters, recorded, size=len(body), written=body)
     return await services.decisions.authorizer.authorize(scene.caller, request, monotonic_us())
 
 

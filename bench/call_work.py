@@ -102,7 +102,7 @@ def _read_ms(body: bytes) -> float:
 
 
 def _timed(body: bytes) -> float:
-    reading = Reading(Redactor(Settings().redact.split(",")), Signer([b"n" * 32]))
+    reading = Reading(Redactor(Settings().redact.split(",")), "w", Signer([b"n" * 32]))
     began = time.thread_time()
     with suppress(AppError):
         read_call(body, reading)

@@ -111,7 +111,7 @@ def _timed_alone(agent: CompiledAgent, call: Call, words: Sequence[bytes]) -> di
     redactor = Redactor(Settings().redact.split(","))
     headers = [(b"host", b"127.0.0.1"), (b"authorization", f"Bearer {call.raw_key}".encode())]
     raw, text = request_bytes(call), tuple(word.decode() for word in words)
-    request = read_call(call.body, Reading(redactor))
+    request = read_call(call.body, Reading(redactor, "w"))
     decision = Decision(
         "01a1fb8a-05e2-7b05-b053-73094e2029fb", decide(agent, request, 0).outcome, None, 217, 1_732_142_472_123_456
     )
@@ -126,7 +126,7 @@ def _timed_alone(agent: CompiledAgent, call: Call, words: Sequence[bytes]) -> di
     return {
         stages.PARSE: _us(lambda: httptools.HttpRequestParser(_Ignoring()).feed_data(raw)),
         stages.AUTHENTICATE: _us(lambda: digest_of(raw_key_of(single_headers(headers, only)[AUTHORIZATION]))),
-        stages.DECODE: _us(lambda: read_call(call.body, Reading(redactor))),
+        stages.DECODE: _us(lambda: read_call(call.body, Reading(redactor, "w"))),
         stages.DECIDE: _us(lambda: decide(agent, request, 0)),
         stages.PACK: _us(lambda: hiredis.pack_command(text)),  # type: ignore[arg-type]  # its stub knows one argument only
         stages.REPLY: _us(read_reply),

@@ -195,7 +195,7 @@ def _worst_of(case: Case, chance: random.Random, number: int) -> Iterable[tuple[
             {"agent_id": _AGENT, "tool_name": TOOL, "parameters": {"a": case.values(chance, size)}, "context": context}
         )
         with suppress(AppError):
-            request = read_call(body, Reading(_redactor, _signer))
+            request = read_call(body, Reading(_redactor, "w", _signer))
             is_fast = len(body) <= IN_THE_LOOP_BYTES and agent.is_quick(request) and not takes_long(body, _redactor)
             yield is_fast, min(_timed(partial(case.work or _decided, agent, request)) for _ in range(2))
 

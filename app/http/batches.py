@@ -11,7 +11,7 @@ from app.errors import Invalid
 from app.http.authentication import judged_anew, raw_key_in_use
 from app.http.bodies import decode_json, read_body
 from app.http.throttle import charge
-from app.http.tool_calls import Reading
+from app.http.tool_calls import Reading, reading_of
 from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller
 from app.model.batches import BatchSemantics
@@ -31,14 +31,7 @@ async def read_batch(
     if any(name == b"idempotency-key" for name, _ in headers):
         raise Invalid.at("Idempotency-Key", "is for single calls; a batch has none")
     raw = await read_body(request.receive, decisions.settings.call_bytes_max)
-    reading = Reading(
-        decisions.redactor,
-        decisions.signer,
-        decisions.settings.call_bytes_max,
-        None,
-        headers,
-        workspace_id=caller.workspace_id,
-    )
+    reading = reading_of(decisions, caller, headers)
     if len(raw) <= _IN_THE_LOOP_BYTES:
         return read(raw, reading)
     with decisions.large_calls.room_for(caller.workspace_id, caller.root, len(raw)):

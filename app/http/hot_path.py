@@ -26,7 +26,7 @@ from app.http.endpoint import Endpoint
 from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of
 from app.http.problems import unexpected
 from app.http.throttle import check_rate, has_bounds
-from app.http.tool_calls import Reading
+from app.http.tool_calls import Reading, reading_of
 from app.lanes.lane import MoveToSlowLane, monotonic_us
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision
@@ -118,15 +118,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
                 else 0
             )
             raw = await call.body(max_bytes)
-            reading = Reading(
-                decisions.redactor,
-                decisions.signer,
-                max_bytes,
-                given.idempotency_key,
-                call.headers,
-                caller.agents,
-                workspace_id=caller.workspace_id,
-            )
+            reading = reading_of(decisions, caller, call.headers, given.idempotency_key)
             request = (
                 door.read(raw, reading)
                 if len(raw) <= _AT_ONCE_BYTES

@@ -1,7 +1,7 @@
 """Tool calls from the bodies of requests: what every door checks, records and identifies alike."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from app.errors import Detail, Invalid, PayloadTooLarge
 from app.http.answers import Header
 from app.http.bodies import decode_json, not_json
 from app.model.agents import REFERENCE_RULES, agent_reference
-from app.model.api_keys import KEY_SESSION
+from app.model.api_keys import KEY_SESSION, Caller
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST
 from app.model.decisions import AuthorizeRequest
 from app.model.idempotency import Idempotency
@@ -21,6 +21,7 @@ from app.redaction.recording import MAX_RECORDED_BYTES, recorded, recorded_reque
 from app.redaction.redactor import Redactor
 from app.redaction.signer import UNSIGNED, Purpose, Signer
 from app.redaction.work import MAX_SHORTENED, TooMuchWork, Work
+from app.replica import Decisions
 from app.validation_messages import explain
 
 MAX_CALL_BYTES = (1024 + 16) * 1024
@@ -46,13 +47,28 @@ class Reading(Struct, frozen=True, gc=False):
     """
 
     redactor: Redactor
+    workspace_id: str
     signer: Signer = UNSIGNED
     max_bytes: int = MAX_CALL_BYTES
     idempotency_key: bytes | None = None
     headers: Sequence[Header] = ()
     agents: frozenset[str] | None = None
     work: Work = field(default_factory=Work)
-    workspace_id: str = ""
+
+
+def reading_of(
+    decisions: Decisions, caller: Caller, headers: Sequence[Header], idempotency_key: bytes | None = None
+) -> Reading:
+    """What every question of this caller is read with, however it is asked."""
+    return Reading(
+        decisions.redactor,
+        caller.workspace_id,
+        decisions.signer,
+        decisions.settings.call_bytes_max,
+        idempotency_key,
+        headers,
+        caller.agents,
+    )
 
 
 class _Names(Struct):
@@ -61,7 +77,8 @@ class _Names(Struct):
 
 
 def tool_call(
-    body: bytes,
+    written: bytes | Callable[[], bytes],
+    size: int,
     reading: Reading,
     agent_id: str,
     tool_name: str,
@@ -74,7 +91,8 @@ def tool_call(
 ) -> AuthorizeRequest:
     """The call, with the parts that the log may keep. Raises Invalid or PayloadTooLarge.
 
-    body: a JSON object with `parameters` and `context` as the caller wrote them; no key in it occurs twice.
+    written: a JSON object with `parameters` and `context` as the caller wrote them; no key in it occurs twice.
+    size: its size in bytes, at least.
     agent_id: an id or an alias. agent_type: "" = an agent of any type. context: None if it is empty.
     recorded_context: of a small context, if it is known already.
     """
@@ -82,7 +100,7 @@ def tool_call(
     called = agent_reference(agent_id)
     if called is None:
         raise Invalid.at("$.agent_id", REFERENCE_RULES)
-    is_large = len(body) > MAX_RECORDED_BYTES
+    is_large = size > MAX_RECORDED_BYTES
     if is_large:
         _require_short_names(parameters)  # before each of them is examined
     recorded_parameters = _recorded("parameters", parameters, reading, is_large=is_large)
@@ -111,8 +129,8 @@ def tool_call(
         idempotency,
         context,
         recorded_context,
-        size=len(body),
-        body=body,
+        size=size,
+        written=written,
         approval_id=approval_id,
         agent_type=agent_type,
     )

@@ -3,6 +3,7 @@
 Long because a plan and everything that it can leave open to the store refer to each other.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     idempotency: if None, every repetition is another call.
     context: what the caller vouches for, or None. recorded_context: its JSON for the audit entry; "" without one.
     size: an upper bound of the size of parameters and context as JSON, in bytes.
-    body: the request as received; an approval is bound to exactly this call.
+    written: parameters and context as the caller wrote them, or what makes that text of the request.
     session: the session to use instead of the one in the context; "" to use the context's.
     approval_id: the only approval that may let the call through or be joined; "" for any that matches, or a new one.
     agent_type: "" = any. asks_anew: if the approval that is named does not apply, decide as if none was named.
@@ -47,12 +48,17 @@ class AuthorizeRequest(Struct, frozen=True, gc=False):
     context: dict[str, Any] | None = None
     recorded_context: bytes = b""
     size: int = 0
-    body: bytes = b"{}"
+    written: bytes | Callable[[], bytes] = b"{}"
     session: str = ""
     approval_id: str = ""
     agent_type: str = ""
     asks_anew: bool = False
     plan: str = ""
+
+    @property
+    def body(self) -> bytes:
+        """JSON with `parameters` and `context` exactly as the caller wrote them; an approval is bound to it."""
+        return self.written if isinstance(self.written, bytes) else self.written()
 
 
 class RuleRef(Struct, frozen=True):

@@ -56,7 +56,7 @@ def _sentence(error: ValueError) -> None:
 def tool_call(raw: bytes) -> None:
     """The body of POST /v1/authorize."""
     try:
-        request = read_call(raw, Reading(_REDACTOR))
+        request = read_call(raw, Reading(_REDACTOR, "w"))
     except AppError as error:
         return _refusal(error)
     assert canonical_uuid(request.agent_id) == request.agent_id or is_alias(request.agent_id)

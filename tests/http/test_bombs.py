@@ -57,7 +57,7 @@ def redactor():
 def test_a_bomb_is_refused_for_what_is_wrong_with_it(name, redactor):
     """With one place and one sentence, and without quoting it at length."""
     with pytest.raises(PayloadTooLarge if REFUSALS[name] is LONG else Invalid) as refused:
-        read_call(JSON_BOMBS[name], Reading(redactor))
+        read_call(JSON_BOMBS[name], Reading(redactor, "w"))
     assert REFUSALS[name] in refused.value.message
     assert len(refused.value.message) < 200
 
@@ -65,7 +65,7 @@ def test_a_bomb_is_refused_for_what_is_wrong_with_it(name, redactor):
 @pytest.mark.parametrize("name", sorted(JSON_BOMBS.keys() - REFUSALS.keys()))
 def test_a_large_but_valid_body_is_read(name, redactor):
     """Long strings, white space, 64 KiB of lists or names: the bounds leave room for real uses."""
-    request = read_call(JSON_BOMBS[name], Reading(redactor))
+    request = read_call(JSON_BOMBS[name], Reading(redactor, "w"))
     assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
 
 
@@ -87,11 +87,11 @@ def test_a_megabyte_is_read_if_the_log_can_keep_it(name, redactor):
     """Whatever its strings contain; a body that is large in any other way is refused."""
     assert LARGEST - 4096 <= len(LARGE_CALLS[name]) <= LARGEST
     if name in LARGE_READ:
-        request = read_call(LARGE_CALLS[name], Reading(redactor))
+        request = read_call(LARGE_CALLS[name], Reading(redactor, "w"))
         assert len(request.recorded_parameters) <= MAX_RECORDED_BYTES
     else:
         with pytest.raises((Invalid, PayloadTooLarge)):
-            read_call(LARGE_CALLS[name], Reading(redactor))
+            read_call(LARGE_CALLS[name], Reading(redactor, "w"))
 
 
 @pytest.mark.parametrize("over", [False, True])
@@ -126,15 +126,17 @@ def test_names_are_counted_outside_strings(over, redactor):
     raw = json.dumps(body).encode()
     if over:
         with pytest.raises(Invalid, match=f"more than {MAX_NAMES} names"):
-            read_call(raw, Reading(redactor))
+            read_call(raw, Reading(redactor, "w"))
     else:
-        assert read_call(raw, Reading(redactor)).parameters == {"a": '":' * 9_000}
+        assert read_call(raw, Reading(redactor, "w")).parameters == {"a": '":' * 9_000}
 
 
 def test_a_secret_may_be_as_long_as_any_string(redactor):
     """It is judged, but not stored."""
     body = {"agent_id": ID, "tool_name": "t", "parameters": {"password": "x" * (MAX_RECORDED_BYTES + 1)}}
-    assert read_call(json.dumps(body).encode(), Reading(redactor)).recorded_parameters == b'{"password":"[REDACTED]"}'
+    assert (
+        read_call(json.dumps(body).encode(), Reading(redactor, "w")).recorded_parameters == b'{"password":"[REDACTED]"}'
+    )
 
 
 @pytest.mark.parametrize("spaced", ['{"a":1,"b":{"c":2}}', '{"a" : 1, "b" : {"c" : 2}}', '{"a"\n:1,"b"\t:{"c"  :2}}'])

@@ -59,7 +59,9 @@ def test_another_body_with_the_same_key_is_409(ask):
 
 def asked(pin, *secrets):
     """The record stored for this request."""
-    return read_call(QUESTION % pin, Reading(Redactor(["pin"]), Signer(secrets), idempotency_key=b"key")).idempotency
+    return read_call(
+        QUESTION % pin, Reading(Redactor(["pin"]), "w", Signer(secrets), idempotency_key=b"key")
+    ).idempotency
 
 
 def test_a_pin_cannot_be_found_by_trying_them_all():

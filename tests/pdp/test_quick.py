@@ -89,7 +89,7 @@ def test_a_string_with_a_cut_api_key_counts_at_its_possible_length():
     """
     agent = compiled(constraint("t", text=".{1000}$"))
     body = {"agent_id": AGENT_ID, "tool_name": "t", "parameters": {"text": "svc_" + "ab" * 30_000}}
-    request = read_call(msgspec.json.encode(body), Reading(Redactor(())))
+    request = read_call(msgspec.json.encode(body), Reading(Redactor(()), "w"))
     assert len(request.recorded_parameters) < 60
     assert not agent.is_quick(request)
 

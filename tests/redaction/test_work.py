@@ -138,8 +138,8 @@ def test_a_replay_knows_that_the_log_hides_what_was_not_reached():
 def test_parameters_and_context_share_the_work():
     """It is bounded for the call."""
     body = {"agent_id": AGENT, "tool_name": "t", "parameters": {"a": [DENSE] * 25}, "context": {"a": [DENSE] * 2}}
-    request = read_call(msgspec.json.encode(body), Reading(REDACTOR, SIGNER))
-    alone = read_call(msgspec.json.encode({**body, "parameters": {}}), Reading(REDACTOR, SIGNER))
+    request = read_call(msgspec.json.encode(body), Reading(REDACTOR, "w", SIGNER))
+    alone = read_call(msgspec.json.encode({**body, "parameters": {}}), Reading(REDACTOR, "w", SIGNER))
 
     assert b'"beginning"' in request.recorded_context
     assert b'"beginning"' not in alone.recorded_context
@@ -148,7 +148,7 @@ def test_parameters_and_context_share_the_work():
 def test_the_calls_of_a_batch_share_the_work():
     """They are read with one `Reading`."""
     body = msgspec.json.encode({"agent_id": AGENT, "tool_name": "t", "parameters": {"a": [DENSE] * 15}})
-    reading = Reading(REDACTOR, SIGNER)
+    reading = Reading(REDACTOR, "w", SIGNER)
     first, second = (read_call(body, reading).recorded_parameters for _ in range(2))
 
     assert first.count(b'"beginning"') < second.count(b'"beginning"') == 15
@@ -163,7 +163,8 @@ def test_a_call_of_too_many_strings_to_shorten_is_refused():
     ):
         with pytest.raises(PayloadTooLarge, match="1024 strings"):
             read_call(
-                msgspec.json.encode({"agent_id": AGENT, "tool_name": "t", **parts_given}), Reading(REDACTOR, SIGNER)
+                msgspec.json.encode({"agent_id": AGENT, "tool_name": "t", **parts_given}),
+                Reading(REDACTOR, "w", SIGNER),
             )
 
 

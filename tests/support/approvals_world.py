@@ -90,7 +90,7 @@ class InProcess:
         body = msgspec.json.encode({"agent_id": agent, "tool_name": TOOL, "parameters": {"amount": what}})
         parameters = {"amount": what}
         request = AuthorizeRequest(
-            agent, TOOL, "authorize", parameters, msgspec.json.encode(parameters), size=len(body), body=body,
+            agent, TOOL, "authorize", parameters, msgspec.json.encode(parameters), size=len(body), written=body,
             approval_id=approval_id,
         )  # fmt: skip
         caller = Caller(workspace_id, key, frozenset({Scope.ADMIN}))

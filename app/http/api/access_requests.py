@@ -31,7 +31,7 @@ from app.http.bodies import decode_json, read_body
 from app.http.endpoint import JSON, endpoint
 from app.http.headers import IDEMPOTENCY_KEY, single_headers
 from app.http.openapi.described_headers import LOCATION, RETRY_AFTER, SUBMISSION_KEY
-from app.http.tool_calls import Reading, idempotency_of
+from app.http.tool_calls import idempotency_of, reading_of
 from app.model.access_requests import PATH, TaskStatus, TaskView, approvals_of, requests_endpoint, task_id_of, task_of
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import Approval, ApprovalStatus
@@ -66,7 +66,7 @@ async def submit_access_request(
     decisions, headers = services.decisions, list(request.scope["headers"])
     key = single_headers(headers, frozenset({IDEMPOTENCY_KEY})).get(IDEMPOTENCY_KEY)
     raw = await read_body(request.receive)
-    reading = Reading(decisions.redactor, decisions.signer, headers=headers, workspace_id=caller.workspace_id)
+    reading = reading_of(decisions, caller, headers)
     body, plain = read_access_request(raw, reading)
     await require_chain(services, caller, body)
     callback = await require_callback(services, caller, body.callback)

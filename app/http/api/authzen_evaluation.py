@@ -41,7 +41,7 @@ def read_evaluation(raw: bytes, reading: Reading) -> AuthorizeRequest:
         asked = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(raw, error, EvaluationBody, reading.max_bytes) from None
-    call, keys = call_of(asked, reading)
+    call, keys = call_of(asked, reading, len(raw))
     require_unique_keys(raw, keys, _FIELDS)
     return call
 

@@ -157,7 +157,7 @@ def _call(question: bytes, reading: Reading) -> Asked:
         asked = _decode_one(question)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(question, error, EvaluationBody, reading.max_bytes) from None
-    return call_of(asked, reading)[0]
+    return call_of(asked, reading, len(question))[0]
 
 
 def _encoded(call: Asked, answer: Answered, settings: Settings) -> bytes:

@@ -33,7 +33,7 @@ from app.http.authzen.searches import (
 from app.http.batches import require_distinct_names
 from app.http.bodies import read_body
 from app.http.endpoint import JSON, endpoint
-from app.http.tool_calls import Reading, not_a_call
+from app.http.tool_calls import Reading, not_a_call, reading_of
 from app.model.api_keys import Caller, Scope
 from app.model.resources import CatalogResource
 from app.replica import Services
@@ -127,8 +127,8 @@ async def search_actions(request: Request[Any, Any, Any], caller: Caller, servic
 async def _read(request: Request[Any, Any, Any], caller: Caller, services: Services, kind: type[Search]) -> _Decoded:
     """The search, its page, and what its calls are read with. Raises Invalid, PayloadTooLarge."""
     require_json(request.scope["headers"])
-    raw, decisions = await read_body(request.receive), services.decisions
-    reading = Reading(decisions.redactor, decisions.signer, workspace_id=caller.workspace_id)
+    raw = await read_body(request.receive)
+    reading = reading_of(services.decisions, caller, ())
     given = require_distinct_names(raw, reading)
     try:
         body = msgspec.json.decode(raw, type=kind)

@@ -94,7 +94,7 @@ def read_hook(raw: bytes, reading: Reading) -> AuthorizeRequest:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise not_a_call(body, error, _Parameters, reading.max_bytes) from None
     agent = agents[0].decode("latin-1")
-    return tool_call(body, reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
+    return tool_call(body, len(body), reading, agent, call.tool_name, DEFAULT_ACTION, parameters, context)
 
 
 def answer_hook(decision: Decision) -> bytes:

@@ -13,7 +13,7 @@ from app.http.bodies import Body, decode_body, read_body
 from app.http.endpoint import endpoint
 from app.http.hot_path import AsgiCall
 from app.http.references import id_in_path
-from app.http.tool_calls import Reading
+from app.http.tool_calls import reading_of
 from app.model.agents import REFERENCE_RULES, Agent, AgentRef, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import AuthorizeRequest
@@ -104,11 +104,8 @@ async def _explained(services: Services, caller: Caller, raw: bytes) -> Explanat
 
 def _decode(decisions: Decisions, caller: Caller, raw: bytes) -> tuple[ExplainBody, AuthorizeRequest]:
     """The body, and its call, decoded as authorize would from the same bytes, because approvals are bound to them."""
-    max_bytes = decisions.settings.call_bytes_max
-    body = decode_body(raw, ExplainBody, max_bytes)
-    return body, read_call(
-        raw, Reading(decisions.redactor, decisions.signer, max_bytes, workspace_id=caller.workspace_id)
-    )
+    body = decode_body(raw, ExplainBody, decisions.settings.call_bytes_max)
+    return body, read_call(raw, reading_of(decisions, caller, ()))
 
 
 @endpoint(

@@ -66,7 +66,9 @@ def _read(method: bytes, target: bytes, settings: Settings, raw: bytes, reading:
         parameters["headers"] = headers
     verb = method.decode()
     body = b'{"parameters":%b}' % _encode(parameters)
-    return tool_call(body, reading, _agent(settings, reading), f"{_TOOL}.{verb.lower()}", verb, parameters, None)
+    return tool_call(
+        body, len(body), reading, _agent(settings, reading), f"{_TOOL}.{verb.lower()}", verb, parameters, None
+    )
 
 
 def _path(raw: bytes) -> str:

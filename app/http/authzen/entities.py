@@ -1,7 +1,7 @@
 """AuthZEN's subject, action, resource and context, and the tool call that they are."""
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -37,6 +37,8 @@ _FEWEST = 3 + 2 + 1 + 2
 """The keys of a question: the entities, and what each must have."""
 
 _QUICK_CHARACTERS = 512
+_AROUND = 64
+"""The most bytes by which a call as written is longer than its question, besides the id, which it may have twice."""
 _NOBODYS = "00000000-0000-0000-0000-000000000000"
 _NONE: dict[str, Any] = {}
 _encode = msgspec.json.Encoder().encode
@@ -116,15 +118,17 @@ def require_json(headers: Iterable[Header]) -> None:
         raise Invalid.at("Content-Type", "must be application/json")
 
 
-def call_of(asked: EvaluationBody, reading: Reading) -> tuple[AuthorizeRequest, int]:
+def call_of(asked: EvaluationBody, reading: Reading, size: int | None = None) -> tuple[AuthorizeRequest, int]:
     """The tool call that is asked about, and how many keys the question has, besides those that nothing reads.
 
     `context.agent`, if it is text, names the agent in place of the subject, and `context.approval` the approval.
+    size: of the question as JSON, in bytes, at least; None = not known.
     Raises Invalid, PayloadTooLarge; AgentNotFound if no agent can be meant.
     """
     subject, action, resource = asked.subject, asked.action, asked.resource
     own, given = _object(resource.properties, "resource.properties"), _object(asked.context, "context")
-    if not _ENTITIES.isdisjoint(given):
+    is_bare = asked.context is UNSET and subject.properties is UNSET and action.properties is UNSET
+    if not (is_bare or _ENTITIES.isdisjoint(given)):
         raise Invalid.at("$.context", "has subject, action or resource, which are fields beside the context")
     agent = given.get("agent")
     named, kind = (agent, "") if isinstance(agent, str) else (subject.id, subject.type)
@@ -141,28 +145,31 @@ def call_of(asked: EvaluationBody, reading: Reading) -> tuple[AuthorizeRequest, 
         parameters = {"id": resource.id, **own}
     actor: dict[str, Any] = {"type": subject.type, "id": subject.id}
     verb: dict[str, Any] = {"name": action.name}
-    context = given | {"subject": actor, "action": verb, "resource": {"type": resource.type, "id": resource.id}}
-    keys = _FEWEST + (0 if own is _NONE else 1 + count_keys(own)) + (0 if given is _NONE else 1 + count_keys(given))
-    for entity, properties, name in (
-        (actor, subject.properties, "subject.properties"),
-        (verb, action.properties, "action.properties"),
-    ):
-        if properties is not UNSET:
-            entity["properties"] = read = _object(properties, name)
-            keys += 1 + count_keys(read)
-    body = b'{"parameters":%b,"context":%b}' % (_parameters_as_written(resource), _context_as_written(asked))
+    context: dict[str, Any] = {"subject": actor, "action": verb, "resource": {"type": resource.type, "id": resource.id}}
+    keys = _FEWEST if own is _NONE else _FEWEST + 1 + count_keys(own)
+    if not is_bare:
+        context = given | context
+        keys += 0 if given is _NONE else 1 + count_keys(given)
+        for entity, properties, name in (
+            (actor, subject.properties, "subject.properties"),
+            (verb, action.properties, "action.properties"),
+        ):
+            if properties is not UNSET:
+                entity["properties"] = read = _object(properties, name)
+                keys += 1 + count_keys(read)
     try:
         call = tool_call(
-            body,
+            partial(_as_written, asked),
+            (len(_encode(asked)) if size is None else size) + 6 * len(resource.id) + _AROUND,
             reading,
             called,
             tool,
             action.name,
             parameters,
             context,
-            _approval_named(given.get("approval")),
+            _approval_named(given["approval"]) if "approval" in given else "",
             agent_type=kind,
-            recorded_context=_recorded(asked, reading),
+            recorded_context=_recorded(asked, reading) if is_bare else None,
         )
     except Invalid as error:
         raise _in_standard_words(error, resource) from None
@@ -187,6 +194,11 @@ def _object(raw: Raw | UnsetType, name: str) -> dict[str, Any]:
         raise not_json(error) from None
 
 
+def _as_written(asked: EvaluationBody) -> bytes:
+    """The call's parameters and context as the caller wrote them."""
+    return b'{"parameters":%b,"context":%b}' % (_parameters_as_written(asked.resource), _context_as_written(asked))
+
+
 def _parameters_as_written(resource: Resource) -> bytes:
     own = b"{}" if resource.properties is UNSET else bytes(resource.properties)
     if resource.type == TOOL:
@@ -206,22 +218,25 @@ def _context_as_written(asked: EvaluationBody) -> bytes:
 
 
 def _recorded(asked: EvaluationBody, reading: Reading) -> bytes | None:
-    """The context for the log, from records of its entities, most of which recur; None if there is more in it."""
-    subject, action, resource = asked.subject, asked.action, asked.resource
-    is_bare = asked.context is UNSET and subject.properties is UNSET and action.properties is UNSET
-    if not is_bare or len(subject.id) + len(resource.id) > _QUICK_CHARACTERS:
+    """The context for the log, if it has only entities, most of which recur, without properties; None if it is long."""
+    subject, resource = asked.subject, asked.resource
+    if len(subject.id) + len(resource.id) > _QUICK_CHARACTERS:
         return None
     redactor, signer = reading.redactor, reading.signer
-    return b'{"subject":%b,"action":%b,"resource":%b}' % (
-        _recorded_entity(redactor, signer, ("type", subject.type), ("id", subject.id)),
-        _recorded_entity(redactor, signer, ("name", action.name)),
-        _recorded_entity(redactor, signer, ("type", resource.type), ("id", resource.id)),
+    return _recorded_asker(redactor, signer, subject.type, subject.id, asked.action.name) + _recorded_resource(
+        redactor, signer, resource.type, resource.id
     )
 
 
 @lru_cache(maxsize=4096)
-def _recorded_entity(redactor: Redactor, signer: Signer, *fields: tuple[str, str]) -> bytes:
-    return recorded(dict(fields), redactor, signer)
+def _recorded_asker(redactor: Redactor, signer: Signer, kind: str, subject_id: str, action: str) -> bytes:
+    subject = recorded({"type": kind, "id": subject_id}, redactor, signer)
+    return b'{"subject":%b,"action":%b,"resource":' % (subject, recorded({"name": action}, redactor, signer))
+
+
+@lru_cache(maxsize=4096)
+def _recorded_resource(redactor: Redactor, signer: Signer, kind: str, resource_id: str) -> bytes:
+    return recorded({"type": kind, "id": resource_id}, redactor, signer) + b"}"
 
 
 def _approval_named(approval: Any) -> str:
