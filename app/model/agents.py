@@ -144,6 +144,11 @@ def agent_reference(text: str) -> str | None:
     return _reference(text) if len(text) <= MAX_ALIAS else None  # longer ones are not worth the memory
 
 
+def agent_named(text: str) -> str | None:
+    """As `agent_reference`, but a URL, which no alias is, names the agent whose alias has one slash for its two."""
+    return agent_reference(text) or agent_reference(text.replace("://", ":/", 1))
+
+
 def require_reference(text: str) -> str:
     """As `agent_reference`, but raises ValueError if the string can be neither."""
     reference = agent_reference(text)

@@ -23,7 +23,7 @@ from app.http.authzen.access_requests import AccessRequestBody, Requested, actor
 from app.http.authzen.entities import call_of
 from app.http.tool_calls import Reading
 from app.model.access_requests import Callback
-from app.model.agents import agent_reference
+from app.model.agents import agent_named
 from app.model.api_keys import Caller
 from app.model.approvals import Approval
 from app.model.canonical_call import ENTITIES, exact_context, without_act
@@ -98,7 +98,7 @@ async def _approval(services: Services, caller: Caller, evaluation_id: str) -> A
 async def require_chain(services: Services, caller: Caller, body: AccessRequestBody) -> None:
     """Raise InsufficientScope unless the key may ask for every actor that the client claims to act for it."""
     for name, issuer in actors_of(object_of(body.client)):
-        called = agent_reference(name) if issuer in (None, services.settings.public_url) else None
+        called = agent_named(name) if issuer in (None, services.settings.public_url) else None
         try:
             known = called and await services.records.agents.id_of(caller.workspace_id, called)
         except AgentNotFound:

@@ -13,7 +13,7 @@ from app.http.answers import Header
 from app.http.bodies import count_keys, not_json
 from app.http.own_fields import own_fields
 from app.http.tool_calls import Reading, tool_call
-from app.model.agents import agent_reference
+from app.model.agents import agent_named
 from app.model.canonical_call import ENTITIES
 from app.model.decisions import AuthorizeRequest
 from app.model.ids import canonical_uuid
@@ -132,7 +132,7 @@ def call_of(asked: EvaluationBody, reading: Reading, size: int | None = None) ->
         raise Invalid.at("$.context", "has subject, action or resource, which are fields beside the context")
     agent = given.get("agent")
     named, kind = (agent, "") if isinstance(agent, str) else (subject.id, subject.type)
-    called = agent_reference(named)
+    called = agent_named(named)
     if called is None:
         raise AgentNotFound("No agent can have this id")
     parameters = own
