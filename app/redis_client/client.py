@@ -11,7 +11,7 @@ from redis.client import NEVER_DECODE
 
 from app.errors import StoreUnavailable
 from app.redis_client.cluster import Cluster
-from app.redis_client.replies import ForeignData, check_reply, describe_fault, is_foreign
+from app.redis_client.replies import ForeignData, StoreAway, check_reply, describe_fault, is_away, is_foreign
 from app.redis_client.scripts import READ_SNAPSHOT, Script
 
 log = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ class Client:
             sentence = describe_fault(error)
             if "(NOREPLICAS)" in sentence or "(READONLY)" in sentence:
                 self._leave_master()
-            raise StoreUnavailable(sentence) from error
+            raise (StoreAway if is_away(error) else StoreUnavailable)(sentence) from error
         except UnicodeDecodeError as error:
             await self._drop_idle()
             raise ForeignData("A key of the store holds text that is not UTF-8, which Remit did not write") from error
@@ -250,7 +250,7 @@ class DeadlineClient(Client):
         task.add_done_callback(_read_outcome)
         done, _ = await asyncio.wait({task}, timeout=self._patience_s)
         if not done:
-            raise StoreUnavailable("The store did not answer in time; whether it did what was asked is not known")
+            raise StoreAway("The store did not answer in time; whether it did what was asked is not known")
         return task.result()
 
 

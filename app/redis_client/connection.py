@@ -10,6 +10,7 @@ import hiredis
 
 from app.errors import StoreUnavailable
 from app.redis_client.packed_call import NoScript
+from app.redis_client.replies import StoreAway
 
 log = logging.getLogger(__name__)
 AWAY = "The store cannot be reached; nothing was decided"
@@ -86,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self.lost.set()
         while self._waiting:
-            _fail(self._waiting.popleft()[1], StoreUnavailable(_GONE))
+            _fail(self._waiting.popleft()[1], StoreAway(_GONE))
         if error is not None:
             log.warning("lost the connection to the store: %s", type(error).__name__)
 
@@ -102,7 +103,8 @@ class Connection(asyncio.Protocol):
             return
         # The error's text may contain arguments, so only its code is shown.
         shown = code if code.isupper() else "an error without a code"
-        _fail(future, StoreUnavailable(f"The store refused the command ({shown}); nothing was decided"))
+        kind = StoreAway if code == "LOADING" else StoreUnavailable
+        _fail(future, kind(f"The store refused the command ({shown}); nothing was decided"))
         if code == "READONLY":
             log.warning("the store has become a replica; reconnecting")
             self.close()

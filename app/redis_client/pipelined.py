@@ -19,6 +19,7 @@ from app.errors import StoreUnavailable
 from app.redis_client.client import Value
 from app.redis_client.connection import AWAY, Connection
 from app.redis_client.packed_call import BatchedCalls, PackedCall, pack
+from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import Script
 
 log = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ class PipelinedClient:
                     connection.close()
                     raise
         except (OSError, TimeoutError) as error:
-            raise StoreUnavailable(AWAY) from error
+            raise StoreAway(AWAY) from error
         return connection
 
 

@@ -76,6 +76,19 @@ def is_foreign(error: BaseException) -> bool:
     return isinstance(error, exceptions.ResponseError) and _WRONG_TYPE(str(error)) is not None
 
 
+class StoreAway(StoreUnavailable):
+    """The store cannot be reached, does not answer, or is still loading; unlike a refusal, that passes by itself."""
+
+
+_REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.MaxConnectionsError)
+_NO_ANSWER = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError)
+
+
+def is_away(error: BaseException) -> bool:
+    """True if the error is one that StoreAway stands for."""
+    return isinstance(error, _NO_ANSWER) and not isinstance(error, _REFUSED)
+
+
 log = logging.getLogger(__name__)
 
 _is_number = re.compile("[0-9]{1,15}", re.ASCII).fullmatch

@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.driver_info import DriverInfo
 
 from app.errors import StoreUnavailable
-from app.redis_client.replies import as_record
+from app.redis_client.replies import StoreAway, as_record
 
 _SENTINEL_TIMEOUT_S = 0.5
 _MOMENT_S = 0.05
@@ -100,7 +100,7 @@ class MasterLocator:
         self._url = url
 
     async def __call__(self) -> str:
-        """The URL of the master. Raises StoreUnavailable if no Sentinel knows it."""
+        """The URL of the master. Raises StoreAway if no Sentinel knows it."""
         queries = [asyncio.ensure_future(self._ask(host, port)) for host, port in self._url.nodes]
         votes: Counter[tuple[int, tuple[str, int]]] = Counter()
         try:
@@ -112,7 +112,7 @@ class MasterLocator:
             for query in queries:
                 query.cancel()
         if not votes:
-            raise StoreUnavailable("No Sentinel says where the store is; nothing was decided")
+            raise StoreAway("No Sentinel says where the store is; nothing was decided")
         _, (host, port) = max(votes, key=lambda vote: (vote[0], votes[vote]))
         return self._url.server(host, port)
 

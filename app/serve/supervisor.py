@@ -10,21 +10,21 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from app.health.doctor import Severity, check_up
 from app.model.api_keys import Scope
-from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
+from app.redis_client.replies import StoreAway
 from app.replica import open_alone
 from app.serve.children import Children
-from app.serve.data_folder import data_folder, earlier_store
+from app.serve.data_folder import data_folder, earlier_store, store_in_words
 from app.serve.data_lock import holder_of, in_use
 from app.serve.embedded_secret import embedded_secret
 from app.serve.embedded_store import EmbeddedStore
+from app.serve.preparation import Say, prepare
 from app.serve.signals import TICK_SECONDS, Signals, Told
 from app.serve.tracing import require_tracing
 from app.serve.unix_socket import unix_listener
@@ -34,8 +34,8 @@ from app.store.workspaces import DEFAULT
 _BACKLOG = 2048
 _STOPPING_SECONDS = 2.0
 _ASK_SECONDS = 1.0
+_TICKS_BETWEEN_TRIES = 4
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
-Say = Callable[[str], None]
 
 
 class StartFailed(Exception):
@@ -46,8 +46,9 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
     """Serve until a signal has come, then drain: replicas first, the compactor next, the store last.
 
     say: takes the lines meant for the person who started it.
-    Raises SettingsError if the port, the data directory or tracing cannot be used; StoreUnavailable if there is no
-    store, StartFailed if a replica does not start.
+    An external store that is away or still loading is waited for; until it is there, calls are refused.
+    Raises SettingsError if the port, the data directory or tracing cannot be used; StoreUnavailable if the store
+    refuses what the start needs, StartFailed if a replica does not start.
     """
     require_tracing(settings)
     all_answered = True
@@ -63,8 +64,18 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
             say(f"store     embedded in {store.folder}/, look inside with: {look}")
             if note := earlier_store(settings):
                 say(f"note      {note}")
-        raw_key = asyncio.run(_prepare(settings, first_start=store is not None, say=say))
+        prepare_once = partial(prepare, settings, first_start=store is not None, say=say)
+        raw_key, away = None, None
+        try:
+            raw_key = asyncio.run(prepare_once())
+        except StoreAway as error:
+            if store is not None:
+                raise
+            away = error
+            say(f"waiting   {error} (the store is {store_in_words(settings)})")
         children = stack.enter_context(Children(settings, listeners, unix))
+        if away is not None:  # until there is a store, the replicas refuse every call and say why
+            _prepare_when_there(prepare_once, children, signals.pause)
         _wait_until_ready(settings, children, say, signals.pause)
         code = asyncio.run(_sign_in_code(settings)) if raw_key is not None and settings.console else None
         remit = remit_command(settings.data_dir if store is not None else None)
@@ -83,28 +94,17 @@ def serve(settings: Settings, say: Say, signals: Signals) -> None:
     say(f"stopped   {how}")
 
 
-async def _prepare(settings: Settings, *, first_start: bool, say: Say) -> str | None:
-    """Prepare the store for requests; return the admin key if one was just created."""
-    async with open_alone(settings) as services:
-        has_secret = settings.secret is not None
-        for finding in await check_up(services.client, private=first_start, has_secret=has_secret):
-            if finding.severity is not Severity.OK:
-                say(f"{finding.severity:9} {finding.sentence}")
-        workspaces = await services.records.workspaces.by_name()
-        issuer = settings.oidc_issuer or ""
-        table = parse_group_scopes((issuer and settings.oidc_scopes) or "")
-        for name, workspace_id in workspaces.items():
-            await services.records.sign_ins.end_beyond(workspace_id, issuer, partial(_scopes_in, table, name))
-        if first_start and not workspaces:
-            _, raw_key = await services.records.workspaces.create(DEFAULT)
-            # Printed at once, because the key is stored nowhere and the start may still fail.
-            say(f"admin key {raw_key} (shown only once)")
-            return raw_key
-    return None
-
-
-def _scopes_in(table: list[GroupScopes], workspace: str, groups: Iterable[str]) -> tuple[Scope, ...]:
-    return scopes_by_workspace(table, groups).get(workspace, ())
+def _prepare_when_there(
+    prepare_once: Callable[[], Coroutine[None, None, str | None]], children: Children, pause: Callable[[], None]
+) -> None:
+    """Wait for the store, and prepare it. Raises StartFailed if a child ends meanwhile."""
+    while True:
+        for _ in range(_TICKS_BETWEEN_TRIES):
+            pause()
+        _require_running(children)
+        with contextlib.suppress(StoreAway):
+            asyncio.run(prepare_once())
+            return
 
 
 async def _sign_in_code(settings: Settings) -> str:
@@ -209,9 +209,13 @@ def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: C
                 printed = obstacle
             if obstacle:  # each such answer is a line of the log, and the store may take hours to be repaired
                 asks_at = time.monotonic() + _ASK_SECONDS
-        if dead := children.dead():
-            raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
+        _require_running(children)
         pause()
+
+
+def _require_running(children: Children) -> None:
+    if dead := children.dead():
+        raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
 
 
 def _obstacle(settings: Settings) -> str | None:

@@ -1,5 +1,6 @@
-"""A worker that starts while its store is down or still loading waits for it, and serves as soon as it is ready."""
+"""A service that starts while its store is down or still loading waits for it, and serves as soon as it is ready."""
 
+import httpx
 import pytest
 import redis
 from calls import decide, make_agent
@@ -18,6 +19,44 @@ def durable(server, tmp_path):
     store.stop()
 
 
+def fill(store):
+    with redis.Redis(port=store.port) as filling, filling.pipeline(transaction=False) as commands:
+        for number in range(COMMANDS):
+            commands.set(f"filler:{number}", "")
+        commands.execute()
+
+
+def test_a_service_started_before_its_store_serves_once_the_store_has_loaded(durable, tmp_path):
+    """Until then it refuses calls and says why; no process ends, the compactor neither, and its key is stored."""
+    fill(durable)
+    durable.kill()
+    service = Service(tmp_path, REMIT_BOOTSTRAP_KEY=ADMIN_KEY, REMIT_REDIS_URL=durable.url, **HASTY).launch()
+    try:
+        waiting = f"waiting   The store cannot be reached; nothing was decided (the store is {durable.url})\n"
+        service.until(lambda: waiting in service.said, "it waits")
+        service.until(lambda: refusal(service) == "STORE_UNAVAILABLE", "it refuses calls")
+        started = service.children()
+        durable.options += SLOW
+        durable.start()
+        service.until(lambda: "\nserving " in service.said, "it serves")
+        assert service.children() == started
+        assert "starting another" not in service.complained
+        assert "Traceback" not in service.complained
+        with service.client(ADMIN_KEY) as client:
+            assert decide(client, make_agent(client))["result"] == "allowed"
+    finally:
+        service.stop()
+
+
+def refusal(service):
+    """The code with which a call is refused; None if nothing answers."""
+    key = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    try:
+        return httpx.post(f"{service.base_url}/v1/authorize", headers=key, json={}).json()["error"]["code"]
+    except httpx.TransportError:
+        return None
+
+
 def test_a_worker_killed_together_with_its_store_serves_once_the_store_has_loaded(durable, tmp_path):
     """It neither exits nor is started again, first while nothing listens and then while the store loads."""
     options = {"REMIT_BOOTSTRAP_KEY": ADMIN_KEY, "REMIT_REDIS_URL": durable.url, "REMIT_COMPACT": "false"}
@@ -25,10 +64,7 @@ def test_a_worker_killed_together_with_its_store_serves_once_the_store_has_loade
     try:
         with service.client(ADMIN_KEY) as client:
             agent_id = make_agent(client)
-        with redis.Redis(port=durable.port) as filling, filling.pipeline(transaction=False) as commands:
-            for number in range(COMMANDS):
-                commands.set(f"filler:{number}", "")
-            commands.execute()
+        fill(durable)
         [killed] = service.children(REPLICA)
         durable.kill()
         kill(killed)

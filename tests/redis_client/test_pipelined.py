@@ -9,6 +9,7 @@ import pytest
 from scripted_server import answer_of, bulk, echo
 
 from app.errors import StoreUnavailable
+from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import CHECK_KEY
 
 
@@ -65,7 +66,7 @@ async def test_half_a_reply_is_no_reply(serve, connect):
 
     outcomes = await asyncio.gather(link.call("ECHO", "a"), link.call("ECHO", "b"), return_exceptions=True)
 
-    assert [type(each) for each in outcomes] == [StoreUnavailable, StoreUnavailable]
+    assert [type(each) for each in outcomes] == [StoreAway, StoreAway]
     assert await answer_of(link, "ECHO", "again") == "again"
 
 

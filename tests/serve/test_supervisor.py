@@ -213,16 +213,13 @@ def test_an_address_of_another_machine_is_named(service):
     assert service.complained.startswith(f"Error: REMIT_HOST: 192.0.2.1:{service.port} cannot be listened on (")
 
 
-def test_a_store_that_is_not_there_stops_the_start(service):
-    """One sentence, and nothing keeps running."""
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        store = f"127.0.0.1:{nobody.getsockname()[1]}/0"
-        service.env["REMIT_REDIS_URL"] = f"redis://:hunter2@{store}"
-        service.launch()
-        assert service.ended() == 1
-    sentence = "The store cannot be reached; nothing was decided"
-    assert service.complained == f"Error: {sentence} (the store is redis://{store})\n"
+def test_a_store_that_rejects_the_password_stops_the_start(service, store):
+    """One sentence without the password, and nothing keeps running."""
+    service.env["REMIT_REDIS_URL"] = store.url.replace("://", "://remit:hunter2@")
+    service.launch()
+    assert service.ended() == 1
+    sentence = "The store refused the command (WRONGPASS); nothing was decided"
+    assert service.complained == f"Error: {sentence} (the store is {store.url})\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

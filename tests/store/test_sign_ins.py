@@ -12,6 +12,8 @@ from app.model.api_keys import Scope
 from app.model.sign_ins import Identity, SignOut
 from app.store.keyspace import Keyspace
 from app.store.sign_ins import SignIns
+from app.store.workspaces import Workspaces
+from tests.support import parts
 
 ISSUED_S = 1_000
 ANN = Identity(name="ann", scopes=(Scope.ADMIN,), person="ann", sid="s1", issued_s=ISSUED_S)
@@ -162,3 +164,14 @@ async def test_a_session_ends_once_its_groups_give_less_than_it_has(valkey_clien
     await sign_ins.end_beyond(workspace_id, "here", granted_to)
     await valkey_client.call("DEL", newer)
     assert await names_of_sessions(valkey_client, ids, workspace_id) == ["still", "by a link"]
+
+
+async def test_workspaces_without_sessions_are_told_apart_at_once(valkey_client, ids):
+    """One round trip for all; a list that cannot be read counts as sessions."""
+    signed_in, foreign, without = (ids.new(1) for _ in range(3))
+    await SignIns(valkey_client, ids).create(signed_in, ANN, Via.CONSOLE)
+    await valkey_client.call("SET", Keyspace(foreign).sign_ins, "of another program")
+    workspaces = Workspaces(valkey_client, ids, parts.api_keys(valkey_client, ids))
+
+    assert await workspaces.with_sessions([signed_in, foreign, without]) == {signed_in, foreign}
+    assert await workspaces.with_sessions([]) == set()
