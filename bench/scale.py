@@ -1,15 +1,17 @@
 """How long does everything take in a large store?"""
 
 import asyncio
+import multiprocessing
 import os
+import random
 import statistics
 import tempfile
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from app.audit.tree_growth import TreeGrower
 from app.health.doctor import check_up
 from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.audit import AuditFilters, AuditQuery, Format
@@ -21,6 +23,7 @@ from app.settings import Settings
 from bench.harness.audit_data import POLICIES, RARE, START_MS, STEP_MS, TOOLS, append, append_and_seal, entries
 from bench.harness.bench import Bench
 from bench.harness.population import HOT_RULES, rules_of
+from bench.harness.sealed_log import write_sealed
 from bench.harness.table import Goal, Row, Table
 
 ENTRIES = int(os.environ.get("BENCH_SCALE_ENTRIES", "5000000"))
@@ -90,25 +93,45 @@ async def _measure(url: str) -> list[Row]:
 
 
 async def _fill(services: Services) -> tuple[str, list[str]]:
-    """The main workspace, which has nearly everything, and its agents."""
-    ids = [(await services.records.workspaces.create(f"w{number}"))[0] for number in range(WORKSPACES)]
-    workspace_id = ids[0]
-
-    async def agent(number: int) -> str:
-        made = await services.records.agents.create(workspace_id, f"agent {number}", None, by=_BY)
-        return made.id
-
-    agents = [made async for made in _together(agent, AGENTS)]
-
-    async def policy(number: int) -> str:
-        fields = PolicyFields(name=f"policy {number}", rules=rules_of(HOT_RULES))
-        return (await services.records.policies.create(workspace_id, Owner(agents[number]), fields, by=_BY)).id
-
-    _ = [made async for made in _together(policy, POLICIES_MADE)]
-    await append_and_seal(services.client, workspace_id, ENTRIES, agents, TreeGrower(services.client))
+    """The main workspace, which has nearly everything, and the agents in its log."""
+    records, client = services.records, services.client
+    ids = [(await records.workspaces.create(f"w{number}"))[0] for number in range(WORKSPACES)]
+    making = multiprocessing.get_context("fork").Process(target=_make_records, args=(services.settings, ids[0]))
+    making.start()
+    agents = _agents_in_log()
+    await write_sealed(client, ids[0], ENTRIES, lambda after, count: entries(count, agents, after, ENTRIES))
     for each in ids[1:]:
-        await append_and_seal(services.client, each, 1)
-    return workspace_id, agents
+        await append_and_seal(client, each, 1)
+    making.join()
+    if making.exitcode:
+        raise RuntimeError("the process that makes agents and policies has failed")
+    return ids[0], agents
+
+
+def _agents_in_log() -> list[str]:
+    some = random.Random(13)
+    return [str(uuid.UUID(int=some.getrandbits(128), version=4)) for _ in range(AGENTS)]
+
+
+def _make_records(settings: Settings, workspace_id: str) -> None:
+    """Make the agents, and policies of some of them."""
+
+    async def make() -> None:
+        async with open_alone(settings) as services:
+            records = services.records
+
+            async def agent(number: int) -> str:
+                return (await records.agents.create(workspace_id, f"agent {number}", None, by=_BY)).id
+
+            agents = [made async for made in _together(agent, AGENTS)]
+
+            async def policy(number: int) -> str:
+                fields = PolicyFields(name=f"policy {number}", rules=rules_of(HOT_RULES))
+                return (await records.policies.create(workspace_id, Owner(agents[number]), fields, by=_BY)).id
+
+            _ = [made async for made in _together(policy, POLICIES_MADE)]
+
+    asyncio.run(make())
 
 
 async def _together(make: Callable[[int], Awaitable[str]], count: int) -> AsyncIterator[str]:

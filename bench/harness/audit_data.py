@@ -3,7 +3,8 @@
 import asyncio
 import random
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from redis.asyncio import Redis
@@ -26,18 +27,29 @@ START_MS = 1_800_000_000_000
 STEP_MS = 20
 POLICIES = [str(uuid.UUID(int=_some.getrandbits(128), version=4)) for _ in range(1_000)]
 _KEY = "01931f2d-1c22-7f03-b7aa-0d4e8b6c1f03"
-_TOGETHER = 500
+_TOGETHER = _SEGMENT = 512
+_APPEND = """
+local names = tonumber(ARGV[2])
+local first, fields = 3 + names, {}
+for field = 1, names do fields[2 * field - 1] = ARGV[2 + field] end
+for start = first, #ARGV, names do
+  for field = 1, names do fields[2 * field] = ARGV[start + field - 1] end
+  redis.call('XADD', KEYS[1], string.format('%.0f-0', ARGV[1] + (start - first) / names + 1), unpack(fields))
+end
+redis.call('HSET', KEYS[2], 'sequence', string.format('%.0f', ARGV[1] + (#ARGV - first + 1) / names))
+"""
+"""Appends all entries of a call at once: a command for each would take most of the time to make a large log."""
 Fields = dict[str, str]
 
 
-def entries(count: int, agents: Sequence[str] = AGENTS) -> Iterator[Fields]:
+def entries(count: int, agents: Sequence[str] = AGENTS, after: int = 0, total: int = 0) -> Iterator[Fields]:
     """Stream fields of `count` entries: 1,000 agents, unless others are given, and 30 tools in random order.
 
-    Each has about 405 bytes of JSON.
+    Each has about 405 bytes of JSON. after: so many of `total` come before them.
     """
-    chosen, ids = random.Random(7), Ids()
-    rare = {count // 10, count // 2, count - count // 10}
-    for number in range(count):
+    chosen, ids, total = random.Random(7 + after), Ids(), total or count
+    rare = {total // 10, total // 2, total - total // 10}
+    for number in range(after, after + count):
         agent = chosen.randrange(len(agents))
         result = chosen.choices(RESULTS, WEIGHTS)[0]
         time_ms = START_MS + number * STEP_MS
@@ -62,39 +74,25 @@ def json_of(fields: Fields) -> bytes:
     return line_of({name.encode(): value.encode() for name, value in fields.items()})
 
 
-async def append(client: Client, workspace_id: str, some: Iterator[Fields]) -> int:
-    """Append entries to the workspace's stream; return how many it now holds."""
+async def append(client: Client, workspace_id: str, some: Iterable[Fields], after: int = 0) -> int:
+    """Append entries to the workspace's stream, after those that it has had; return how many it has had then."""
     keyspace = Keyspace(workspace_id)
-    sequence = 0
-    commands: list[tuple[Any, ...]] = []
-    for fields in some:
-        sequence += 1
-        flat = (part for pair in fields.items() for part in pair)
-        commands.append(("XADD", keyspace.audit_stream, f"{sequence}-0", *flat))
-        if len(commands) == _TOGETHER:
-            await client.read_pipelined(commands)
-            commands = []
-    await client.read_pipelined([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
-    return sequence
+    source = iter(some)
+    while block := list(islice(source, _TOGETHER)):
+        names, values = list(block[0]), [value for fields in block for value in fields.values()]
+        keys = (keyspace.audit_stream, keyspace.commits)
+        await client.call("EVAL", _APPEND, 2, *keys, after, len(names), *names, *values)
+        after += len(block)
+    return after
 
 
 async def append_and_seal(
     client: Client, workspace_id: str, count: int, agents: Sequence[str] = AGENTS, trees: TreeGrower | None = None
 ) -> None:
     """Write and seal `count` entries; the stream stays short all the time. trees: also grows the Merkle tree."""
-    sealer, keyspace = Sealer(client, 512, 4096), Keyspace(workspace_id)
-    source, sequence = entries(count, agents), 0
-    while True:
-        commands: list[tuple[Any, ...]] = []
-        for fields in source:
-            sequence += 1
-            flat = (part for pair in fields.items() for part in pair)
-            commands.append(("XADD", keyspace.audit_stream, f"{sequence}-0", *flat))
-            if len(commands) == 512:
-                break
-        if not commands:
-            break
-        await client.read_pipelined([*commands, ("HSET", keyspace.commits, "sequence", sequence)])
+    sealer, source, sequence = Sealer(client, _SEGMENT, 4096), entries(count, agents), 0
+    while sequence < count:
+        sequence = await append(client, workspace_id, islice(source, _SEGMENT), sequence)
         sealed = await sealer.seal_next(workspace_id)
         if trees is not None and sealed is not None:
             await trees.take(workspace_id, sealed)
