@@ -34,6 +34,19 @@ CLIPPED = """[...document.querySelectorAll("#screen .page > *")]
   .filter((each) => getComputedStyle(each).overflowY !== "auto")
   .map((each) => each.className || each.tagName)"""
 """Parts of a screen of which something is cut off, or lies over what follows."""
+CROWDED = """[...document.querySelectorAll("#screen :is(input, textarea)[placeholder]")]
+  .filter((each) => !each.value && each.clientWidth && each.clientHeight < 60)
+  .filter((each) => {
+    const style = getComputedStyle(each);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    const room = each.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return pen.measureText(each.placeholder).width > room;
+  }).map((each) => each.placeholder)
+  .concat([...document.querySelectorAll("#screen h1 ~ .lead")]
+    .filter((each) => each.offsetTop < document.querySelector("#screen h1").offsetTop + 20)
+    .map((each) => each.textContent))"""
+"""Hints that do not fit into their fields, and introductions that are beside the title instead of under it."""
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 820}
 LOOKS = [
@@ -121,6 +134,7 @@ class Visitor:
             asked = {"contextId": world, "awaitPromise": True, "returnByValue": True, "expression": expression}
             told = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
             found += [(size["width"], theme, *each) for each in told]
+            found += [(size["width"], "crowded", each) for each in self.page.evaluate(CROWDED)]
         session.detach()
         if self.page.evaluate(SIDEWAYS):
             found.append((PHONE["width"], "wider than the screen"))

@@ -52,6 +52,45 @@ def test_a_key_is_rotated(visit, scene, console_replica):
             assert client.get("/v1/agents").status_code == status
 
 
+def test_a_session_is_ended_on_purpose(visit, scene):
+    """Not by a key that is held down since it opened the dialog. The focus comes back, and the trail says who did it."""
+    visit(key=scene.tenant.new_key(["view"], name="to end")["key"], locale="en-GB")
+    page = visit("admin").open("/console/people", "People")
+    end = page.get_by_role("row").filter(has_text="to end").get_by_role("button", name="End…")
+    end.focus()
+    page.keyboard.down("Enter")
+    dialog = page.get_by_role("dialog")
+    dialog.wait_for()
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    assert dialog.is_visible()
+    assert page.evaluate("document.activeElement.textContent") == "Cancel"
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="hidden")
+    assert end.evaluate("(each) => each === document.activeElement")
+    press(end)
+    confirm(page, "End session", "left the team")
+    end.wait_for(state="hidden")
+    press(page.get_by_role("link", name="Changes"))
+    change = page.get_by_role("listitem").filter(has_text="left the team")
+    change.get_by_text("ended the session of to end").wait_for()
+    press(change.get_by_role("button", name="Show what was deleted"))
+    change.get_by_text("view", exact=True).wait_for()
+    press(page.get_by_role("link", name="Overview"))
+    latest = page.locator(".card").filter(has=page.get_by_role("heading", name="Latest changes"))
+    latest.wait_for()
+    assert "session" not in latest.inner_text()  # who signs in would hide who changed what
+
+
+def test_a_call_begins_with_what_its_tool_requires(visit):
+    """Under the names that its schema has, and the number is asked about as it was typed."""
+    page = visit("view").open("/console/what-if?agent=refund-bot&tool=refund.create", "What if")
+    page.get_by_label("order", exact=True).fill("FUGWRD")
+    page.get_by_label("amount", exact=True).fill(str(BIG))
+    press(page.get_by_role("button", name="Ask"))
+    page.get_by_text(f'"amount" is {BIG}, above the maximum').first.wait_for()
+
+
 def test_a_draft_is_replayed_over_the_last_week(visit, scene):
     """Under the policies of today nothing flips; a draft that denies everything flips what was allowed."""
     page = visit("view").open("/console/what-if?agent=refund-bot&tab=week", "What if")

@@ -27,6 +27,7 @@ SCREENS = [
     ("/console/agents/refund-bot?tab=decisions", "Refund bot", ["view"]),
     ("/console/policies", "Policies", ["view"]),
     ("/console/policies/{policy}", "Small refunds", ["policies"]),
+    ("/console/policies/new", "New policy", ["policies"]),
     ("/console/policies/{policy}?as=json", "Small refunds", ["view"]),
     ("/console/policies/{policy}?tab=versions", "Small refunds", ["view"]),
     ("/console/policies/{policy}?tab=tests", "Small refunds", ["policies"]),

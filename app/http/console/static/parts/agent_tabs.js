@@ -27,11 +27,11 @@ export function AgentTools({ agent }) {
   return html`<div class="chips"><input type="search" data-filter aria-label="Filter tools" placeholder="Filter tools" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
       ${counts.map(([status, count]) => html`<span class="muted small"><${Pill} is=${status} /> ${count}</span>`)}</div>
     <div class="list">${shown.map((tool) => html`<section class="item"><header><code><${Text} value=${tool.name} /></code><${Pill} is=${tool.status} />${!tool.catalogued && html`<${Tag} title="Known only from the log">not in the catalogue<//>`}
-        <span class="spring"></span><a class="small" href=${to("what-if", { agent: agent.alias ?? agent.id, tool: tool.name })}>What if…</a></header>
+        <span class="spring"></span><a class="link small" href=${to("what-if", { agent: agent.alias ?? agent.id, tool: tool.name })}>What if…</a></header>
       ${tools.find(tool.name)?.description && html`<p class="muted"><${Text} value=${tools.find(tool.name)?.description} /></p>`}
       ${tool.reason && !tool.conditions.some((each) => tool.reason === `${each.policyName}: ${each.text}`) && html`<p><${Text} value=${tool.reason} /></p>`}
       ${tool.conditions.length > 0 && html`<ul class="conditions">${tool.conditions.map((each) => html`<li><span class=${`holds ${each.holds}`} title=${each.holds === null ? "Depends on the call" : each.holds ? "Holds now" : "Does not hold now"}>${each.holds === null ? "·" : each.holds ? "✓" : "✕"}</span>
-        <div><${Text} value=${inUnits(each.text)} /> ${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`} <a class="small muted" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a>
+        <div><${Text} value=${inUnits(each.text)} /> ${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`} <a class="link small" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a>
         ${each.quota && html`<br /><${Quota} level=${each.quota} />`}</div></li>`)}</ul>`}</section>`)}</div>`;
 }
 
@@ -42,7 +42,7 @@ export function AgentLimits({ agent }) {
   if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   if (!read.data) return html`<${Skeleton} />`;
   if (!read.data.quotas.length) return html`<${Empty} icon="overview" title="No limit counts for this agent"><p>Rate limits, budgets and denial breakers of its policies appear here with how full they are.</p><//>`;
-  return html`<div class="list">${read.data.quotas.map((each) => html`<section class="item" key=${`${each.policyId} ${each.rule.index}`}><header><b><${Text} value=${inUnits(each.text)} /></b>${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`}<span class="spring"></span><a class="small" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a></header>
+  return html`<div class="list">${read.data.quotas.map((each) => html`<section class="item" key=${`${each.policyId} ${each.rule.index}`}><header><b><${Text} value=${inUnits(each.text)} /></b>${each.effect === "escalate" && html`<${Tag}>else asks a person<//>`}<span class="spring"></span><a class="link small" href=${to(`policies/${each.policyId}`)}><${Text} value=${each.policyName} /></a></header>
     ${each.quota && html`<${Quota} level=${each.quota} />`}
     ${each.values && html`<${Counted} values=${each.values} per=${each.per ?? []} />`}
     <p class="small muted">Counts ${each.tools.map((name) => html`<code><${Text} value=${name} /></code> `)}</p></section>`)}</div>`;

@@ -58,7 +58,7 @@ const ORIGINS = { request: "from the request", approved_before: "approved before
 /** Where a value came from when the call was requested. @param {Approval} approval @param {string} path */
 function originOf(approval, path) {
   const found = approval.values?.find((each) => each.path === path);
-  return found && html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}${found.notInRequest && html`; not in the request: <${Text} value=${found.notInRequest.join(", ")} />`}</span>`;
+  return found && html`<span class=${`origin ${found.origin}`}>${ORIGINS[found.origin]}</span>${found.notInRequest && html`<span class="unusual">not in the request: <${Text} value=${found.notInRequest.join(", ")} /></span>`}`;
 }
 
 /** Who may decide, in words. @param {Approval} approval */

@@ -1,4 +1,5 @@
 // Calls that belong together, those of a plan or of a session: in their order, decided with one request.
+import "../styles.js";
 import { ask } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
 import { can, session } from "../session.js";

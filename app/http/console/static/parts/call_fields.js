@@ -1,13 +1,16 @@
 // The parameters of a call: fields made from the tool's schema, or JSON.
 import { parse, write } from "../exact.js";
 import { tools } from "../names.js";
-import { html, useState } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { blank } from "./policy_form.js";
 import { SchemaField } from "./schema_field.js";
 
 /** @param {{tool: string, text: string, set: (text: string) => void}} props */
 export function CallFields({ tool, text, set }) {
   const [asJson, setAsJson] = useState(false);
   const schema = /** @type {any} */ (tools.find(tool)?.inputSchema);
+  // What the tool requires is there to be filled in.
+  useEffect(() => { if (schema?.required?.length && text === "{}") set(write(blank(schema, schema))); }, [schema]);
   let value;
   try { value = parse(text || "{}"); } catch { value = undefined; }
   const fields = schema?.properties && value !== undefined && !asJson;

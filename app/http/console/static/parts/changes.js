@@ -8,6 +8,12 @@ import { Empty } from "./loading.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
 
+/** Types of resources as the glossary calls them. @type {Record<string, string>} */
+export const TYPES = { agent: "agent", policy: "policy", api_key: "API key", webhook: "webhook", catalog: "catalogue", session: "session", issuer: "issuer", workload: "workload", request: "user's request" };
+
+/** What was done to what, without its name. @param {Change} change */
+const done = ({ kind, resourceType }) => (resourceType === "session" ? kind === "created" ? "signed in as" : "ended the session of" : `${kind} the ${TYPES[resourceType] ?? resourceType}`);
+
 export const QUIET = ["updatedAt", "updated_at", "version", "createdAt", "id"];
 
 /** Where a resource is shown. @param {Change} change */
@@ -17,16 +23,16 @@ function linkOf(change) {
 }
 
 /** What the resource is called; a change tells its name only where that differs. @param {Change} change @returns {string} */
-function nameOf({ before, after, resourceId }) {
+function nameOf({ before, after, resourceId, resourceType }) {
   const what = /** @type {any} */ (after ?? before ?? {});
-  return what.name ?? what.url ?? agents.find(resourceId)?.name ?? policies.find(resourceId)?.name ?? resourceId;
+  return what.name ?? what.url ?? agents.find(resourceId)?.name ?? policies.find(resourceId)?.name ?? (resourceType === "catalog" ? "of tools" : resourceId);
 }
 
-/** The newest few, one line each. */
+/** The newest few, one line each; who signed in is on the screen of changes. */
 export function Latest() {
-  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ ((await get("/v1/changes", { limit: 6 }, signal)).data));
+  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ ((await get("/v1/changes", { limit: 100 }, signal)).data.filter((/** @type {Change} */ each) => each.resourceType !== "session").slice(0, 6)));
   if (!read.data?.length) return null;
-  return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${each.kind} ${each.resourceType.replace("_", " ")} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
+  return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${done(each)} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }
 
 /** @param {{changes: Change[]}} props */
@@ -44,7 +50,7 @@ function One({ change }) {
   const at = Date.parse(change.timestamp);
   const around = to("decisions", { from: new Date(at - 600_000).toISOString(), to: new Date(at + 600_000).toISOString() });
   return html`<li><span class=${`dot-kind ${change.kind}`} aria-hidden="true"></span><div class="stack">
-    <p><b><${Text} value=${change.actorName} /></b>${change.via && ` (${change.via})`} ${change.kind} ${change.resourceType.replace("_", " ")} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
+    <p><b><${Text} value=${change.actorName} /></b>${change.via && ` (${change.via})`} ${done(change)} ${link ? html`<a href=${link}><${Text} value=${name} /></a>` : html`<b><${Text} value=${name} /></b>`}
       ${change.tripped && html` <${Pill} is="suspended" word="by a breaker" />`} <span class="muted"><${Time} at=${change.timestamp} /></span></p>
     ${change.reason && html`<p class="quote"><${Text} value=${change.reason} /></p>`}
     <p class="small muted">${rows.length > 0 && html`${rows.slice(0, 4).map((row) => html`<${Tag}>${row.path}<//> `)}${rows.length > 4 ? `and ${rows.length - 4} more ` : ""}`}

@@ -37,7 +37,7 @@ export function Chart({ times, step, series, ticks = [], pick, label }) {
       ${index % every === 0 && html`<text x=${x(time) + width / 2} y=${HEIGHT - 6} text-anchor="middle">${named(time, step)}</text>`}</g>`;
   })}
     ${ticks.map((tick) => html`<g class="tick"><title>${tick.name}</title><line x1=${x(tick.at)} x2=${x(tick.at)} y1="4" y2=${HEIGHT - FOOT} /><circle cx=${x(tick.at)} cy="5" r="4" /></g>`)}</svg>
-    <div class="legend" aria-hidden="true">${series.map((each) => html`<span><i class=${`dot ${each.name}`}></i>${each.name}</span>`)}${ticks.length > 0 && html`<span><i class="tick"></i>a policy changed</span>`}</div>
+    ${ticks.length > 0 && html`<p class="legend" aria-hidden="true"><i class="tick"></i>a policy changed</p>`}
     <div class="sr"><table><caption>${label}</caption><thead><tr><th>From</th>${series.map((each) => html`<th>${each.name}</th>`)}</tr></thead>
       <tbody>${times.map((time, index) => html`<tr><th>${new Date(time).toISOString()}</th>${series.map((each) => html`<td>${each.values[index]}</td>`)}</tr>`)}</tbody></table></div></figure>`;
 }

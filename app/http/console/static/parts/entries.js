@@ -29,8 +29,8 @@ export function Entries({ entries, all, agent = true, ...rest }) {
   const columns = [
     { name: "Time (UTC)", width: "104px", class: "c-time", cell: (row) => html`<${Clock} at=${row.timestamp} />` },
     { name: "Result", width: "92px", class: "c-result", cell: (row) => (row.type ? html`<${Tag}>${row.type}<//>` : html`<${Pill} is=${row.result} word=${row.result ?? "unreadable"} />`) },
-    ...(agent ? [{ name: "Agent", width: "minmax(90px, 1fr)", class: "c-agent", cell: (/** @type {Entry} */ row) => html`<${AgentName} id=${row.agentId} />` }] : []),
-    { name: "Tool", width: "minmax(110px, 1.1fr)", class: "c-tool", cell: (row) => html`<code><${Text} value=${row.toolName} /></code>` },
+    ...(agent ? [{ name: "Agent", width: "minmax(90px, .8fr)", class: "c-agent", cell: (/** @type {Entry} */ row) => html`<${AgentName} id=${row.agentId} />` }] : []),
+    { name: "Tool", width: "minmax(110px, .9fr)", class: "c-tool", cell: (row) => html`<code><${Text} value=${row.toolName} /></code>` },
     { name: "Why", width: "minmax(160px, 2.6fr)", class: "c-why muted", cell: (row) => html`<span title=${row.reason}><${Text} value=${row.type ? `${happened(row)}: ${row.reason}` : row.reason} /></span>` },
     { name: "Then", width: "124px", class: "c-then", cell: (row) => {
       const after = row.type ? [] : [...(followers.get(row.id) ?? []), ...(row.approvalId ? followers.get(row.approvalId) ?? [] : [])];

@@ -1,4 +1,5 @@
 // The ways to take what is listed elsewhere.
+import "../styles.js";
 import { address } from "../url.js";
 import { html } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";

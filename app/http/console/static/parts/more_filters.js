@@ -1,4 +1,5 @@
 // The filters of the log that are seldom needed, those in force, and what is said if nothing matches.
+import "../styles.js";
 import { AgentName, KeyName, policies, PolicyName } from "../names.js";
 import { setParams } from "../url.js";
 import { Fragment, html } from "../vendor/preact.js";

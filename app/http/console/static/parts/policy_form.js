@@ -61,12 +61,13 @@ function fresh(root, kinds, type, tools) {
   return { ...blank(root, schema), type, tools };
 }
 
-/** The least value that a schema takes, as far as it says. @param {any} root @param {any} given @returns {any} */
-export function blank(root, given) {
+/** The least value that a schema takes, as far as it says; a schema may need itself. @param {any} root @param {any} given @returns {any} */
+export function blank(root, given, depth = 0) {
   const schema = given?.$ref ? resolve(root, given.$ref) : given ?? {};
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];
-  if (schema.properties) return Object.fromEntries((schema.required ?? []).map((/** @type {string} */ name) => [name, blank(root, schema.properties[name])]));
+  if (depth > 5) return null;
+  if (schema.properties) return Object.fromEntries((schema.required ?? []).map((/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)]));
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "array") return [];
   if (type === "integer" || type === "number") return schema.minimum ?? 0;

@@ -42,7 +42,7 @@ export function Replay({ agent, draft, replaced, own }) {
   const { report, progress } = state;
   return html`<div class="card stack"><div class="chips">${DAYS.map(([count, words]) => html`<button type="button" class="chip" aria-pressed=${count === days} onClick=${() => setDays(Number(count))}>${words}</button>`)}<span class="spring"></span>
       ${state.running ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : html`<button type="button" class="primary" onClick=${run}>Replay</button>`}</div>
-    <p class="small muted">${draft ? replaced ? "The draft replaces the chosen policy." : "The draft is added to the agent's own policies." : "Without a draft, the policies of each time judge again, which should change nothing."}</p>
+    <p class="small muted">${draft ? replaced ? "The draft replaces the chosen policy." : "The draft is added to the agent's own policies." : "Without a draft, each call is judged again by the policies of its time, so no answer should change."}</p>
     ${state.running && html`<p role="status">${progress ? html`${Number(progress.done).toLocaleString("en")} of ${Number(progress.of).toLocaleString("en")} <progress max=${Number(progress.of)} value=${Number(progress.done)} aria-label="Replayed"></progress>` : "Starting…"}</p>`}
     <${Problem} error=${state.error} /></div>
     ${report && html`<div class="card stack"><h2>${report.flipped ? `${Number(report.flipped).toLocaleString("en")} of ${Number(report.judged).toLocaleString("en")} answers would change` : `None of ${Number(report.judged).toLocaleString("en")} answers would change`}</h2>

@@ -16,7 +16,7 @@ export function SchemaField(props) {
   const schema = given?.$ref ? { ...resolve(root, given.$ref), description: given.description ?? resolve(root, given.$ref).description } : given ?? {};
   const type = Array.isArray(schema.type) ? schema.type.find((/** @type {string} */ each) => each !== "null") : schema.type;
   const mine = marks.filter((mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]));
-  const named = label ?? titled(String(path[path.length - 1]));
+  const named = label ?? (path[0] === "parameters" ? String(path[path.length - 1]) : titled(String(path[path.length - 1])));
   const after = html`<${Marks} marks=${mine} />`;
   const name = path[path.length - 1];
   if (name === "allowedHours") return html`<${Choices} label="Hours, local time" options=${Array.from({ length: 24 }, (_, hour) => [hour, String(hour)])} value=${value} set=${set} />`;

@@ -35,7 +35,7 @@ export function Screen({ id }) {
   };
   const Tab = TABS[tab][1];
   return html`<div class="page full"><div class="head"><${Back} /><h1><${Text} value=${agent.name} /></h1><${Pill} is=${agent.status} />
-      <span class="spring"></span><${Actions} agent=${agent} ask=${setAsking} />
+      <span class="spring"></span><div class="buttons"><${Actions} agent=${agent} ask=${setAsking} /></div>
       ${agent.description && html`<p class="lead"><${Text} value=${agent.description} lines /></p>`}</div>
     <p class="about">${agent.alias && html`<code>${agent.alias}</code>`} <code class="muted">${agent.id}</code> ${agent.groups.map((each) => html`<${Tag}>${each}<//> `)}</p>
     ${agent.tripped && html`<p class="note">The denial breaker of <${PolicyName} id=${agent.tripped.policyId} /> suspended it. <a href=${to("decisions", { entry: agent.tripped.decisionId })}>The last denial</a></p>`}

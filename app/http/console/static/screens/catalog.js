@@ -20,12 +20,12 @@ export function Screen() {
   const shown = [...(tools.all?.values() ?? [])].filter((each) => `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text));
   const why = lacks("policies");
   return html`<div class="page"><div class="head"><h1>Catalogue</h1><span class="spring"></span><button type="button" class="primary" disabled=${why !== undefined} title=${why} onClick=${() => setImporting(true)}>Import tools…</button>
-      <p class="lead">What tools there are. Policies are compared with it as they are written, and agents can ask which of them they may call.</p></div>
+      <p class="lead">The tools that are known. The service warns about a policy that does not fit them, and agents can ask which they may call.</p></div>
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name or description" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>
     <${Problem} error=${tools.error} retry=${tools.refresh} />
     ${!tools.all ? !tools.error && html`<${Skeleton} />` : !shown.length ? html`<${Empty} icon="catalog" title=${text ? "Nothing matches" : "No tool is known yet"}><p>${text ? "" : "Import the answer of an MCP server's tools/list."}</p><//>`
     : html`<div class="list">${shown.map((each) => html`<section class="item" key=${each.name}><header><code><${Text} value=${each.name} /></code>${each.title && html`<b><${Text} value=${each.title} /></b>`}${!each.catalogued && html`<${Tag} title="Known only from the log">only seen in the log<//>`}
-        <span class="spring"></span><a class="link small" href=${to("decisions", { tool_name: each.name })}>Decisions</a>${each.catalogued && html`<button type="button" class="link small" disabled=${why !== undefined} onClick=${() => setRemoving(each)}>Remove…</button>`}</header>
+        <span class="spring"></span><a class="link" href=${to("decisions", { tool_name: each.name })}>Decisions</a>${each.catalogued && html`<button type="button" class="link" disabled=${why !== undefined} onClick=${() => setRemoving(each)}>Remove…</button>`}</header>
         ${each.description && html`<p class="muted"><${Text} value=${each.description} lines /></p>`}
         ${each.inputSchema && html`<details><summary class="small muted">Schema of its parameters${each.updatedAt ? html`, changed <${Time} at=${each.updatedAt} />` : ""}</summary><${Json} title="" value=${each.inputSchema} /></details>`}</section>`)}</div>`}
     ${importing && html`<${Form} title="Import tools" button="Import" large close=${() => setImporting(false)} fields=${[{ name: "text", label: "The answer of tools/list, or a list of tools", lines: 14, required: true, note: "The tools given replace those that are there." }]}

@@ -1,7 +1,7 @@
 // Changes: the trail, newest first.
 import "../styles.js";
 import { get } from "../api.js";
-import { ChangeList } from "../parts/changes.js";
+import { ChangeList, TYPES } from "../parts/changes.js";
 import { Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams } from "../url.js";
@@ -20,11 +20,11 @@ export function Screen() {
     const { data, next: after } = await get("/v1/changes", { ...filters, limit: 50, cursor: next });
     setOlder({ key, changes: [...more.changes, ...data], next: after });
   };
-  return html`<div class="page"><div class="head"><h1>Changes</h1><p class="lead">Who changed what, and why. Each change was written in the same step as its entry here, so none is missing.</p></div>
+  return html`<div class="page"><div class="head"><h1>Changes</h1><p class="lead">Who changed what, and why. A change and its record are written in one step, so none is missing.</p></div>
     <div class="chips"><select data-filter aria-label="Kind of resource" value=${filters.resource_type ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_type: event.target.value })}>
-        <option value="">Everything</option>${["policy", "agent", "api_key", "webhook", "catalog"].map((each) => html`<option value=${each}>${each.replace("_", " ")}</option>`)}</select>
-      <input aria-label="Resource" placeholder="Id of a resource" value=${filters.resource_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_id: event.target.value })} />
-      <input aria-label="Actor" placeholder="Id of the key that changed" value=${filters.actor_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ actor_id: event.target.value })} /></div>
+        <option value="">Everything</option>${Object.entries(TYPES).map(([type, words]) => html`<option value=${type}>${words}</option>`)}</select>
+      <input aria-label="Resource" placeholder="Id of what changed" value=${filters.resource_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_id: event.target.value })} />
+      <input aria-label="Actor" placeholder="Id of the actor" value=${filters.actor_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ actor_id: event.target.value })} /></div>
     <${Problem} error=${read.error} retry=${read.reload} />
     ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${next && html`<button type="button" onClick=${load}>Older</button>`}` : read.slow && html`<${Skeleton} />`}</div>`;
 }

@@ -74,7 +74,7 @@ function Filters({ filters, all, setAll }) {
         ${filters.agent_id && !agents.find(filters.agent_id) && html`<option value=${filters.agent_id}>${filters.agent_id}</option>`}</select>
       <${FilterField} name="tool_name" value=${filters.tool_name} aria-label="Tool" list="tool-names" placeholder="Every tool" />
       <datalist id="tool-names">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
-      <${FilterField} name="q" value=${filters.q} aria-label="Text" type="search" maxlength="255" placeholder="Text in the entry" />
+      <${FilterField} name="q" value=${filters.q} aria-label="Text" type="search" maxlength="255" placeholder="Any text" />
       <button type="button" class="quiet" aria-expanded=${opened} onClick=${() => setOpened(!opened)}>${opened ? "Fewer filters" : "More filters"}</button>
       <label class="check" title="Also what became of approvals and calls"><input type="checkbox" checked=${all} onChange=${(/** @type {any} */ event) => setAll(event.target.checked)} /> All entries</label>
     </div>

@@ -5,7 +5,7 @@ import { Problem, Skeleton } from "../parts/loading.js";
 import { Archive } from "../parts/archive.js";
 import { Checkpoints } from "../parts/checkpoints.js";
 import { useRead } from "../parts/read.js";
-import { Time } from "../parts/text.js";
+import { Pill, Time } from "../parts/text.js";
 import { Finding, Verify, words } from "../parts/verify.js";
 import { duration } from "../time.js";
 import { html } from "../vendor/preact.js";
@@ -15,19 +15,19 @@ const count = (/** @type {unknown} */ value) => Number(value).toLocaleString("en
 export function Screen() {
   const status = useRead("log status", async (signal) => /** @type {any} */ ((await get("/v1/audit-logs/status", {}, signal)).data));
   const data = status.data;
-  return html`<div class="page"><div class="head"><h1>Log</h1><p class="lead">Every answer has an entry, sealed into segments that form a chain. Numbers have no gaps, so nothing can be left out unnoticed.</p></div>
+  return html`<div class="page"><div class="head"><h1>Log</h1><p class="lead">Every answer has an entry, sealed into segments that form a chain. Entries are numbered without a gap, so none can go missing unnoticed.</p></div>
     <${Problem} error=${status.error} retry=${status.reload} />
     ${data ? html`<${Chain} status=${data} />` : status.slow && html`<${Skeleton} rows=${4} />`}
+    <${Verify} total=${data?.lastSequence ?? 0} />
     <${Checkpoints} />
-    <${Archive} />
-    <${Verify} total=${data?.lastSequence ?? 0} /></div>`;
+    <${Archive} /></div>`;
 }
 
 /** @param {{status: any}} props */
 function Chain({ status }) {
   const entries = Number(status.lastSequence) - Number(status.firstSequence) + 1;
   const shown = Math.min(60, Number(status.segments));
-  return html`<section class="card stack"><h2>${words(Math.max(0, entries), "entry", "entries")} · ${count(status.firstSequence)} to ${count(status.lastSequence)}</h2>
+  return html`<section class="card stack"><h2 class="line">${status.verification?.finding ? html`<${Pill} is="damaged" />` : status.intactAt && html`<${Pill} is="intact" />`}<span>${words(Math.max(0, entries), "entry", "entries")}, ${status.intactAt ? html`verified <${Time} at=${status.intactAt} />` : "not verified yet"}; ${Number(status.unsealed) ? `${count(status.unsealed)} not sealed yet` : "all sealed"}</span></h2>
     <div class="chain" aria-hidden="true">${Number(status.segments) > shown && html`<span class="muted small">${words(Number(status.segments) - shown, "older segment")}</span>`}${Array.from({ length: shown }, () => html`<i></i>`)}<i class=${Number(status.unsealed) ? "open" : "none"}></i></div>
     <dl class="facts"><dt>Sealed</dt><dd>${Number(status.segments) ? `${words(status.segments, "segment")}, up to entry ${count(status.sealedSequence)}` : "nothing yet"}</dd>
       <dt>Not sealed yet</dt><dd>${words(status.unsealed, "entry", "entries")}${Number(status.lagSeconds) > 0 ? `, the oldest for ${duration(Number(status.lagSeconds))}` : ""}</dd>

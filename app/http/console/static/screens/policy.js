@@ -31,14 +31,14 @@ const Back = () => html`<a class="quiet square" href=${to("policies")} aria-labe
 
 /** @param {{policy: Policy | null, reload: () => void}} props */
 function Page({ policy, reload }) {
-  const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : "");
+  const [owner, setOwner] = useState(policy ? policy.agentId ? `agent ${policy.agentId}` : policy.group ? `group ${policy.group}` : "" : "?");
   const known = [...(agents.all?.values() ?? [])];
   const named = !param("agent") ? known.length === 1 && known[0] : [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
   useEffect(() => { if (!policy && named) setOwner(`agent ${named.id}`); }, [named ? named.id : ""]);
   const kept = policy ? null : sessionStorage.getItem("remit.new-policy");
   const first = policy ? write(written(policy)) : kept ?? write(NEW);
   const owns = { agentId: owner.startsWith("agent ") ? owner.slice(6) : null, group: owner.startsWith("group ") ? owner.slice(6) : null, id: policy?.id };
-  const draft = useDraft(first, owns);
+  const draft = useDraft(first, owns, owner !== "?");
   const [saving, setSaving] = useState(false);
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
   useEffect(() => { if (!policy) sessionStorage.setItem("remit.new-policy", draft.text); }, [draft.text]);
@@ -57,18 +57,18 @@ function Page({ policy, reload }) {
       ${tab === "edit" && html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
       <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })} onClick=${() => sessionStorage.setItem("remit.draft", draft.text)}>What if…</a>
       <button type="button" class="primary" disabled=${why !== undefined || !changed || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
-    ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">· policy <code>${policy.id}</code></span></p>`}
+    ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">policy <code>${policy.id}</code></span></p>`}
     <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
     ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
     ${taking && policy && html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${() => setTaking(false)}
       act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }); await policies.refresh(); reload(); }}>
       <p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${managed} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`}
     ${tab === "tests" ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed} />` : tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
-      ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="">the whole workspace (guardrails only)</option>
+      ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="?" disabled>Choose…</option><option value="">the whole workspace (guardrails only)</option>
         ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
       ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`
       : schema.data ? html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema.data} /></fieldset>` : html`<${Skeleton} />`}
-      ${untouched ? html`<p class="muted small">Give it a name and say what it allows; what the service thinks of it appears here.</p>` : html`<${Verdict} draft=${draft} />`}`}
+      ${untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`}
     ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
 }
 
