@@ -1,7 +1,8 @@
 // Asks before something happens: says what will, takes a reason, and for final things the name.
 import "../styles.js";
-import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useState } from "../vendor/preact.js";
 import { Problem } from "./loading.js";
+import { useModal } from "./modal.js";
 
 /** A key that is held down, since it opened the dialog, confirms nothing. @param {KeyboardEvent} event */
 const held = (event) => { if (event.repeat && event.key === "Enter") event.preventDefault(); };
@@ -9,16 +10,11 @@ const held = (event) => { if (event.repeat && event.key === "Enter") event.preve
 /** @param {{title: string, children: any, button: string, act: (reason: string) => Promise<unknown>, close: () => void,
  *   reason?: "none" | "wanted" | "needed", name?: string, danger?: boolean}} props */
 export function Confirm({ title, children, button, act, close, reason = "wanted", name, danger = false }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useModal();
   const [why, setWhy] = useState("");
   const [typed, setTyped] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => { if (before instanceof HTMLElement) before.focus(); };
-  }, []);
   const ready = (reason !== "needed" || why.trim() !== "") && (name === undefined || typed === name);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -2,16 +2,12 @@
 import "../styles.js";
 import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
-import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { html } from "../vendor/preact.js";
+import { useModal } from "./modal.js";
 
 /** @param {{label: string, title: any, close: () => void, children: any, actions?: any, previous?: () => void, next?: () => void}} props */
 export function Drawer({ label, title, close, children, actions, previous, next }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => { if (before instanceof HTMLElement) before.focus(); };
-  }, []);
+  const dialog = useModal();
   useKeys({ ...(previous && { "[": previous }), ...(next && { "]": next }) });
   const pressed = (/** @type {MouseEvent} */ event) => { if (event.target === dialog.current) close(); };
   return html`<dialog class="drawer" ref=${dialog} aria-label=${label} onClick=${pressed}

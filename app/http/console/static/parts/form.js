@@ -1,23 +1,19 @@
 // A dialog with fields; what the service refuses is shown at the field that it names.
 import "../styles.js";
 import { Refused } from "../api.js";
-import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useState } from "../vendor/preact.js";
 import { Problem } from "./loading.js";
+import { useModal } from "./modal.js";
 
 /** @typedef {{name: string, label: string, note?: string, required?: boolean, lines?: number, value?: string, type?: string, options?: [string, string][]}} Field */
 
 /** @param {{title: string, button: string, fields: Field[], close: () => void, send: (given: Record<string, string>, reason: string) => Promise<unknown>, children?: any, reason?: boolean, large?: boolean}} props */
 export function Form({ title, button, fields, close, send, children, reason = true, large = false }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useModal();
   const [given, setGiven] = useState(() => Object.fromEntries(fields.map((each) => [each.name, each.value ?? ""])));
   const [why, setWhy] = useState("");
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const [busy, setBusy] = useState(false);
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    return () => { if (before instanceof HTMLElement) before.focus(); };
-  }, []);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);

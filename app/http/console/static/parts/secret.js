@@ -1,13 +1,13 @@
 // A secret that is shown once, in a dialog that closes only when it has been stored.
 import "../styles.js";
-import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useState } from "../vendor/preact.js";
 import { CopyButton } from "./copy.js";
+import { useModal } from "./modal.js";
 
 /** @param {{title: string, lines: [string, string][], close: () => void}} props */
 export function Secret({ title, lines, close }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useModal();
   const [stored, setStored] = useState(false);
-  useLayoutEffect(() => { dialog.current?.showModal(); }, []);
   return html`<dialog class="dialog" ref=${dialog} aria-label=${title} onCancel=${(/** @type {Event} */ event) => event.preventDefault()}>
     <div class="stack"><h2>${title}</h2><p class="note">This is shown only now, and is stored nowhere.</p>
       ${lines.map(([name, text]) => html`<div class="secret"><span class="small muted">${name}</span><code>${text}</code><${CopyButton} text=${text} label="Copy" /></div>`)}

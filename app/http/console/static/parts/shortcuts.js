@@ -1,7 +1,8 @@
 // The list of shortcuts, and the switch that turns them off.
 import "../styles.js";
 import { shortcutsOn, shortcutsShown } from "../keys.js";
-import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { html } from "../vendor/preact.js";
+import { useModal } from "./modal.js";
 
 const KEYS = [["/", "first filter"], ["j k ↓ ↑", "move in a table"], ["Enter", "open"], ["Esc", "close"], ["[ ]", "previous and next entry in an open drawer"],
   ["p", "pause or resume the live list"], ["y", "copy a link to what is shown"], ["e", "copy the same request for curl"], ["?", "this list"]];
@@ -14,8 +15,7 @@ function setShortcuts(on) {
 
 /** @param {{screens: {name: string, key: string}[]}} props */
 export function Shortcuts({ screens }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useLayoutEffect(() => { dialog.current?.showModal(); }, []);
+  const dialog = useModal();
   const close = () => { shortcutsShown.value = false; };
   return html`<dialog class="dialog" ref=${dialog} aria-label="Shortcuts" onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
     <h2>Shortcuts</h2>
