@@ -297,6 +297,8 @@ def test_a_submission_must_be_bound_to_its_denial(tenant, pep, pep_of):
         {**body, "denial": {**body["denial"], "evaluation_id": "eval_1"}},
         {**body, "denial": {"expires_at": body["denial"]["expires_at"]}},
         {**body, "denial": {**body["denial"], "binding_token": "eyJhbGciOiJub25lIn0.e30."}},
+        {name: value for name, value in body.items() if name != "denial"},
+        {"subject": body["subject"], "items": [{name: body[name] for name in ("resource", "action")}]},
     ]
     for each in changed:
         assert refused(pep.submit, each, context) == (400, "invalid_denial_binding")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.errors import Invalid
+from app.errors import Invalid, InvalidDenialBinding
 from app.http.authzen.entities import Action, EvaluationBody, Object, Resource, Subject, require_json
 from app.http.bodies import decode_json
 from app.http.tool_calls import Reading, not_a_call
@@ -120,11 +120,13 @@ def read_access_request(raw: bytes, reading: Reading) -> tuple[AccessRequestBody
 
 
 def requested(body: AccessRequestBody) -> list[Requested]:
-    """Every question of the access request with its denial. Raises Invalid."""
+    """Every question of the access request with its denial. Raises Invalid; InvalidDenialBinding if one has none."""
     common = object_of(body.requested_access)
     if body.items is UNSET:
-        if body.resource is UNSET or body.action is UNSET or body.denial is UNSET:
-            raise Invalid.at("$", "must have resource, action and denial, or items")
+        if body.resource is UNSET or body.action is UNSET:
+            raise Invalid.at("$", "must have resource and action, or items")
+        if body.denial is UNSET:
+            raise InvalidDenialBinding("The access request has no denial to which it could be bound")
         return [Requested(_question(body, body.resource, body.action), body.denial, common)]
     if body.resource is not UNSET or body.action is not UNSET:
         raise Invalid.at("$.items", "replace resource and action, which must be left out")
@@ -132,7 +134,9 @@ def requested(body: AccessRequestBody) -> list[Requested]:
     for index, item in enumerate(body.items):
         denial = body.denial if item.denial is UNSET else item.denial
         if denial is UNSET:
-            raise Invalid.at(f"$.items[{index}].denial", "is missing, and there is none beside the items")
+            raise InvalidDenialBinding(
+                f"$.items[{index}] has no denial to which it could be bound, nor is one beside the items"
+            )
         question = _question(body, item.resource, item.action)
         several.append(Requested(question, denial, common | object_of(item.requested_access)))
     return several
