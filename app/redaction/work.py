@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-MAX_STEPS = 120_000
+MAX_STEPS = 90_000
 """The most steps of up to 100 ns that strings of one request may cost. A step is a character that a pattern reads."""
 
 KEPT_STEPS = MAX_STEPS // 5
