@@ -44,6 +44,12 @@ class Model:
         return {"amount": 1}
 
 
+class Twice(Model):
+    """A model in which `amount` has an alias, so that an extra value may have its name."""
+
+    model_extra = {"amount": 9000}  # noqa: RUF012
+
+
 @pytest.fixture
 def guarded(faulty):
     """Wrap a function; returns the wrapped one and the list of what was asked."""
@@ -76,6 +82,10 @@ class Bank:
     def pay(self, /, **extra):
         return extra
 
+    @staticmethod
+    def seat(cls, of="A1"):  # noqa: PLW0211 - the class of a seat
+        return cls, of
+
 
 @pytest.mark.parametrize(
     ("function", "args", "kwargs"),
@@ -105,9 +115,10 @@ def test_fixed_parameters_hide_no_argument(guarded):
 
 def test_the_first_argument_of_a_function_is_judged_whatever_its_name(guarded):
     """Only a method's `self` is left out."""
-    ask, asked = guarded(a_plain_self)
-    ask("evil")
-    assert asked == [{"self": "evil"}]
+    for function in (a_plain_self, Bank.seat):
+        ask, asked = guarded(function)
+        ask("evil")
+        assert "evil" in asked[-1].values()
 
 
 def test_arguments_changed_during_the_judgement_do_not_run(faulty):
@@ -178,6 +189,7 @@ def test_a_value_is_judged_by_its_rule(guarded, value, judged):
         decimal.Decimal("12345678901234567890.55"),
         decimal.Decimal("1E+400"),
         {1: "a", "1": "b"},
+        Twice(),
         UserString("a"),
         Order,
         1j,

@@ -51,7 +51,7 @@ def _value(value: Any, where: str) -> Any:
     for kinds, rule in _RULES:
         if isinstance(value, kinds):
             return rule(value, where)
-    fields = _fields(value)
+    fields = _fields(value, where)
     if fields is None:
         _refuse(where, f"is a {type(value).__name__}, for which there is no rule; pass what JSON has instead")
     return _object(fields, where)
@@ -85,7 +85,7 @@ def _number(value: float | decimal.Decimal, where: str) -> int | float:
     return float(value)
 
 
-def _fields(value: Any) -> dict[str, Any] | None:
+def _fields(value: Any, where: str) -> dict[str, Any] | None:
     """The fields of a dataclass or pydantic model, as its code reads them; None for any other object."""
     if isinstance(value, type):
         return None
@@ -93,7 +93,10 @@ def _fields(value: Any) -> dict[str, Any] | None:
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     names = getattr(type(value), "model_fields", None)
     if isinstance(names, dict) and hasattr(value, "model_dump"):
-        return {**(getattr(value, "model_extra", None) or {}), **{name: getattr(value, name) for name in names}}
+        extra = getattr(value, "model_extra", None) or {}
+        if twice := sorted(extra.keys() & names.keys()):  # a field with an alias leaves its own name to an extra value
+            _refuse(where, f'has "{twice[0]}" twice')
+        return {**extra, **{name: getattr(value, name) for name in names}}
     return None
 
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from remit_client.arguments import frozen
 
+_PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
+"""Types of arguments that are no object or class on which a method is called, whatever the parameter's name."""
+
 
 class Parameters:
     """Names the arguments of each call of `function`, including defaults but not a method's `self` or `cls`.
@@ -32,14 +35,15 @@ class Parameters:
         """
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        left_out = None if type(bound.arguments.get(self._left_out or "")) in _PLAIN else self._left_out
         for name, value in bound.arguments.items():
-            if name != self._left_out:
+            if name != left_out:
                 bound.arguments[name] = copy.deepcopy(value)
         named = dict(bound.arguments)
         rest = named.pop(self._rest, {}) if self._rest else {}
         self._require_apart(rest, {*named, *self._fixed})
-        if self._left_out:
-            del named[self._left_out]
+        if left_out:
+            del named[left_out]
         return frozen({**rest, **named, **self._fixed}), bound
 
     def _require_apart(self, given: Iterable[str], others: Collection[str]) -> None:
