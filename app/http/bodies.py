@@ -12,7 +12,7 @@ from litestar.types import Receive
 from msgspec import Struct
 
 from app.errors import Invalid, PayloadTooLarge
-from app.http.json_structure import has_more_outside_strings, outside_strings
+from app.http.json_structure import has_more_outside_strings, outside_strings, without_escapes
 from app.http.own_fields import OwnFields, require_spelled
 from app.model.whole_numbers import with_whole_numbers
 from app.validation_messages import explain, visible
@@ -131,6 +131,7 @@ def require_readable(
         raise too_large(max_bytes)
     require_content(raw)
     if len(raw) > MAX_BODY_BYTES and max_nested == MAX_NESTED:
+        raw = without_escapes(raw)  # once, because the checks below would each begin with it
         _require_mostly_strings(raw)
     if raw.count(b"{") + (raw.count(b"[") if _LIST in raw else 0) > MAX_DEPTH + _ENVELOPE:
         _require_flat(raw, max_nested)

@@ -10,12 +10,12 @@ def outside_strings(raw: bytes, dropped: bytes = b"") -> bytes:
     It allocates little: for a large body, allocating takes longer than scanning.
     """
     # Without the escaped ones, every quotation mark begins or ends a string.
-    return _between_quotes(_without_escapes(raw).translate(None, dropped).replace(b'""', b""))
+    return _between_quotes(without_escapes(raw).translate(None, dropped).replace(b'""', b""))
 
 
 def has_more_outside_strings(raw: bytes, bytes_max: int, strings_max: int) -> bool:
     """True if `raw` has more than `strings_max` strings, or `bytes_max` bytes outside them, besides white space."""
-    bare = _without_escapes(raw)
+    bare = without_escapes(raw)
     return bare.count(b'"') > 2 * strings_max or len(_between_quotes(bare).translate(None, _BLANKS)) > bytes_max
 
 
@@ -23,8 +23,11 @@ def _between_quotes(raw: bytes) -> bytes:
     return b"".join(raw.split(b'"')[::2])
 
 
-def _without_escapes(raw: bytes) -> bytes:
-    """`raw` without escaped quotation marks and backslashes, processed in chunks so that no step takes long."""
+def without_escapes(raw: bytes) -> bytes:
+    """`raw` without escaped quotation marks and backslashes, processed in chunks so that no step takes long.
+
+    Of a document without them, it finds none, several times as fast.
+    """
     if b"\\" not in raw:
         return raw
     pieces, at = [], 0
