@@ -19,7 +19,7 @@ from app.model.webhooks import Webhook, WebhookEvent, WebhookFormat
 from app.outgoing_http import Unanswered, request
 from app.settings import Settings
 from app.webhooks.attempts import LONGEST_MS
-from app.webhooks.destinations import CheckedBackend, Destination, Refused, destination_of
+from app.webhooks.destinations import CheckedBackend, Destination, Lookups, Refused, destination_of
 from app.webhooks.secrets import Secrets
 from app.webhooks.slack import slack_message
 
@@ -91,6 +91,7 @@ class Delivery:
     def __init__(self, settings: Settings, secrets: Secrets, attempt_s: float = ATTEMPT_S) -> None:
         self._secrets = secrets
         self._attempt_s = attempt_s
+        self._lookups = Lookups()
         self._allow_http = settings.webhook_http
         self._networks = settings.webhook_private_networks
         pages = "console" if settings.console else "v1"
@@ -115,7 +116,7 @@ class Delivery:
             where = destination_of(webhook.url, allow_http=self._allow_http, networks=self._networks)
             content = self._content(webhook, body)
             headers = self._headers(workspace_id, webhook, where, event_id, content)
-            status, answered = await self._post(where, headers, content)
+            status, answered = await self._post(workspace_id, where, headers, content)
             wait_s = wait_asked_for(status, answered, datetime.now(UTC))
             error = _problem(status) if wait_s is None else f"{_problem(status)} and asked to wait {wait_s} s"
         except Refused as refused:
@@ -164,10 +165,12 @@ class Delivery:
             ("webhook-signature", " ".join(Signing(each).sign(event_id, now, text) for each in secrets)),
         ]
 
-    async def _post(self, where: Destination, headers: list[tuple[str, str]], content: bytes) -> _Head:
+    async def _post(
+        self, workspace_id: str, where: Destination, headers: list[tuple[str, str]], content: bytes
+    ) -> _Head:
         """Send it and return status and headers. Redirects are not followed, and the answer's body is not read."""
         url = httpcore.URL(scheme=where.scheme, host=where.host, port=where.port, target=where.target)
-        backend = CheckedBackend(self._networks)
+        backend = CheckedBackend(self._lookups, workspace_id, self._networks)
         answer = await request("POST", url, headers, content, seconds=self._attempt_s, most=0, backend=backend)
         return answer.status, answer.headers
 

@@ -5,8 +5,10 @@ import ipaddress
 import logging
 import re
 import socket
+import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any
 
 import httpcore
@@ -14,6 +16,7 @@ from msgspec import Struct
 
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.hosts import canonical_host, stands_for_ipv4
+from app.fairness.loop_turns import WorkspaceSlots
 from app.model.webhooks import URL_MAX
 
 log = logging.getLogger(__name__)
@@ -23,6 +26,7 @@ Networks = Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
 _url = re.compile(r"(https?)://([^/?#]+)([/?][!-~]*)?", re.ASCII).fullmatch
 _port = re.compile(r".*:([0-9]{1,5})", re.ASCII).fullmatch
 _PORTS = {"http": 80, "https": 443}
+_LOOKUPS_AT_ONCE = 4
 _GLOBAL_IPV6 = ipaddress.IPv6Network("2000::/3")
 _NOT_GLOBAL = tuple(
     map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "2001::/23", "2001:db8::/32"))
@@ -82,10 +86,51 @@ def require_public(address: Address, allowed: Networks = ()) -> None:
         raise Refused(f"leads to {address}, which is not a public address; REMIT_WEBHOOK_NETWORKS can allow it")
 
 
-class CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Connects only to permitted addresses: a name is looked up once, and the address found is the one connected to."""
+class Lookups:
+    """Looks up names in threads, for each workspace a few at a time.
 
-    def __init__(self, allowed: Networks = ()) -> None:
+    The event loop's own look-ups share four threads, which name servers that never answer could keep for everybody.
+    """
+
+    def __init__(self) -> None:
+        self._slots = WorkspaceSlots(_LOOKUPS_AT_ONCE, what="look-ups of names")
+
+    async def addresses(self, workspace_id: str, host: str, port: int) -> list[Address]:
+        """The addresses of the host. Raises OSError, ValueError, or Overloaded."""
+        async with AsyncExitStack() as until_found:
+            await until_found.enter_async_context(self._slots.slot(workspace_id))
+            found: asyncio.Future[list[Address]] = asyncio.get_running_loop().create_future()
+            # A daemon, because nothing can interrupt it, and a process that ends must not wait for it.
+            threading.Thread(target=_look_up, args=(found.get_loop(), found, host, port), daemon=True).start()
+            looking = asyncio.ensure_future(_ended(found, until_found.pop_all()))
+        return await asyncio.shield(looking)
+
+
+async def _ended(found: asyncio.Future[list[Address]], slot: AsyncExitStack) -> list[Address]:
+    """The addresses. The slot is given back when the thread ends, not when nobody waits any more."""
+    async with slot:
+        return await found
+
+
+def _look_up(loop: asyncio.AbstractEventLoop, found: asyncio.Future[list[Address]], host: str, port: int) -> None:
+    """Look up the host, in a thread, and tell the loop."""
+    try:
+        replies = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        tell = partial(found.set_result, [ipaddress.ip_address(each[4][0]) for each in replies])
+    except (OSError, ValueError) as error:
+        tell = partial(found.set_exception, error)
+    with suppress(RuntimeError):  # the loop may be gone by then
+        loop.call_soon_threadsafe(lambda: found.done() or tell())
+
+
+class CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects only to permitted addresses: a name is looked up once, and the address found is the one connected to.
+
+    workspace_id: whose request it is.
+    """
+
+    def __init__(self, lookups: Lookups, workspace_id: str, allowed: Networks = ()) -> None:
+        self._lookups, self._workspace_id = lookups, workspace_id
         self._allowed = allowed
         self._inner = httpcore.AnyIOBackend()
 
@@ -113,10 +158,9 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     async def _addresses(self, host: str, port: int) -> list[Address]:
         """Every address of the host. Raises Refused if any is not permitted: the next look-up could return it."""
         try:
-            replies = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
+            addresses = await self._lookups.addresses(self._workspace_id, host, port)
+        except (OSError, ValueError) as error:
             raise httpcore.ConnectError(f"the name cannot be looked up: {error}") from None
-        addresses = [ipaddress.ip_address(each[4][0]) for each in replies]
         try:
             for address in addresses:
                 require_public(address, self._allowed)

@@ -16,7 +16,7 @@ from app.redis_client.replies import as_record
 from app.settings import Settings
 from app.store.issuers import Issuers, digest_in
 from app.store.keyspace import Keyspace
-from app.webhooks.destinations import CheckedBackend, Refused, destination_of
+from app.webhooks.destinations import CheckedBackend, Lookups, Refused, destination_of
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class KeyRefresh:
         self._client = client
         self._issuers = Issuers(client, Ids())
         self._seen: dict[str, str] = {}  # digest of an issuer → version of its record in the last round; "" = unused
+        self._lookups = Lookups()
         self._networks, self._allow_http = settings.webhook_private_networks, settings.webhook_http
 
     async def run(self, _stopped: asyncio.Event) -> None:
@@ -73,7 +74,7 @@ class KeyRefresh:
             return
         await self._client.call("HSET", keyspace.issuer_keys(name), "tried_ms", now_ms, "uri", url)
         try:
-            keys = await self._read(url)
+            keys = await self._read(workspace_id, url)
         except (ProviderUnavailable, Refused) as error:
             log.warning("issuer %s of workspace %s: its keys cannot be read: %s", name, workspace_id, error)
             return
@@ -82,12 +83,13 @@ class KeyRefresh:
             "HSET", keyspace.issuer_keys(name), "keys", msgspec.json.encode(keys), "read_ms", now_ms, "uri", url
         )
 
-    async def _read(self, url: str) -> list[dict[str, Any]]:
+    async def _read(self, workspace_id: str, url: str) -> list[dict[str, Any]]:
         """The keys at the URL. Raises Refused, ProviderUnavailable."""
         from app.oidc.fetching import fetch_json  # noqa: PLC0415 - only where there are issuers
 
         destination_of(url, allow_http=self._allow_http, networks=self._networks)
-        answer = await fetch_json(url, backend=CheckedBackend(self._networks), most=KEYS_BYTES)
+        backend = CheckedBackend(self._lookups, workspace_id, self._networks)
+        answer = await fetch_json(url, backend=backend, most=KEYS_BYTES)
         keys = answer.get("keys")
         if not isinstance(keys, list):
             raise ProviderUnavailable("The answer has no list `keys`")

@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import socket
+import threading
 
 import httpcore
 import pytest
@@ -11,7 +12,7 @@ from app.model.webhooks import Webhook, WebhookEvent, WebhookSecret
 from app.redaction.signer import Signer
 from app.settings import Settings
 from app.webhooks.delivery import Delivery
-from app.webhooks.destinations import CheckedBackend, Refused, destination_of, require_public
+from app.webhooks.destinations import CheckedBackend, Lookups, Refused, destination_of, require_public
 from app.webhooks.secrets import Secrets
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -116,9 +117,8 @@ class Names:
 
     def __init__(self, monkeypatch, *answers):
         self.answers, self.asked = list(answers), 0
-        loop = asyncio.get_running_loop()
 
-        async def getaddrinfo(_host, port, **_):
+        def getaddrinfo(_host, port, **_):
             self.asked += 1
             addresses = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
             family = [socket.AF_INET6 if ":" in each else socket.AF_INET for each in addresses]
@@ -126,7 +126,7 @@ class Names:
                 (kind, socket.SOCK_STREAM, 6, "", (each, port)) for kind, each in zip(family, addresses, strict=True)
             ]
 
-        monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 
 
 @pytest.mark.parametrize(
@@ -147,13 +147,40 @@ async def test_a_name_that_resolves_inside_is_refused(monkeypatch, addresses):
     """Even if only one of its addresses does, because that could be tried next."""
     Names(monkeypatch, addresses)
     with pytest.raises(Refused):
-        await CheckedBackend().connect_tcp("hooks.example.com", 443)
+        await CheckedBackend(Lookups(), "ws").connect_tcp("hooks.example.com", 443)
+
+
+async def test_name_servers_that_never_answer_delay_only_their_own_workspace(monkeypatch):
+    """However many workspaces have such names, and whether or not anybody still waits for them."""
+    answer, looking = threading.Event(), []
+
+    def getaddrinfo(host, port, **_):
+        if host.startswith("slow"):
+            looking.append(host)
+            answer.wait()
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    lookups, hostile = Lookups(), range(10)
+    given_up = [asyncio.ensure_future(lookups.addresses(f"{each}", "slow", 443)) for each in hostile for _ in range(4)]
+    await asyncio.sleep(0)  # each of them has its thread now
+    for each in given_up:
+        each.cancel()
+    await asyncio.gather(*given_up, return_exceptions=True)
+    waiting = [asyncio.ensure_future(lookups.addresses(f"{each}", "slower", 443)) for each in hostile]
+
+    try:
+        assert await asyncio.wait_for(lookups.addresses("another", "quick", 443), 10)
+        assert "slower" not in looking
+    finally:
+        answer.set()
+    assert await asyncio.gather(*waiting) == [[ipaddress.ip_address("93.184.216.34")]] * len(hostile)
 
 
 async def test_the_checked_address_is_the_one_connected_to(monkeypatch):
     """A name that is public at the check and internal at the connection gains nothing: it is looked up only once."""
     names = Names(monkeypatch, ["93.184.216.34"], ["127.0.0.1"])
-    backend, reached = CheckedBackend(), []
+    backend, reached = CheckedBackend(Lookups(), "ws"), []
 
     class Inner:
         async def connect_tcp(self, host, port, *_):
