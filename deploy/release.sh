@@ -11,12 +11,15 @@ git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null && refuse "v$ver
 sed -n '/^## \[Unreleased\]/,/^## \[[0-9]/p' CHANGELOG.md | grep -q '^- ' || refuse "CHANGELOG.md has nothing under [Unreleased]"
 
 .ci/run
+before=$(git rev-parse HEAD)
+trap 'git reset --quiet --hard "$before"; echo "no release: a step failed, and what it had changed is undone" >&2' EXIT
 sed -i "s/^version = \".*\"/version = \"$version\"/" pyproject.toml clients/python/pyproject.toml
 sed -i -E "s/^(appVersion|version): .*/\1: $version/" deploy/helm/remit/Chart.yaml
 sed -i "s/^## \[Unreleased\]/&\n\n## [$version] - $(date -u +%F)/" CHANGELOG.md
 npm --prefix clients/typescript version --no-git-tag-version --allow-same-version "$version" >/dev/null
 make deploy-files
 git commit --quiet --all --message "Release $version"
-git tag --annotate --message "Remit $version" "v$version"
 make packages
+git tag --annotate --message "Remit $version" "v$version"
+trap - EXIT
 echo "v$version is in dist/ and tagged here; git push --follow-tags publishes it"

@@ -108,6 +108,19 @@ def test_a_release_is_checked_numbered_tagged_and_built(repository):
     assert "CHANGELOG.md has nothing under [Unreleased]" in release(repository, "1.2.4").stderr
 
 
+def test_a_release_whose_packages_fail_can_be_made_again(repository):
+    """Nothing is tagged, and version and changelog are as before."""
+    before = git(repository, "rev-parse", "HEAD")
+    make = repository.parent / "bin/make"
+    works = make.read_text()
+    make.write_text('#!/bin/sh\n[ "$1" != packages ]\n')
+    assert "is undone" in release(repository, "1.2.3").stderr
+    assert (git(repository, "rev-parse", "HEAD"), git(repository, "tag")) == (before, "")
+    make.write_text(works)
+    assert release(repository, "1.2.3").returncode == 0
+    assert git(repository, "describe") == "v1.2.3"
+
+
 @pytest.mark.parametrize(
     ("version", "spoil", "said"),
     [
