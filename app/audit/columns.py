@@ -8,6 +8,7 @@ by an earlier release, is counted by its entries; verification compares them wit
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, islice
 from operator import sub
 from typing import Any
@@ -91,11 +92,18 @@ class Names:
                     self.texts += _texts(_unpack(stored[b"%d" % segment]))
         except (KeyError, ValueError, zstandard.ZstdError, msgspec.DecodeError):
             raise AuditLogDamaged("The names of a part of the audit log cannot be read") from None
-        self.numbers: dict[str | None, int] = {text: number for number, text in enumerate(self.texts)}
+        self._looked_up: dict[str, int | None] = {}
 
     def may_have(self, value: str) -> bool:
         """False if no entry of the part has the value: it is not named, and no segment keeps names itself."""
-        return value in self.numbers or len(self.texts) >= NAMES_MAX
+        return len(self.texts) >= NAMES_MAX or self.number_of(value) is not None
+
+    def number_of(self, value: str) -> int | None:
+        """The value's number; None if it has none in the part."""
+        if value not in self._looked_up:
+            # A list is searched faster than a dict of all names is made.
+            self._looked_up[value] = self.texts.index(value) if value in self.texts else None
+        return self._looked_up[value]
 
 
 class Columns:
@@ -109,7 +117,6 @@ class Columns:
         self._entries = entries
         try:
             self._raw = _parts(_unpack(packed))
-            self._local = _texts(self._raw[1])
         except (msgspec.DecodeError, zstandard.ZstdError):
             raise _unreadable() from None
 
@@ -121,6 +128,14 @@ class Columns:
         """The number of each entry's value of one of COUNTED; a single one if all have the same."""
         return self._decoded(2 + COUNTED.index(dimension))
 
+    @cached_property
+    def _local(self) -> list[str]:
+        """The names that the segment keeps itself."""
+        try:
+            return _texts(self._raw[1])
+        except msgspec.DecodeError:
+            raise _unreadable() from None
+
     def value(self, number: int) -> str | None:
         """The value that has this number; None is none."""
         try:
@@ -130,8 +145,9 @@ class Columns:
 
     def number_of(self, value: str) -> int | None:
         """The value's number; None if no entry can have it."""
-        if value in self._names.numbers:
-            return self._names.numbers[value]
+        number = self._names.number_of(value)
+        if number is not None or value.encode() not in bytes(self._raw[1]):
+            return number
         return NAMES_MAX + self._local.index(value) if value in self._local else None
 
     def is_of(self, entries: Sequence[Named]) -> bool:

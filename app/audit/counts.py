@@ -3,15 +3,15 @@
 The stream is counted first, then the segments below what it had, so that an entry sealed in between is counted once.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, repeat
-from operator import and_
 
 from app.audit.columns import COUNTED, Columns, counted_by
 from app.audit.entry_filter import EntryFilter
 from app.audit.head import read_head
-from app.audit.index import IndexedSegment
+from app.audit.index import RESULT, IndexedSegment, posting_of
 from app.audit.index_rows import Row
 from app.audit.named import named
 from app.audit.sealed_walk import SealedWalk
@@ -21,6 +21,7 @@ from app.audit.stored_columns import read_columns
 from app.audit.stream import StreamWalk, gone, line_of_unsealed
 from app.fairness.loop_turns import take_turn
 from app.model.counts import CountBy, Counted, CountQuery, Counts, ValueCount
+from app.model.decisions import Result
 from app.model.text import FieldError
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client
@@ -85,6 +86,8 @@ async def _count_sealed(
 ) -> None:
     """Count the matches in these segments of one part: by their columns, or by the entries of those without."""
     filters, unread = _by_columns(query), list(segments)
+    if filters == [] and query.by is CountBy.RESULT and segments:
+        unread = segments = await _count_by_index(client, keyspace, segments, tallies)
     if filters is not None and segments:
         entries = {segment.row.number: segment.row.entries for segment in segments}
         stored = await read_columns(client, keyspace, part_of(segments[0].row.number), entries)
@@ -116,6 +119,44 @@ def _by_columns(query: CountQuery) -> Filters | None:
     return [(by, value) for by, value in given if value is not None]
 
 
+async def _count_by_index(
+    client: Client, keyspace: Keyspace, segments: Sequence[IndexedSegment], tallies: "_Tallies"
+) -> list[IndexedSegment]:
+    """Count by result, from the index, those of a part's segments that are in one interval; return the others.
+
+    A segment is also left to its columns, which have a checksum, if the index does not count all of its entries.
+    """
+    part = part_of(segments[0].row.number)
+    commands = [("ZRANGE", keyspace.audit_by(RESULT, result.value, part), 0, -1) for result in Result]
+    counted: dict[int, dict[str | None, int]] = {each.row.number: {} for each in segments}
+    for result, members in zip(Result, await client.read_pipelined(commands), strict=True):
+        for text in members:
+            number, entries, _ = posting_of(text, labelled=False)
+            if number in counted:
+                counted[number][result.value] = entries
+    left = []
+    for segment in segments:
+        row = segment.row
+        if tallies.is_in_one(row) and sum(counted[row.number].values()) == row.entries:
+            tallies.add_counted(row, counted[row.number])
+        else:
+            left.append(segment)
+    await take_turn()
+    return left
+
+
+def _passing(columns: Columns, filters: Filters) -> list[bool] | None:
+    """Which of a segment's entries pass the filters; None if all do, an empty list if none does."""
+    wanted: list[list[bool]] = []
+    for dimension, value in filters:
+        number, numbers = columns.number_of(value), columns.numbers(dimension)
+        if number not in numbers:
+            return []
+        if len(numbers) > 1:
+            wanted.append(list(map(number.__eq__, numbers)))
+    return list(map(all, zip(*wanted, strict=True))) if len(wanted) > 1 else wanted[0] if wanted else None
+
+
 class _Tallies:
     """The numbers so far: by value and interval."""
 
@@ -134,32 +175,48 @@ class _Tallies:
             entry = named(line)
             self._counted[counted_by(entry)[place], self._slot(parse_time_ms(entry.timestamp))] += 1
 
+    def is_in_one(self, row: Row) -> bool:
+        """True if all entries of the segment are in the span of the query, and in one interval."""
+        first_ms, last_ms = row.first_ms, row.last_ms
+        return self._from <= first_ms and last_ms <= self._to and self._slot(first_ms) == self._slot(last_ms)
+
+    def add_counted(self, row: Row, counted: Mapping[str | None, int]) -> None:
+        """Add the entries of a segment that is in one interval, counted by value."""
+        for value, count in counted.items():
+            self._counted[value, self._slot(row.first_ms)] += count
+
     def add(self, columns: Columns, row: Row, filters: Filters) -> None:
         """Count a segment's entries that pass the filters."""
-        _, entries, _, first_ms, last_ms = row
-        by = columns.numbers(self._query.by)
-        wanted: list[list[bool]] = []
-        for dimension, value in filters:
-            number, numbers = columns.number_of(value), columns.numbers(dimension)
-            if number not in numbers:
-                return
-            if len(numbers) > 1:
-                wanted.append(list(map(number.__eq__, numbers)))
-        slot = self._slot(first_ms)
-        slots: Iterable[int] = repeat(slot, entries)
-        if first_ms < self._from or last_ms > self._to or self._slot(last_ms) != slot:
-            times = columns.times()
-            slots = [(time_ms - self._from) // self._step for time_ms in times]
-            wanted.append([self._from <= time_ms <= self._to for time_ms in times])
-        elif not wanted:
-            for number, count in Counter(by).items() if len(by) > 1 else ((by[0], entries),):
-                self._counted[columns.value(number), slot] += count
+        by, passing = columns.numbers(self._query.by), _passing(columns, filters)
+        if passing == []:
             return
-        pairs = zip(by if len(by) > 1 else repeat(by[0], entries), slots, strict=True)
-        for one in wanted[1:]:
-            wanted[0] = list(map(and_, wanted[0], one))
-        for (number, at), count in Counter(compress(pairs, wanted[0]) if wanted else pairs).items():
-            self._counted[columns.value(number), at] += count
+        for slot, some in self._runs(columns, row):
+            if passing is None and len(by) == 1:
+                self._counted[columns.value(by[0]), slot] += some.stop - some.start
+                continue
+            numbers: Iterable[int] = by[some] if len(by) > 1 else repeat(by[0], some.stop - some.start)
+            if passing is not None:
+                numbers = compress(numbers, passing[some])
+            for number, count in Counter(numbers).items():
+                self._counted[columns.value(number), slot] += count
+
+    def _runs(self, columns: Columns, row: Row) -> Iterator[tuple[int, slice]]:
+        """The intervals of a segment's entries, each with neighbouring entries that are in it."""
+        if self.is_in_one(row):
+            yield self._slot(row.first_ms), slice(0, row.entries)
+            return
+        times = columns.times()
+        if times != sorted(times):  # a clock was set back
+            for place, time_ms in enumerate(times):
+                if self._from <= time_ms <= self._to:
+                    yield self._slot(time_ms), slice(place, place + 1)
+            return
+        place, end = bisect_left(times, self._from), bisect_right(times, self._to)
+        while place < end:
+            slot = self._slot(times[place])
+            following = bisect_left(times, self._from + (slot + 1) * self._step, place, end)
+            yield slot, slice(place, following)
+            place = following
 
     def counts(self) -> Counts:
         """The answer."""

@@ -226,7 +226,7 @@ def _kept(part: int, head: Head) -> range:
 
 def _add(postings: dict[int, Posting], members: Iterable[str], *, exact: bool, labelled: bool = False) -> None:
     for text in members:
-        number, entries, mask = _posting_of(text, labelled=labelled)
+        number, entries, mask = posting_of(text, labelled=labelled)
         other = postings.get(number)
         if other is None:
             postings[number] = Posting(entries, mask, exact)
@@ -243,7 +243,7 @@ def _labels(text: str) -> list[str]:
     return text.rpartition(":")[2].split(",")
 
 
-def _posting_of(text: str, *, labelled: bool) -> tuple[int, int, int]:
+def posting_of(text: str, *, labelled: bool) -> tuple[int, int, int]:
     """Segment, matches and frames of a member, and no more than labels after them. Raises AuditLogDamaged."""
     number, _, counts = text.partition(":")
     entries, _, mask = counts.partition(":")

@@ -51,21 +51,20 @@ async def decided_by(
         posted = {number: UNKNOWN for number in segments if number not in having}
         if names.may_have(policy_id):
             numbers = [number for number in segments if number in having]
-            posted |= await _decided_in(client, keyspace, policy_id, part, numbers)
+            posted |= await _decided_in(client, keyspace, policy_id, part, numbers, names)
         postings.append(posted)
         await take_turn()
     return postings
 
 
 async def _decided_in(
-    client: Client, keyspace: Keyspace, policy_id: str, part: int, numbers: Sequence[int]
+    client: Client, keyspace: Keyspace, policy_id: str, part: int, numbers: Sequence[int], names: Names
 ) -> dict[int, Posting]:
+    """names: of the part, read when these segments were there, so that they have all that the columns refer to."""
     if not numbers:
         return {}
-    key = keyspace.audit_columns(part)
-    commands: list[tuple[Value, ...]] = [("HMGET", key, *numbers), ("HGETALL", keyspace.audit_names(part))]
-    packed, stored = await client.read_pipelined(commands, as_bytes=True)
-    names, found = Names(stored), dict[int, Posting]()
+    packed = await client.call_bytes("HMGET", keyspace.audit_columns(part), *numbers)
+    found = dict[int, Posting]()
     for position, (segment, each) in enumerate(zip(numbers, packed, strict=True)):
         if position % _PER_TURN == 0:
             await take_turn()
