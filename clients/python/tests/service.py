@@ -49,10 +49,11 @@ class Service:
         }
 
     def _ready(self) -> bool:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while time.monotonic() < until and self.process.poll() is None:
+            # Patiently: a question that is given up costs a busy service as much as one that is answered.
             with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/readyz", timeout=1, verify=False).status_code == 200:
+                if httpx.get(f"{self.url}/readyz", timeout=30, verify=False).status_code == 200:
                     return True
             time.sleep(0.05)
         return False
