@@ -164,6 +164,7 @@ def walk_the_first_steps(page, tenant, url):
     page.get_by_label("Name", exact=True).fill("Refund bot")
     press(page.get_by_role("button", name="Create"))
     page.get_by_role("heading", name="Refund bot", level=1).wait_for()
+    page.get_by_role("link", name="Write its first policy").wait_for()
     back(1)
     press(page.get_by_role("link", name="or write it here"))
     page.get_by_label("Name", exact=True).fill("Read orders")

@@ -40,6 +40,6 @@ function One({ title, path, things }) {
   const { origin, size, root, signatures } = read(found.data);
   return html`<h3>${title}</h3><dl class="facts"><dt>Covers</dt><dd>${size.toLocaleString("en")} ${things}</dd><dt>Log</dt><dd><code><${Text} value=${origin} /></code></dd><dt>Root</dt><dd><code>${root}</code></dd>
       ${signatures.map((each) => html`<dt>${each.at ? "Witnessed" : "Signed"}</dt><dd><${Pill} is="intact" word=${each.at ? "witness" : "signature"} /> <code><${Text} value=${each.name} /></code> ${each.at && html`<span class="muted"><${Time} at=${each.at} /></span>`}</dd>`)}</dl>
-    ${!signatures.some((each) => each.at) && html`<p class="small muted">No witness has signed it, so whoever has the key and the store could sign another history.</p>`}
+    ${!signatures.some((each) => each.at) && html`<p class="small muted">No witness has signed it, so somebody with the key and the store could sign another history.</p>`}
     <div class="buttons start"><${CopyButton} class="" text=${found.data} label="Copy the checkpoint" /></div>`;
 }

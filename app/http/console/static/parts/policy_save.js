@@ -49,7 +49,7 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
     ${owner.agentId && kept(owner.agentId).trim() && html`<${Later} load=${() => import("./policy_tests.js")} name="TestsInShort" agent=${owner.agentId} draft=${{ ...draft, ...(policy && { id: policy.id }) }} />`}
     ${owner.agentId && can("read", "audit") && (replaying ? html`<${Later} load=${() => import("./replay.js")} name="Replay" agent=${owner.agentId} draft=${{ ...draft, mode: "enforce", ...(policy && { id: policy.id }) }} replaced=${policy?.id ?? ""} own=${own} />`
       : html`<p><button type="button" class="link" onClick=${() => setReplaying(true)}>What would it have changed lately?</button></p>`)}
-    ${!guardrail && html`<fieldset><legend>How it begins</legend>
+    ${!guardrail && html`<fieldset><legend>Mode</legend>
       <label class="check"><input type="radio" name="mode" checked=${mode === "shadow"} onChange=${() => setMode("shadow")} /><span><b>Shadow</b> <span class="muted">changes no answer; shows what it would change</span></span></label>
       <label class="check"><input type="radio" name="mode" checked=${mode === "enforce"} onChange=${() => setMode("enforce")} /><span><b>Enforce</b> <span class="muted">binds every later decision on every replica</span></span></label></fieldset>`}<//>`;
 }

@@ -35,7 +35,7 @@ export function Screen() {
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, alias or group" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
       ${["active", "suspended", "revoked"].map((each) => html`<button type="button" class="chip" aria-pressed=${status === each} onClick=${() => setParams({ status: status === each ? null : each })}>${each}</button>`)}</div>
     <${Table} label="Agents" tall columns=${columns} rows=${found} id=${(/** @type {Agent} */ row) => row.id} open=${(/** @type {Agent} */ row) => go(to(`agents/${row.alias ?? row.id}`))} loading=${!agents.all && !agents.error}
-      empty=${agents.all && html`<${Empty} icon="agents" title=${agents.all?.size ? "Nothing matches" : "No agent yet"}><p>${agents.all?.size ? "" : "An agent is whoever asks whether it may call a tool: create one, give it a policy, and let it ask."}</p><//>`} />
+      empty=${agents.all && html`<${Empty} icon="agents" title=${agents.all?.size ? "Nothing matches" : "No agent yet"}><p>${agents.all?.size ? "" : "An agent is a program whose calls of tools are judged: create one, give it a policy, and let it ask."}</p><//>`} />
     ${dialog === "stop" && html`<${StopDialog} close=${() => setDialog(null)} />`}
     ${dialog === "new" && html`<${NewAgent} close=${() => setDialog(null)} />`}</div>`;
 }

@@ -37,7 +37,7 @@ export function Screen() {
     ${secret && html`<${Secret} title=${`The key ${secret.name}`} lines=${[["The key", secret.key], ["For a shell", `export REMIT_API_KEY=${secret.key}`]]} close=${() => setSecret(null)} />`}
     ${ending && html`<${Confirm} title=${`Revoke ${ending.name}`} button="Revoke" danger reason="needed" close=${() => setEnding(null)}
       act=${async (/** @type {string} */ reason) => { await ask("DELETE", `/v1/api-keys/${ending.id}`, { reason }).catch(explain); setEnding(null); keys.refresh(); }}>
-      <p>Every later request with it is refused with 401, on every replica, and sessions that were made from it end. It was last used <${Time} at=${ending.lastUsedAt} />. This is final.</p><//>`}
+      <p>Every later request with it is refused with 401, on every replica, and sessions that were made from it end. ${ending.lastUsedAt ? html`It was last used <${Time} at=${ending.lastUsedAt} />.` : "It was never used."} This is final.</p><//>`}
     ${rotating && html`<${Rotate} of=${rotating} close=${() => setRotating(null)} made=${(/** @type {{name: string, key: string}} */ made) => { setRotating(null); setSecret(made); keys.refresh(); }} />`}</div>`;
 }
 

@@ -32,9 +32,9 @@ function Health() {
   const lag = Number(log.data?.lagSeconds ?? 0);
   const well = ready.data?.ok && log.error === undefined && !log.data?.verification?.finding && lag < 60 && !parked;
   return html`<section class=${`health ${ready.data === undefined ? "" : well ? "well" : "unwell"}`} role="status"><i></i><p>
-    <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? "Decisions are being made." : "Decisions are being refused."}</b>
+    <b>${ready.data === undefined ? "Asking…" : ready.data.ok ? log.data && !Number(log.data.lastSequence) ? "Ready to decide." : "Decisions are being made." : "Decisions are being refused."}</b>
     ${ready.data && !ready.data.ok && html` <${Text} value=${ready.data.text} />`}
-    ${log.data && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
+    ${Number(log.data?.lastSequence) > 0 && html` <span>${Number(log.data.lastSequence).toLocaleString("en")} entries in the log, ${Number(log.data.unsealed) ? `${Number(log.data.unsealed).toLocaleString("en")} not sealed yet${lag > 1 ? ` (${duration(lag)})` : ""}` : "all sealed"}.</span>`}
     ${log.data?.verification?.finding ? html` <a class="error" href=${to("log")}><b>The log is damaged.</b></a>` : log.data?.intactAt && html` <span>Intact <${Time} at=${log.data.intactAt} />.</span>`}
     ${log.error !== undefined && html` <b class="error">The state of the log is not known: <${Text} value=${/** @type {Error} */ (log.error).message} /></b>`}
     ${parked > 0 && html` <a href=${to("webhooks")}>${parked} events could not be delivered.</a>`}</p></section>`;
@@ -54,12 +54,12 @@ function Shadows() {
   const read = useRead(`shadows ${key}`, async (signal) => Promise.all(shadows.slice(0, 10).map(async (each) => ({ policy: each, total: Number((await get(`/v1/policies/${each.id}/divergence`, {}, signal)).data.total) }))));
   if (!can("read", "policies")) return null;
   return html`<section class="card"><h2><a href=${to("policies")}>Shadow policies</a></h2>${read.error && html`<${Problem} error=${read.error} />`}${!policies.all ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />` : !shadows.length ? html`<p class="muted">None is being tried.</p>`
-    : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")}` : "changes nothing"}</span></li>`)}</ul>`}</section>`;
+    : html`<ul class="plain">${(read.data ?? []).map(({ policy, total }) => html`<li class="line"><a href=${to(`policies/${policy.id}`, { tab: "shadow" })}><${Text} value=${policy.name} /></a><span class="spring"></span><span class="muted number">${total ? `would change ${total.toLocaleString("en")} ${total === 1 ? "result" : "results"}` : "changes nothing"}</span></li>`)}</ul>`}</section>`;
 }
 
 function Inactive() {
   const found = [...(agents.all?.values() ?? [])].filter((each) => each.status !== "active");
   if (!can("read", "policies")) return null;
-  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!agents.all ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />` : !found.length ? html`<p class="muted">${agents.all.size ? `All ${agents.all.size} are active.` : "There is none yet."}</p>`
+  return html`<section class="card"><h2><a href=${to("agents")}>Agents</a></h2>${!agents.all ? html`<${Problem} error=${agents.error} retry=${agents.refresh} />` : !found.length ? html`<p class="muted">${agents.all.size > 1 ? `All ${agents.all.size} are active.` : agents.all.size ? "The only one is active." : "There is none yet."}</p>`
     : html`<ul class="plain">${found.slice(0, 6).map((each) => html`<li class="line"><a href=${to(`agents/${each.alias ?? each.id}`)}><${Text} value=${each.name} /></a><span class="spring"></span><span class="muted">${each.tripped ? "stopped by a breaker" : each.status}</span></li>`)}</ul>`}</section>`;
 }

@@ -54,7 +54,7 @@ function One({ webhook, reload, reveal }) {
     <${Problem} error=${error} />
     ${open && html`<${Undelivered} path=${path} reload=${reload} />`}
     ${tries && html`<${Attempts} path=${path} />`}
-    ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on. ${Number(webhook.waiting) + Number(webhook.parked)} undelivered ones are dropped.</p><//>`}
+    ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on.${Number(webhook.waiting) + Number(webhook.parked) > 0 && ` Those not delivered yet, ${Number(webhook.waiting) + Number(webhook.parked)}, are dropped.`}</p><//>`}
     ${asking === "rotate" && html`<${Confirm} title="New secret" button="Make it" close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { const { data } = await ask("POST", `${path}/rotate-secret`, { body: { overlapSeconds: 86_400 }, reason }); setAsking(null); reveal(data.secret); reload(); }}><p>For one day events are signed with both secrets.</p><//>`}</section>`;
 }
 
