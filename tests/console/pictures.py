@@ -11,14 +11,14 @@ from tests.console.scene import build
 FOLDER = Path(__file__).parents[2] / "docs/console"
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2}
 PICTURES = [
-    ("overview-light", "/console", {}),
-    ("decisions-light", "/console/decisions", {}),
-    ("why-light", "/console/decisions?result=escalated&tool_name=refund.create", {"open": True}),
-    ("approvals-phone", "/console/approvals", {"color_scheme": "light", **PHONE}),
-    ("agent-dark", "/console/agents/refund-bot", {"color_scheme": "dark"}),
-    ("policy-light", "/console/policies/{policy}?as=json", {}),
+    ("overview-light", "/console", ["text=Latest changes", ".tops", ".big"], {}),
+    ("decisions-light", "/console/decisions", ["text=Refund bot"], {}),
+    ("why-light", "/console/decisions?result=escalated&tool_name=refund.create", [], {"open": True}),
+    ("approvals-phone", "/console/approvals", ["text=times the usual"], {"color_scheme": "light", **PHONE}),
+    ("agent-dark", "/console/agents/refund-bot", [".meter"], {"color_scheme": "dark"}),
+    ("policy-light", "/console/policies/{policy}?as=json", [".cm-line", "text=accepts it", "text=Refund bot"], {}),
 ]
-"""The name of each, its address, and how it is taken; `open` opens the first row."""
+"""The name of each, its address, what is waited for, and how it is taken; `open` opens the first row."""
 
 
 def take(store, folder):
@@ -38,7 +38,7 @@ def take(store, folder):
 
 def take_each(browsing, base_url, ids, folder):
     """Take the pictures of a workspace that has these ids."""
-    for name, path, given in PICTURES:
+    for name, path, wanted, given in PICTURES:
         options = {name: value for name, value in given.items() if name != "open"}
         visitor = browsing.visit(base_url, ADMIN_KEY, **options)
         page = visitor.open(path.format(**ids))
@@ -48,7 +48,9 @@ def take_each(browsing, base_url, ids, folder):
             page.get_by_role("row").nth(1).click()
             page.get_by_text("Rule by rule").wait_for()
             settle(page)
-        page.wait_for_timeout(1200)  # the editor and the chart come after the page
+        for each in [*wanted, ".badge"]:
+            page.locator(each).first.wait_for(state="attached")
+        page.wait_for_timeout(1200)  # what comes after the page, such as the colours of the editor
         settle(page)
         page.screenshot(path=folder / f"{name}.png")
         visitor.close()
