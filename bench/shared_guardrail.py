@@ -69,7 +69,7 @@ def _edit(store: Store, workspace_id: str) -> Sample:
     """The store's time for one change, including what the replica reads first."""
 
     async def edit(services: Services) -> Sample:
-        (policy,) = await services.records.policies.list_page(workspace_id)
+        (policy,) = [each async for each in services.records.policies.each(workspace_id)]
         spent_us = store.cpu_us()
         for number in range(CHANGES):
             rules = policy.rules if number % 2 else policy.rules[:-1]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from msgspec import UNSET
 from msgspec.structs import fields
 
-from app.model.policies import DEFAULTS, PolicyChanges, PolicyFields, field_types, optional, struct_of
+from app.model.policies import DEFAULTS, PolicyChanges, PolicyFields, field_types, struct_of
 
 Check = Callable[[str, Any], None]
 
@@ -24,20 +24,11 @@ def require_writable_fields(policy: PolicyFields | PolicyChanges) -> None:
             check(spelling, value)
 
 
-_CONFIG: dict[str, Any] = {"rename": "camel", "forbid_unknown_fields": True}
-_New: Any = struct_of("_New", field_types(bounds=True), DEFAULTS, **_CONFIG)
-_NewChanges: Any = struct_of("_NewChanges", optional(field_types(bounds=True)), **_CONFIG)
+_New: Any = struct_of("_New", field_types(bounds=True), DEFAULTS, rename="camel", forbid_unknown_fields=True)
 
 
 class NewPolicy(_New):  # type: ignore[misc]  # its fields are those of PolicyFields
     """A whole policy without its owner, as files and sets have it."""
-
-    def __post_init__(self) -> None:
-        require_writable_fields(self)
-
-
-class NewPolicyChanges(_NewChanges):  # type: ignore[misc]  # its fields are those of PolicyFields
-    """Changes to a policy, as files have them."""
 
     def __post_init__(self) -> None:
         require_writable_fields(self)

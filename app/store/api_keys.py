@@ -80,10 +80,6 @@ class ApiKeys:
             for record in records:
                 yield _key_of(record)
 
-    async def list_page(self, workspace_id: str, limit: int | None = None, offset: int = 0) -> list[ApiKey]:
-        """The workspace's keys, oldest first."""
-        return [key async for key in self.each(workspace_id, limit, offset)]
-
     async def rotate(
         self,
         workspace_id: str,

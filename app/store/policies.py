@@ -98,12 +98,6 @@ class Policies:
             if left is not None and left <= 0:
                 return
 
-    async def list_page(
-        self, workspace_id: str, owner: Owner | None = None, limit: int | None = None, offset: int = 0
-    ) -> list[Policy]:
-        """The policies of the owner, or all of the workspace's, in evaluation order."""
-        return [policy async for policy in self.each(workspace_id, owner, limit, offset)]
-
     async def update(
         self,
         workspace_id: str,

@@ -71,7 +71,9 @@ class Past:
         """What governed the agent at each recorded place, according to a replay."""
         changes = (await Changes(self.client).query(self.workspace_id, ChangeQuery(limit=1000))).changes
         agents = [agent async for agent in self.agents.each(self.workspace_id)]
-        history = replay_history.History(agents, await self.policies.list_page(self.workspace_id), changes)
+        history = replay_history.History(
+            agents, [each async for each in self.policies.each(self.workspace_id)], changes
+        )
         return [history.span(agent_id, entry) for entry, _ in self.seen]
 
     async def past(self, agent_id, entry):
@@ -94,7 +96,7 @@ def past(client, ids, workspace_id):
 
 async def change_something(past, rng, agent_id, others):
     """Make one change of any kind, to something that may govern the agent or to something else."""
-    held = await past.policies.list_page(past.workspace_id)
+    held = [each async for each in past.policies.each(past.workspace_id)]
     match rng.randrange(10):
         case 0 | 1 | 2:
             owner = rng.choice([Owner(agent_id), Owner(others), Owner(group=rng.choice(GROUPS)), WORKSPACE])

@@ -74,7 +74,7 @@ async def test_every_operation_stays_within_one_slot(path, workspace_id):
 
     await policies.update(workspace_id, made.id, PolicyChanges(rules=(WIDER,)), by=BY)
     await scene.agents.update(workspace_id, scene.agent.id, status=AgentStatus.SUSPENDED, by=BY)
-    assert [each.id for each in await policies.list_page(workspace_id)] == [made.id]
+    assert [each.id async for each in policies.each(workspace_id)] == [made.id]
     assert [each.id async for each in scene.agents.each(workspace_id)] == [scene.agent.id]
     assert [each.id for each in (await scene.agents.load(workspace_id, scene.agent.id)).policies] == [made.id]
     other = await policies.create(workspace_id, Owner(scene.agent.id), PolicyFields(name="q", rules=(LIMIT,)), by=BY)

@@ -90,7 +90,7 @@ async def test_a_revoked_key_is_unknown_at_once_and_leaves_nothing(keys, client,
     with pytest.raises(Unauthorized):
         await callers.authenticate(raw_key)
     assert callers.cached(raw_key) is None
-    assert await keys.list_page(workspace_id) == []
+    assert [each async for each in keys.each(workspace_id)] == []
     assert not await client.call("EXISTS", Keyspace(workspace_id).key(made.id), key_pointer(digest_of(raw_key)))
     with pytest.raises(ApiKeyNotFound):
         await keys.revoke(workspace_id, made.id, force=True, by=BY)
@@ -203,7 +203,7 @@ async def test_the_default_workspace_is_made_once_however_many_replicas_start(cl
     caller = await Authenticator(client, 10).authenticate(raw_key)
     assert caller.workspace_id == await client.call("HGET", WORKSPACES, DEFAULT)
     assert caller.scopes == {Scope.ADMIN}
-    listed = await parts.api_keys(client, ids).list_page(caller.workspace_id)
+    listed = [each async for each in parts.api_keys(client, ids).each(caller.workspace_id)]
     assert [key.prefix for key in listed].count(raw_key[:12]) == 1
 
 

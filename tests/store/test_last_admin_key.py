@@ -19,7 +19,7 @@ def keys(client, ids):
 
 async def held(keys, workspace_id):
     """The ids of the existing keys."""
-    return {key.id for key in await keys.list_page(workspace_id)}
+    return {key.id async for key in keys.each(workspace_id)}
 
 
 async def test_an_expired_admin_key_does_not_count(keys, client, workspace_id):

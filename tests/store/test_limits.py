@@ -65,7 +65,7 @@ async def test_concurrent_creations_and_rotations_do_not_exceed_the_limit_of_key
     rotations = [keys.rotate(workspace_id, first.id, 0, by=BY) for _ in range(10)]
 
     assert await outcomes([*creations, *rotations]) == 4
-    held = await keys.list_page(workspace_id)
+    held = [each async for each in keys.each(workspace_id)]
     assert len(held) == 5
     pointers = [name async for name in _pointers(client, workspace_id)]
     assert len(pointers) == 5

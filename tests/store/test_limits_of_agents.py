@@ -61,7 +61,7 @@ def held(policies, workspace_id, agent_id):
     """How many rate limits the agent's policies have."""
 
     async def look():
-        return sum(rate_limit_count(each.rules) for each in await policies.list_page(workspace_id, Owner(agent_id)))
+        return sum([rate_limit_count(each.rules) async for each in policies.each(workspace_id, Owner(agent_id))])
 
     return look
 
@@ -177,6 +177,6 @@ async def test_the_count_is_right_whatever_two_replicas_did(
         assert all(each is None or isinstance(each, AppError) for each in ended), ended
         record = Keyspace(workspace_id).agent(agent_id)
         assert int(await client.call("HGET", record, "rate_limits")) == await held() <= MAX
-        there = await policies.list_page(workspace_id, Owner(agent_id))
+        there = [each async for each in policies.each(workspace_id, Owner(agent_id))]
         rules_bytes = sum(len(msgspec.json.encode(each.rules)) for each in there)
         assert int(await client.call("HGET", record, "rules_bytes")) == rules_bytes

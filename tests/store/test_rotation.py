@@ -31,7 +31,7 @@ async def test_both_keys_are_valid_during_the_overlap(keys, callers, workspace_i
     assert successor_raw != raw_key
     assert (await callers.authenticate(raw_key)).key_id == old.id == key.id
     assert (await callers.authenticate(successor_raw)).key_id == successor.id
-    listed = {each.id: each.expires_ms for each in await keys.list_page(workspace_id)}
+    listed = {each.id: each.expires_ms async for each in keys.each(workspace_id)}
     assert listed == {key.id: old.expires_ms, successor.id: None}
 
 
@@ -47,7 +47,7 @@ async def test_an_invalid_key_is_not_rotated(keys, callers, client, workspace_id
         await keys.rotate(workspace_id, key.id, HOUR_MS, by=by_key(gone.id))
     with pytest.raises(Unauthorized):
         await keys.create(workspace_id, "another", BOTH, by=by_key(gone.id))
-    assert [each.expires_ms for each in await keys.list_page(workspace_id)] == [None]
+    assert [each.expires_ms async for each in keys.each(workspace_id)] == [None]
     assert await _pointers(client, workspace_id) == [f"{workspace_id} {key.id}"]
 
 

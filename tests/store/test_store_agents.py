@@ -56,7 +56,7 @@ async def test_deleting_an_agent_leaves_nothing_of_it_but_its_audit_entries(clie
     for dead in (scene.agent.id, *(policy.id for policy in gone)):
         assert dead not in str(left)
     assert len(await scene.entries()) == 4
-    assert [policy.id for policy in await policies.list_page(workspace_id)] == [kept.id]
+    assert [policy.id async for policy in policies.each(workspace_id)] == [kept.id]
     assert [agent.id async for agent in scene.agents.each(workspace_id)] == [other.id]
     with pytest.raises(AgentNotFound):
         await scene.agents.get(workspace_id, scene.agent.id)

@@ -107,7 +107,7 @@ class Logged:
         """The history that a replay reads."""
         changes = (await self.changes.query(self.id, ChangeQuery(limit=1000))).changes
         agents = [agent async for agent in self.agents.each(self.id)]
-        return History(agents, await self.policies.list_page(self.id), changes)
+        return History(agents, [each async for each in self.policies.each(self.id)], changes)
 
     async def replay(
         self, draft=None, from_ms: int = START_MS, lines: bytes | None = None, gone_ms=None, **owner
@@ -122,7 +122,7 @@ class Logged:
             policies=None if draft is None else msgspec.convert(draft, list[PolicyEntry]),
             **owner,
         )
-        held = [each for each in await self.policies.list_page(self.id) if each.owner == task.owner]
+        held = [each async for each in self.policies.each(self.id) if each.owner == task.owner]
         policies = None if draft is None else drafted(task, held)
         replay = Replay(task, await self.history(), policies, REDACTOR.is_secret)
         if gone_ms is not None:

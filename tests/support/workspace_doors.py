@@ -229,7 +229,7 @@ class StoreDoor(Door):
                 async for each in self._versions.each(self._at, policy, limit)]  # fmt: skip
 
     async def keys(self, limit=None, offset=0):
-        return [as_key(shown(ApiKeyView.of(each))) for each in await self._keys.list_page(self._at, limit, offset)]
+        return [as_key(shown(ApiKeyView.of(each))) async for each in self._keys.each(self._at, limit, offset)]
 
     async def approvals(self, limit, **filters):
         filters |= {"status": (ApprovalStatus(filters["status"]),)} if "status" in filters else {}
