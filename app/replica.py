@@ -281,7 +281,7 @@ def _services(
     escalated = EscalatedCalls(runner.call, signer, bounds, call_pool, redactor)
     resources = Resources(client)
     named = NamedApprovals(prompt, ids, signer, settings.audit_backlog_max)
-    kept = partial(with_request, redactor=redactor, signer=signer)
+    kept = partial(with_request, redactor=redactor)
     authorizer = Authorizer(cache, commit, escalated, named, clock, ids, metrics, call_pool, budget, kept)
     approvals = Approvals(client, ids, settings.audit_backlog_max)
     records = Records(

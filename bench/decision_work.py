@@ -180,7 +180,7 @@ def _canonical(_: CompiledAgent, request: AuthorizeRequest) -> object:
 
 
 def _kept(_: CompiledAgent, request: AuthorizeRequest) -> object:
-    return with_request(request.recorded_context, request.context or {}, _redactor, _signer)
+    return with_request(request.recorded_context, request.context or {}, _redactor)
 
 
 def _decided(agent: CompiledAgent, request: AuthorizeRequest) -> object:

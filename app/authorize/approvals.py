@@ -168,14 +168,14 @@ def may_show_more(request: AuthorizeRequest) -> bool:
     return _may_round(request.body) is not None and _may_round(_as_sent(request.body).parameters) is not None
 
 
-def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer) -> bytes:
+def shown_parameters(request: AuthorizeRequest, redactor: Redactor, signer: Signer, workspace_id: str) -> bytes:
     """The parameters, whole up to 16 KiB and as in the log beyond; secrets are redacted.
 
     A number that JSON readers round is shown as `{"number": …}`, with its digits as the caller wrote them.
     """
     exact = _exact_question(request.body).parameters if _may_round(request.body) else request.parameters
     with suppress(TooMuchWork):
-        shown = recorded(exact, redactor, signer, WHOLE_BYTES)
+        shown = recorded(exact, redactor, signer, workspace_id, WHOLE_BYTES)
         if len(shown) <= WHOLE_BYTES:
             return shown
     return request.recorded_parameters

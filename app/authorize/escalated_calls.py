@@ -94,7 +94,7 @@ class EscalatedCalls:
         parameters = request.recorded_parameters
         # In a thread, because it takes a while to find secrets in long strings.
         if self._redactor is not None and may_show_more(request):
-            parameters = await in_thread(shown_parameters, request, self._redactor, self._signer)
+            parameters = await in_thread(shown_parameters, request, self._redactor, self._signer, workspace_id)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000
         checks = (*plan.quotas, *beside)

@@ -41,9 +41,9 @@ _encode = msgspec.json.Encoder().encode
 class Reading(Struct, frozen=True, gc=False):
     """The inputs of reading a call, besides its body.
 
-    idempotency_key: the header's value, None if it was not sent. max_bytes: the largest body that is read. work: what
-    redaction may still do for the request, all calls of a batch together. agents: ids of the only agents that the key
-    may ask about; None = all. workspace_id: of the caller; the MACs of users' requests are its own.
+    workspace_id: of the caller; the MACs in the log are its own. idempotency_key: the header's value, None if it was
+    not sent. max_bytes: the largest body that is read. agents: ids of the only agents that the key may ask about; None
+    = all. work: what redaction may still do for the request, all calls of a batch together.
     """
 
     redactor: Redactor
@@ -197,7 +197,9 @@ def _require_small(context: dict[str, Any]) -> None:
 def _recorded(name: str, value: dict[str, Any], reading: Reading, *, is_large: bool = False) -> bytes:
     """The parameters or the context as the log keeps them. Raises PayloadTooLarge."""
     try:
-        return recorded(value, reading.redactor, reading.signer, is_large=is_large, work=reading.work)
+        return recorded(
+            value, reading.redactor, reading.signer, reading.workspace_id, is_large=is_large, work=reading.work
+        )
     except TooMuchWork:
         message = f"more than {MAX_SHORTENED} strings would have to be shortened for the log"
         raise PayloadTooLarge(f"$.{name}: {message}", [Detail(f"$.{name}", message)]) from None

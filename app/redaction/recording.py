@@ -13,7 +13,7 @@ from app.model.constraints import REQUEST
 from app.redaction.credentials import RUN, SIGNS, holds_credentials, without_credentials
 from app.redaction.named_values import may_name
 from app.redaction.redactor import Redactor
-from app.redaction.signer import Purpose, Signer
+from app.redaction.signer import UNSIGNED, Purpose, Signer
 from app.redaction.text import may_name_secrets, redacted_text, without_named_values
 from app.redaction.work import MAX_SHORTENED, TooMuchWork, Work
 
@@ -45,6 +45,7 @@ def recorded(
     value: dict[str, Any],
     redactor: Redactor,
     signer: Signer,
+    workspace_id: str,
     long_bytes: int = LONG_TEXT_BYTES,
     *,
     is_large: bool = False,
@@ -54,9 +55,9 @@ def recorded(
 
     A string of more than `long_bytes` is replaced by an object: `beginning`, its first 256 characters; `length`, its
     number of characters; and, if there is a secret, `hmac`, a MAC of the whole string that identifies it without making
-    it guessable. So is every string that cannot be searched within `work`; if nothing of it can be, its `beginning` is
-    empty. is_large: strings are cut before they are encoded, as each pass over a large call takes a millisecond during
-    which no other thread runs. work: what is left for the call.
+    it guessable; in each workspace it is another one. So is every string that cannot be searched within `work`; if
+    nothing of it can be, its `beginning` is empty. is_large: strings are cut before they are encoded, as each pass over
+    a large call takes a millisecond during which no other thread runs. work: what is left for the call.
 
     Raises TooMuchWork if more than `MAX_SHORTENED` strings are. In a result of more than `MAX_RECORDED_BYTES`, which no
     log keeps, credentials may remain.
@@ -69,13 +70,13 @@ def recorded(
 
     def kept(text: str) -> Any:
         if _is_long(text, long_bytes):
-            return _shortened(text, redactor, signer, work)
+            return _shortened(text, redactor, signer, workspace_id, work)
         if not names_secrets or may_name(text) is None or not may_name_secrets(_encode(text), redactor):
             return text
         if work.left > work.kept:
             with suppress(TooMuchWork):
                 return redacted_text(redactor, text, work)
-        return _shortened(text, redactor, signer, work)
+        return _shortened(text, redactor, signer, workspace_id, work)
 
     if names_secrets or is_large or len(encoded) > long_bytes:
         encoded = _encode(redactor.redacted(value, kept))
@@ -89,21 +90,21 @@ def recorded(
 
 
 def recorded_request(text: str, signer: Signer, workspace_id: str) -> dict[str, Any]:
-    """What the log keeps of a user's request: `length`, its characters, and a MAC, `hmac`, if there is a secret.
+    """What the log keeps of a user's request: `length`, its characters, and a MAC, `hmac`, if there is a secret."""
+    return {"length": len(text)} | _mac(Purpose.REQUEST, text, signer, workspace_id)
 
-    Many requests can be guessed. So that no other workspace can try guesses against a log, its MACs are of its own.
+
+def with_request(logged: bytes, context: dict[str, Any], redactor: Redactor) -> bytes:
+    """The context as logged, with the user's request kept as other texts are, in place of its MAC.
+
+    A request that is shortened keeps that MAC: of one text, there is only one in the log.
     """
-    mac = signer.mac(Purpose.REQUEST, f"{workspace_id} {text}".encode())
-    return {"length": len(text)} | ({} if mac is None else {"hmac": mac})
-
-
-def with_request(logged: bytes, context: dict[str, Any], redactor: Redactor, signer: Signer) -> bytes:
-    """The context as logged, with the user's request kept as other texts are, in place of its MAC."""
     request = context.get(REQUEST)
     if type(request) is not str:
         return logged
-    kept = msgspec.json.decode(recorded({REQUEST: request}, redactor, signer))
-    return _encode(msgspec.json.decode(logged) | kept)
+    known = msgspec.json.decode(logged)
+    kept = msgspec.json.decode(recorded({REQUEST: request}, redactor, UNSIGNED, ""))[REQUEST]
+    return _encode(known | {REQUEST: known[REQUEST] | kept if type(kept) is dict else kept})
 
 
 def takes_long(raw: bytes, redactor: Redactor) -> bool:
@@ -138,7 +139,7 @@ def _without_long(text: str, long_bytes: int) -> str:
     return "" if _is_long(text, long_bytes) else text
 
 
-def _shortened(text: str, redactor: Redactor, signer: Signer, work: Work) -> dict[str, Any]:
+def _shortened(text: str, redactor: Redactor, signer: Signer, workspace_id: str, work: Work) -> dict[str, Any]:
     work.shortened += 1
     if work.shortened > MAX_SHORTENED:
         raise TooMuchWork
@@ -149,8 +150,16 @@ def _shortened(text: str, redactor: Redactor, signer: Signer, work: Work) -> dic
         work.kept = 0
         with suppress(TooMuchWork):
             beginning = _beginning(text[:_LITTLE], redactor, work)
-    mac = signer.mac(Purpose.LONG_TEXT, text.encode())
-    return {"beginning": beginning, "length": len(text)} | ({} if mac is None else {"hmac": mac})
+    return {"beginning": beginning, "length": len(text)} | _mac(Purpose.LONG_TEXT, text, signer, workspace_id)
+
+
+def _mac(purpose: Purpose, text: str, signer: Signer, workspace_id: str) -> dict[str, str]:
+    """The text's `hmac`, if there is a secret.
+
+    Many texts can be guessed. So that no other workspace can try guesses against a log, its MACs are of its own.
+    """
+    mac = signer.mac(purpose, f"{workspace_id} {text}".encode())
+    return {} if mac is None else {"hmac": mac}
 
 
 def _beginning(text: str, redactor: Redactor, work: Work) -> str:

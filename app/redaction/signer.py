@@ -10,7 +10,7 @@ _CONTEXT = "remit/1/"
 class Purpose(StrEnum):
     """The purpose of a MAC. Each has separate keys, so its MACs are never valid for another."""
 
-    LONG_TEXT = "long text"
+    LONG_TEXT = "workspace's long text"
     REQUEST = "user's request"
     CALL = "call"
     WEBHOOK = "webhook"

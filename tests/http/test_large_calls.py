@@ -62,7 +62,7 @@ def test_a_call_of_1_mib_is_judged_to_its_last_byte(writer, end, allowed):
 
     assert (answer.status_code, answer.json()["allowed"]) == (200, allowed)
     (entry,) = writer.log()
-    mac = Signer([SECRET.encode()]).mac(Purpose.LONG_TEXT, text.encode())
+    mac = Signer([SECRET.encode()]).mac(Purpose.LONG_TEXT, f"{writer.id} {text}".encode())
     assert entry["parameters"] == {
         "path": "a",
         "content": {"beginning": text[:256], "length": len(text), "hmac": mac},

@@ -55,25 +55,33 @@ def test_no_entry_export_or_approval_has_the_request(tenant, agent):
 
 
 def test_no_other_workspace_can_try_guesses_of_a_request(tenant, agent):
-    """Neither by asking with them nor by pinning them; nor does a long text in the same workspace have the same MAC."""
+    """Neither by asking with them nor by pinning them, whatever their lengths, also if the log keeps requests.
+
+    Nor of another long text; a request has one MAC, which no other text of its workspace has.
+    """
     guesses = ["yes", REQUEST, f"{REQUEST} {'and so on ' * 300}"]
 
     def macs(of):
-        asking = agent if of is tenant else of.new_agent()["id"]
-        for guess in guesses:
-            of.authorize(asking, "mail", parameters={"to": "doe@x.com", "text": guess}, context={"request": guess})
-        pinned = of.admin.post("/v1/sessions/guessed/request", json={"request": guesses[0]}).json()
-        entries = of.log(agent_id=asking, limit=len(guesses))[::-1]
-        assert pinned["hmac"] == entries[0]["context"]["request"]["hmac"]
-        assert [entry["context"]["request"]["length"] for entry in entries] == [*map(len, guesses)]
-        return [entry["context"]["request"]["hmac"] for entry in entries], json.dumps(entries[-1]["parameters"])
+        asking = of.new_agent()["id"]
+        pinned = of.admin.post("/v1/sessions/guessed/request", json={"request": guesses[-1]}).json()
+        for keeps in (False, True):
+            of.new_policy(asking, FREE, ASKED, name=f"{keeps}", keeps_requests=keeps)
+            for guess in guesses:
+                of.authorize(asking, "mail", parameters={"to": "doe@x.com", "text": guess}, context={"request": guess})
+        *unkept, short, named, long = of.log(agent_id=asking)[::-1]
+        requests = [entry["context"]["request"] for entry in unkept]
+        assert [request["length"] for request in requests] == [*map(len, guesses)]
+        assert [entry["context"]["request"] for entry in (short, named)] == guesses[:2]
+        found = {request["hmac"] for request in requests}
+        assert found == {request["hmac"] for request in requests[:2]} | {pinned["hmac"]}
+        assert long["context"]["request"]["hmac"] == pinned["hmac"]
+        return found | {long["parameters"]["text"]["hmac"]}
 
-    (own, own_text), other = macs(tenant), Tenant(tenant.store_url, tenant.replica)
-    foreign, _ = macs(other)
+    own, other = macs(tenant), Tenant(tenant.store_url, tenant.replica)
+    foreign = macs(other)
     other.close()
-    assert set(own).isdisjoint(foreign)
-    assert '"hmac"' in own_text
-    assert not any(mac in own_text for mac in own)
+    assert len(own) == len(foreign) == len(guesses) + 1
+    assert own.isdisjoint(foreign)
 
 
 def test_no_rule_about_the_request_itself_quotes_it(tenant):

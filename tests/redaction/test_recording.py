@@ -18,7 +18,7 @@ RAW_KEY = "svc_" + "0123456789abcdef" * 2
 
 
 def kept(value, signer=SIGNER):
-    return msgspec.json.decode(recorded(value, REDACTOR, signer))
+    return msgspec.json.decode(recorded(value, REDACTOR, signer, "w"))
 
 
 @pytest.mark.parametrize("text", ["x" * LONG_TEXT_BYTES, "é" * (LONG_TEXT_BYTES // 2), "天" * 682])
@@ -30,7 +30,7 @@ def test_a_string_of_2_kib_is_kept_as_it_is(text):
 @pytest.mark.parametrize("text", ["x" * (LONG_TEXT_BYTES + 1), "é" * (LONG_TEXT_BYTES // 2 + 1), "天" * 683])
 def test_a_longer_string_keeps_its_beginning_length_and_mac(text):
     """Wherever it occurs; the rest is unchanged."""
-    mac = SIGNER.mac(Purpose.LONG_TEXT, text.encode())
+    mac = SIGNER.mac(Purpose.LONG_TEXT, f"w {text}".encode())
     short = {"beginning": text[:KEPT_CHARACTERS], "length": len(text), "hmac": mac}
 
     assert kept({"a": text, "b": [{"c": text}, 1], "d": None}) == {"a": short, "b": [{"c": short}, 1], "d": None}
@@ -55,7 +55,7 @@ def test_a_redacted_value_is_not_shortened():
 def test_no_part_of_a_raw_key_survives_shortening(before):
     """Half a key is most of a key."""
     text = "x" * before + RAW_KEY + "y" * 3_000
-    assert "0123456789" not in recorded({"a": text}, REDACTOR, SIGNER).decode()
+    assert "0123456789" not in recorded({"a": text}, REDACTOR, SIGNER, "w").decode()
 
 
 def test_a_short_call_is_kept_whole():
@@ -129,7 +129,7 @@ PIECES = st.sampled_from(JOINTS + NAMES + PHRASES + COMMANDS + VALUES)
 def test_no_shortcut_misses_what_a_thorough_search_finds(text):
     """Most calls are searched for hints only: in doubt, there must be one."""
     thorough = msgspec.json.encode(REDACTOR.redacted({"a": text}, partial(redacted_text, REDACTOR))).decode()
-    assert recorded({"a": text}, REDACTOR, UNSIGNED).decode() == without_credentials(thorough)
+    assert recorded({"a": text}, REDACTOR, UNSIGNED, "w").decode() == without_credentials(thorough)
 
 
 def test_a_large_call_is_recorded_like_any_other():
@@ -137,4 +137,4 @@ def test_a_large_call_is_recorded_like_any_other():
     long_ones = {"a": "x" * 5000, "b": ["password=hunter2 " * 500], "c": {"text": "\u00e9" * 3000}}
     short_ones = {"d": "--password hunter2", "password": "hunter2", "e": "plain", "f": "AKIA" + "Q" * 16}
     for value in (long_ones, short_ones, long_ones | short_ones, {}):
-        assert recorded(value, REDACTOR, UNSIGNED, is_large=True) == recorded(value, REDACTOR, UNSIGNED)
+        assert recorded(value, REDACTOR, UNSIGNED, "w", is_large=True) == recorded(value, REDACTOR, UNSIGNED, "w")

@@ -61,7 +61,7 @@ CREDENTIALS = {
 
 
 def kept(value, redactor=REDACTOR):
-    return msgspec.json.decode(recorded(value, redactor, UNSIGNED))
+    return msgspec.json.decode(recorded(value, redactor, UNSIGNED, "w"))
 
 
 @pytest.mark.parametrize("credential", CREDENTIALS.values(), ids=CREDENTIALS)
@@ -70,7 +70,7 @@ def test_a_string_that_looks_like_a_known_credential_is_replaced(credential):
     for around in ("%s", "see %s.", "a\n%s\nb", '{"k": "%s"}', "tab\t%s", "\u0001%s", "x=%s"):
         plain = around.replace("%s", credential)
         for text in (plain, json.dumps({"deep": json.dumps([plain])})):
-            made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED).decode()
+            made = recorded({"note": [text], text: 1, "n": 7}, Redactor([]), UNSIGNED, "w").decode()
             assert "unter2" not in made
             assert "UNTER2" not in made
             assert GONE in made
@@ -147,7 +147,7 @@ PAIRS = [
 @pytest.mark.parametrize("place", [lambda pair: pair, lambda pair: [pair, 1], json.dumps, lambda p: json.dumps([[p]])])
 def test_a_value_whose_name_stands_beside_it_is_replaced(pair, place):
     """In an object with name and value, in a list of the two, and among a command's words."""
-    made = recorded({"headers": place(pair)}, REDACTOR, UNSIGNED)
+    made = recorded({"headers": place(pair)}, REDACTOR, UNSIGNED, "w")
     assert b"hunter2" not in made
     assert b"1234" not in made
     assert GONE.encode() in made
@@ -282,7 +282,7 @@ def test_in_a_list_the_value_after_an_option_or_a_header_is_replaced(words, want
 def test_the_private_half_of_a_json_web_key_is_replaced(place):
     """Its public half stays, and identifies the key."""
     key = {"kty": "RSA", "n": "abc", "e": "AQAB", "d": "hunter2", "p": "hunter2", "oth": ["hunter2"]}
-    made = recorded({"key": place(key)}, REDACTOR, UNSIGNED)
+    made = recorded({"key": place(key)}, REDACTOR, UNSIGNED, "w")
     assert b"hunter2" not in made
     assert b"AQAB" in made
     assert kept({"k": "a", "d": "b", "p": 1}) == {"k": "a", "d": "b", "p": 1}
@@ -305,7 +305,7 @@ LONG = [
 @pytest.mark.parametrize("value", LONG, ids=json.dumps)
 def test_shortened_json_holds_no_secret(value):
     """Shortened JSON is not valid, but still names its values."""
-    made = recorded({"a": json.dumps([value, "x" * 5_000])}, REDACTOR, UNSIGNED)
+    made = recorded({"a": json.dumps([value, "x" * 5_000])}, REDACTOR, UNSIGNED, "w")
     assert b"hunter2" not in made
     assert b'"length":' in made
 
@@ -316,12 +316,12 @@ def test_nested_json_is_searched_for_secrets(times):
     text = '{"\\u0070assword": "hunter2", "n": 1}'
     for _ in range(times):
         text = json.dumps({"inner": text})
-    assert b"hunter2" not in recorded({"a": text}, REDACTOR, UNSIGNED)
+    assert b"hunter2" not in recorded({"a": text}, REDACTOR, UNSIGNED, "w")
 
 
 def test_json_too_deep_to_search_is_not_kept():
     """A thousand levels are useless to a reader."""
-    made = recorded({"a": "[" * 1_000 + '{"password": "hunter2"}' + "]" * 1_000}, REDACTOR, UNSIGNED)
+    made = recorded({"a": "[" * 1_000 + '{"password": "hunter2"}' + "]" * 1_000}, REDACTOR, UNSIGNED, "w")
     assert b"hunter2" not in made
 
 
@@ -330,14 +330,14 @@ def test_a_long_string_is_searched_before_it_is_shortened():
     for before in range(225, 260):
         for secret in (CREDENTIALS["GitHub"], "password=hunter2hunter2hunter2", PEM):
             text = "x" * before + " " + secret + " y" * 3_000
-            assert b"unter2" not in recorded({"a": text}, REDACTOR, UNSIGNED)
+            assert b"unter2" not in recorded({"a": text}, REDACTOR, UNSIGNED, "w")
 
 
 def test_policies_see_the_real_strings():
     """Redaction works on a copy."""
     value = {"a": [{"name": "token", "value": "x"}, "password=hunter2"], "b": ["--pin", "1"]}
     before = json.dumps(value)
-    recorded(value, REDACTOR, UNSIGNED)
+    recorded(value, REDACTOR, UNSIGNED, "w")
     assert json.dumps(value) == before
 
 

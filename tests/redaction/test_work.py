@@ -92,7 +92,7 @@ def test_the_strings_of_a_call_take_bounded_work(unit, size):
     text = ("password " + unit * size)[:size]
     work = Work()
     try:
-        recorded({"a": [text] * (200_000 // size)}, REDACTOR, SIGNER, is_large=True, work=work)
+        recorded({"a": [text] * (200_000 // size)}, REDACTOR, SIGNER, "w", is_large=True, work=work)
     except TooMuchWork:
         assert size < MAX_RECORDED_BYTES // 100
     assert work.left >= 0
@@ -120,7 +120,7 @@ def test_a_form_that_is_not_looked_for_is_not_there(unit):
 
 def test_what_is_not_reached_is_recorded_as_beginning_length_and_mac():
     """Beginnings are redacted; where not even they can be searched, nothing is shown. No secret remains."""
-    kept = msgspec.json.decode(recorded({"a": ["password=hunter2 " + DENSE] * 300}, REDACTOR, SIGNER))["a"]
+    kept = msgspec.json.decode(recorded({"a": ["password=hunter2 " + DENSE] * 300}, REDACTOR, SIGNER, "w"))["a"]
 
     assert isinstance(kept[0], str)
     assert {"length": 17 + len(DENSE), "beginning": ""}.items() <= kept[-1].items()
@@ -131,7 +131,7 @@ def test_what_is_not_reached_is_recorded_as_beginning_length_and_mac():
 
 def test_a_replay_knows_that_the_log_hides_what_was_not_reached():
     """As with every shortened string."""
-    kept = msgspec.json.decode(recorded({"a": [DENSE] * 200}, REDACTOR, UNSIGNED))
+    kept = msgspec.json.decode(recorded({"a": [DENSE] * 200}, REDACTOR, UNSIGNED, "w"))
     assert ("parameters", "a[*]") in hidden_places(kept, {})
 
 

@@ -128,7 +128,7 @@ def shown_of(
     context = {name: value for name, value in msgspec.json.decode(call.recorded_context).items() if name not in known}
 
     def shown(value: dict[str, Any]) -> bytes:
-        return recorded(value, reading.redactor, reading.signer, work=reading.work)
+        return recorded(value, reading.redactor, reading.signer, reading.workspace_id, work=reading.work)
 
     whole = shown_request(msgspec.json.encode(context), shown(asked.requested_access), shown(object_of(body.client)))
     if len(whole) > _SHOWN_BYTES:

@@ -20,7 +20,7 @@ from app.model.ids import canonical_uuid
 from app.model.text import VISIBLE
 from app.redaction.recording import recorded
 from app.redaction.redactor import Redactor
-from app.redaction.signer import Signer
+from app.redaction.signer import UNSIGNED
 
 TOOL = "tool"
 """The type of resource that is a tool by itself; of any other type, each action is one."""
@@ -222,21 +222,21 @@ def _recorded(asked: EvaluationBody, reading: Reading) -> bytes | None:
     subject, resource = asked.subject, asked.resource
     if len(subject.id) + len(resource.id) > _QUICK_CHARACTERS:
         return None
-    redactor, signer = reading.redactor, reading.signer
-    return _recorded_asker(redactor, signer, subject.type, subject.id, asked.action.name) + _recorded_resource(
-        redactor, signer, resource.type, resource.id
+    redactor = reading.redactor
+    return _recorded_asker(redactor, subject.type, subject.id, asked.action.name) + _recorded_resource(
+        redactor, resource.type, resource.id
     )
 
 
 @lru_cache(maxsize=4096)
-def _recorded_asker(redactor: Redactor, signer: Signer, kind: str, subject_id: str, action: str) -> bytes:
-    subject = recorded({"type": kind, "id": subject_id}, redactor, signer)
-    return b'{"subject":%b,"action":%b,"resource":' % (subject, recorded({"name": action}, redactor, signer))
+def _recorded_asker(redactor: Redactor, kind: str, subject_id: str, action: str) -> bytes:
+    subject = recorded({"type": kind, "id": subject_id}, redactor, UNSIGNED, "")
+    return b'{"subject":%b,"action":%b,"resource":' % (subject, recorded({"name": action}, redactor, UNSIGNED, ""))
 
 
 @lru_cache(maxsize=4096)
-def _recorded_resource(redactor: Redactor, signer: Signer, kind: str, resource_id: str) -> bytes:
-    return recorded({"type": kind, "id": resource_id}, redactor, signer) + b"}"
+def _recorded_resource(redactor: Redactor, kind: str, resource_id: str) -> bytes:
+    return recorded({"type": kind, "id": resource_id}, redactor, UNSIGNED, "") + b"}"
 
 
 def _approval_named(approval: Any) -> str:
