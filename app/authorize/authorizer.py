@@ -17,7 +17,7 @@ from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
 from app.fairness.asking_key import asking_key
 from app.fairness.loop_budget import LoopBudget
-from app.fairness.thread_pool import Pool
+from app.fairness.thread_pool import InTurns, Pool
 from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
 from app.model.api_keys import KEY_SESSION, Caller
@@ -68,6 +68,13 @@ class Authorizer:
     def for_batch(self) -> "Authorizer":
         """The same, with commits that go to the store together."""
         return self.committing(batched(self._commit))
+
+    def in_turns(self) -> "Authorizer":
+        """The same, for the calls of one batch, of which only a few take threads at a time."""
+        other = copy(self)
+        pool = InTurns(self._pool)
+        other._pool, other._escalated = pool, self._escalated.in_pool(pool)  # noqa: SLF001 - its own
+        return other
 
     def committing(self, commit: Any) -> "Authorizer":
         """The same, with another commit."""

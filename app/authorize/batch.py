@@ -62,12 +62,13 @@ class BatchAuthorizer:
         asked: calls, and in the place of one that could not be read, its error.
         Raises Unauthorized, StoreUnavailable, Overloaded.
         """
+        authorizer = self._authorizer.in_turns()
         if semantics is BatchSemantics.ALL_OR_NOTHING:
-            return await self._whole(asker, asked, arrived_us)
+            return await _whole(authorizer, asker, asked, arrived_us)
         if len(asked) > 1:
             asked = _in_plan(asked)
         at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
-        authorizer = self._authorizer if at_once == 1 else self._authorizer.for_batch()
+        authorizer = authorizer if at_once == 1 else authorizer.for_batch()
         answers: list[Answered] = []
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
@@ -77,12 +78,13 @@ class BatchAuthorizer:
             await take_turn()
         return answers
 
-    async def _whole(self, asker: Asker, asked: Sequence[Asked], arrived_us: int) -> list[Answered]:
-        error = next((each for each in asked if isinstance(each, AppError)), None)
-        if error is not None:  # what could not be read cannot be denied, so there is nothing to decide
-            raise error
-        calls = [each for each in asked if not isinstance(each, AppError)]
-        return list(await asker.ask(lambda caller: decide_whole(self._authorizer, caller, calls, arrived_us)))
+
+async def _whole(authorizer: Authorizer, asker: Asker, asked: Sequence[Asked], arrived_us: int) -> list[Answered]:
+    error = next((each for each in asked if isinstance(each, AppError)), None)
+    if error is not None:  # what could not be read cannot be denied, so there is nothing to decide
+        raise error
+    calls = [each for each in asked if not isinstance(each, AppError)]
+    return list(await asker.ask(lambda caller: decide_whole(authorizer, caller, calls, arrived_us)))
 
 
 def _in_plan(asked: Sequence[Asked]) -> list[Asked]:

@@ -1,6 +1,7 @@
 """Calls that need a person's approval: the commit requests it, joins the request, or uses the approval."""
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -60,6 +61,12 @@ class EscalatedCalls:
         self._signer = signer
         self._bounds = bounds
         self._pool = pool
+
+    def in_pool(self, pool: Pool) -> "EscalatedCalls":
+        """The same, with another pool."""
+        other = copy(self)
+        other._pool = pool  # noqa: SLF001 - its own
+        return other
 
     async def commit(
         self, question: CommitQuestion, agent: CompiledAgent, now_us: int, commit: Commit

@@ -26,6 +26,9 @@ _WAITING_PER_WORKSPACE, _WAITING_IN_ALL = 64, 1024
 PATIENCE_S = 5.0
 """Seconds that a caller waits for its work, in the queue and in the thread together."""
 
+AT_ONCE = 4
+"""How many calls of one batch wait in the queue or run: more than threads that a workspace gets."""
+
 NICENESS = 10
 """Niceness above the loop's: on a shared core, the loop gets ten times a thread's time. Not more, because a thread that
 never gets the core never releases the interpreter's lock, and because a flood of small calls may delay long work but
@@ -160,6 +163,20 @@ class FairThreadPool:
             else:
                 work.result.set_exception(error)
         self._start()
+
+
+class InTurns:
+    """Runs a few functions in `pool` at a time, while the others wait outside: one request never fills its queue."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool, self._room = pool, asyncio.Semaphore(AT_ONCE)
+
+    async def run(
+        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
+    ) -> _Result:
+        """As `FairThreadPool.run`."""
+        async with self._room:
+            return await self._pool.run(workspace_id, function, *args, key=key)
 
 
 class SlowLanePool:

@@ -53,6 +53,14 @@ def test_a_plan_is_decided_at_once_except_for_what_is_struck_out(tenant, agent_i
     assert "plan" not in person.get(f"/v1/approvals/{alone['approval']['id']}").json()
 
 
+def test_a_plan_may_be_long(tenant, agent_id, person):
+    """Also if each of its calls takes a thread, here because of numbers that JSON readers might round."""
+    account = "1234567890123456789"
+    decisions = send(tenant, agent_id, *(f"{account}{number}" for number in range(60)))
+    assert [each["result"] for each in decisions] == ["allowed", *["escalated"] * 60]
+    assert len(waiting(person, plan_of(person, decisions[1])["id"])) == 60
+
+
 def test_a_plan_needs_as_many_people_as_each_of_its_calls(tenant, person):
     """Four eyes for the calls that ask for them, whoever approves the plan."""
     agent = tenant.new_agent()["id"]
