@@ -43,13 +43,19 @@ class TargetCheck(Struct, frozen=True):
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
         singles = sorted(name_and_value for name_and_value, _ in found if _ELEMENTS not in name_and_value[0])
-        many = len(self.parameters) > 1  # so nothing counts here that was remembered without what was beside it
+        call = [request.agent_id, request.tool_name]
         targets = (
-            Target(name, within_ms, self.macs(_encode([request.agent_id, request.tool_name, name, value, *beside])))
+            Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles)])))
             for (name, value), within_ms in found
-            for beside in [[[each for each in singles if each[0] != name]] if many else []]
         )
         return replace(self.check, targets=tuple(targets)) if found else None
+
+    def _beside(self, name: str, singles: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+        """What is remembered with a value: those of the rule's other parameters, as one list; nothing if it has none.
+
+        So nothing that was remembered without others, by an older rule, counts beside them.
+        """
+        return [[each for each in singles if each[0] != name]] if len(self.parameters) > 1 else []
 
     def _values(self, parameters: Json) -> Iterator[tuple[tuple[str, str], int]]:
         """Each value once, with its parameter and ms."""
