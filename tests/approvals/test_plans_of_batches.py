@@ -1,15 +1,17 @@
 """People see the calls of a batch as one plan and decide them at once, each bound and used by itself."""
 
 import concurrent.futures
+from collections import Counter
 
+import pytest
 from approval_steps import ALLOW, ASK, answering
 
 
-def send(tenant, agent_id, *amounts):
+def send(tenant, agent_id, *amounts, client=None):
     """The decisions on a batch of a free call and of refunds of these amounts."""
     refunds = [{"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": each}} for each in amounts]
     calls = [{"agent_id": agent_id, "tool_name": "refund.list"}, *refunds]
-    answer = tenant.reader.post("/v1/authorize/batch", json={"calls": calls})
+    answer = (client or tenant.reader).post("/v1/authorize/batch", json={"calls": calls})
     assert answer.status_code == 200, answer.text
     return [each["decision"] for each in answer.json()["results"]]
 
@@ -132,3 +134,42 @@ def test_racing_uses_of_an_approved_plan_allow_each_call_once(tenant, agent_id, 
     for client in clients:
         client.close()
     assert [sum(each[place] == "allowed" for each in results) for place in (0, 1)] == [1, 1]
+
+
+def edit(tenant, agent_id):
+    """Change the terms of the rule that asks: what was approved under others does not count."""
+    [policy] = tenant.admin.get("/v1/policies", params={"agent_id": agent_id}).json()
+    seconds = policy["rules"][1].get("approval", {"validSeconds": 900})["validSeconds"] - 1
+    rules = [ALLOW, ASK | {"approval": {"validSeconds": seconds}}]
+    tenant.admin.patch(f"/v1/policies/{policy['id']}", json={"rules": rules}).raise_for_status()
+
+
+def suspend_for_a_while(tenant, agent_id):
+    for status in ("suspended", "active"):
+        tenant.admin.patch(f"/v1/agents/{agent_id}", json={"status": status}).raise_for_status()
+
+
+@pytest.mark.parametrize("end", [edit, suspend_for_a_while])
+def test_no_call_of_a_plan_passes_once_its_ground_has_changed(tenant, agent_id, person, replicas, end):
+    """The plan is sent over two replicas and decided while its policy or its agent changes.
+
+    Of its calls, some were approved before, and some are while it changes; before that, each passes at most once.
+    """
+    amounts = range(1, 7)
+    clients = [each.client(tenant.read_key) for each in replicas]
+    found = waiting(person, plan_of(person, send(tenant, agent_id, *amounts)[1])["id"])
+    decide(person, "approve", found[:3])
+    with concurrent.futures.ThreadPoolExecutor(9) as pool:
+        some = [pool.submit(send, tenant, agent_id, *amounts, client=clients[n % 2]) for n in range(4)]
+        late = pool.submit(decide, person, "approve", found[3:5], found[5:])
+        end(tenant, agent_id)
+        after = [pool.submit(send, tenant, agent_id, *amounts, client=clients[n % 2]) for n in range(4)]
+    assert late.result().status_code == 200
+    for each in after:
+        assert [decision["result"] for decision in each.result()] == ["allowed", *["escalated"] * 6]
+    answers = [zip(amounts, each.result()[1:], strict=True) for each in some]
+    passed = Counter(amount for each in answers for amount, decision in each if decision["result"] == "allowed")
+    assert passed[6] == 0
+    assert max(passed.values(), default=0) <= 1
+    for client in clients:
+        client.close()
