@@ -77,10 +77,10 @@ async def test_all_of_it_counts_for_the_key_that_asked(store, tenant, counted):
 
 @pytest.mark.parametrize("semantics", ["execute_all", "all_or_nothing"])
 def test_a_batch_does_not_crowd_itself_out(tenant, semantics):
-    """Each of its calls is searched for long, in a thread; more of them than may wait for one."""
+    """Each of its calls takes a thread; more of them than may wait for one."""
     agent = tenant.new_agent()["id"]
     tenant.new_policy(agent, *RULES, *SEARCHES)
-    calls = [{"agent_id": agent, "tool_name": "t", "parameters": {"p1": TEXT}}] * 40
+    calls = [{"agent_id": agent, "tool_name": "t", "parameters": {"p1": TEXT[:500]}}] * 40
     answer = tenant.reader.post("/v1/authorize/batch", json={"calls": calls, "semantics": semantics})
     assert answer.status_code == 200, answer.text
     assert {each["decision"]["result"] for each in answer.json()["results"]} == {"denied"}
