@@ -17,10 +17,14 @@ a published call those of `bench/dojo/written.py`.
 must decide every call as Remit does, or the script fails.
 
 Run with the service up, in an environment of its own: `pip install -r bench/agentdojo-requirements.txt`, then
-`REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [--cedar] [SUITE…]` with an admin key.
+`REMIT_URL=… REMIT_API_KEY=… python -m bench.agentdojo [--cedar] [SUITE…]` with an admin key. REMIT_URL may name
+several replicas, with spaces between them; requests go to them in turn.
 """
 
+import contextlib
+import itertools
 import json
+import os
 import random
 import re
 import statistics
@@ -218,20 +222,32 @@ def play_suite(name: str, suite: Any, remit: Any, person: Any) -> tuple[list[dic
     return rows, adaptive(suite, last) if isinstance(last, ByRemit) else None
 
 
+class InTurn:
+    """A client of all replicas that REMIT_URL names: each request goes to the next one."""
+
+    def __init__(self, opened: contextlib.ExitStack, key: str) -> None:
+        urls = os.environ["REMIT_URL"].split()
+        clients = [opened.enter_context(Remit(url, key, timeout=60)) for url in urls]
+        self._next = itertools.cycle(clients).__next__
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._next(), name)
+
+
 def main() -> int:
     """0; prints the tables and, below them, what got through. Raises AssertionError if Cedar decides differently."""
     chosen = [each for each in sys.argv[1:] if not each.startswith("--")]
     rows, hits, sessions, passed = list[dict[str, Any]](), {each: list[str]() for each in EVERY}, 0, 0
-    with Remit(timeout=60) as person:  # and admin; the key that asked may not decide
-        key = person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key
-        with Remit(key=key, timeout=60) as remit:
-            for name, suite in get_suites(VERSION).items():
-                if chosen and name not in chosen:
-                    continue
-                measured, found = play_suite(name, suite, remit, person)
-                rows += measured
-                hits = {each: [*hits[each], *(f"{name}, {hit}" for hit in found[0][each])] for each in EVERY}
-                sessions, passed = sessions + found[1], passed + found[2]
+    with contextlib.ExitStack() as opened:
+        person = InTurn(opened, os.environ["REMIT_API_KEY"])  # and admin; the key that asked may not decide
+        remit = InTurn(opened, person.send(calls.create_api_key("agentdojo's runtime", ["authorize"])).key)
+        for name, suite in get_suites(VERSION).items():
+            if chosen and name not in chosen:
+                continue
+            measured, found = play_suite(name, suite, remit, person)
+            rows += measured
+            hits = {each: [*hits[each], *(f"{name}, {hit}" for hit in found[0][each])] for each in EVERY}
+            sessions, passed = sessions + found[1], passed + found[2]
     columns = [key for key in rows[0] if key != "through"]
     print("| " + " | ".join(columns) + " |")
     print("|" + "---|" * len(columns))
