@@ -6,7 +6,7 @@ import shutil
 import uvloop
 
 from app.replica import Services
-from bench.approvals import ASKED, AT_ONCE, ATTACHED, DENIED, Scene, ask, with_services
+from bench.approvals import ASKED, AT_ONCE, ATTACHED, DENIED, FREE, KNOWN, Scene, ask, remember, with_services
 from bench.harness.bench import Bench
 from bench.harness.peer_programs import PeerMissing
 from bench.harness.processes import Store, store_binaries
@@ -26,15 +26,18 @@ def measure(bench: Bench) -> Table:
         raise PeerMissing("valgrind is missing; it is packaged: apt-get install -y valgrind")
     counts = bench.folder / "counts-approvals"
     counts.mkdir()
-    numbers = {DENIED: WARM + COUNTED, ASKED: WARM + COUNTED, ATTACHED: AT_ONCE}
+    every = WARM + COUNTED
+    numbers = {DENIED: every, ASKED: every, ATTACHED: AT_ONCE, FREE: every, KNOWN: every}
     rows = [Row(label=label) for label in numbers]
     binary = store_binaries()[bench.store]
     with Store(binary, bench.folder / "approvals", bench.cores.others, wrapper=counted_by(counts)) as store:
 
         async def count(services: Services, scene: Scene) -> list[Sample]:
             samples: list[Sample] = []
+            await remember(services, scene)
+            agents = {DENIED: scene.denied_id, FREE: scene.free_id, KNOWN: scene.known_id}
             for label, different in numbers.items():
-                agent_id = scene.denied_id if label == DENIED else scene.asked_id
+                agent_id = agents.get(label, scene.asked_id)
 
                 async def ask_all(begin: int, end: int, agent_id: str = agent_id, different: int = different) -> None:
                     for start in range(begin, end, AT_ONCE):

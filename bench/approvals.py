@@ -157,6 +157,12 @@ async def _approve(services: Services, scene: Scene, approval_id: str) -> None:
     await services.records.approvals.decide(scene.workspace_id, approval_id, ApprovalStatus.APPROVED, by=by)
 
 
+async def remember(services: Services, scene: Scene) -> None:
+    """A person approves a call of the agent that remembers values, and it is made, so its currency is remembered."""
+    await _approve(services, scene, await _asked(services, scene, -1, scene.known_id))
+    await ask(services, scene, scene.known_id, -1)
+
+
 def _decide(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]]:
     async def act(services: Services, scene: Scene) -> list[Sample]:
         async def timed(agent_id: str, number: Callable[[int], int]) -> Sample:
@@ -175,8 +181,7 @@ def _decide(store: Store) -> Callable[[Services, Scene], Awaitable[list[Sample]]
         for number in range(-1, AT_ONCE):
             await _approve(services, scene, await _asked(services, scene, number))
         samples.append(await timed(scene.asked_id, lambda each: each % AT_ONCE))
-        await _approve(services, scene, await _asked(services, scene, -1, scene.known_id))
-        await ask(services, scene, scene.known_id, -1)  # uses the approval, so that its currency is remembered
+        await remember(services, scene)
         for agent_id in (scene.free_id, scene.known_id):
             if (await ask(services, scene, agent_id, -2)).outcome.result is not Result.ALLOWED:
                 raise RuntimeError("the call was not allowed")
