@@ -526,3 +526,26 @@ def test_the_log_has_what_was_asked_in_the_standards_words(pdp, tenant):
     assert entry["context"] == CONTEXT | {"subject": ADMIN_BOB, "action": WRITE, "resource": TWO}
     explained = tenant.admin.get(f"/v1/audit-logs/{entry['id']}/explanation").json()
     assert explained["result"] == "allowed"
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_tried_in_shadow_and_judged_again_by_a_replay(pdp, tenant):
+    """By rules about the entities, which the log has as the standard names them."""
+    carol = tenant.new_agent(alias="carol", type="user")["id"]
+    managers = {"subject.properties.role": {"enum": ["manager"]}}
+    draft = {"type": "parameter_constraint", "tools": ["record.*"], "context": managers}
+    tenant.new_policy(carol)
+    tenant.new_policy(carol, draft, kind="guardrail", mode="shadow")
+    roles = {"manager": "allowed", "clerk": "denied"}
+    for role, wanted in roles.items():
+        subject = {"type": "user", "id": "carol", "properties": {"role": role}}
+        answer = pdp.post(EVALUATION, json=asked(subject, READ, ONE)).json()
+        entry = tenant.admin.get(f"/v1/audit-logs/{answer['context']['evaluation_id']}").json()
+        assert (entry["result"], entry.get("shadow", entry)["result"]) == ("allowed", wanted)
+
+    draft_alone = [{"name": "a draft", "rules": [draft]}]
+    replayed = pdp.post("/v1/replay", json={"agent_id": carol, "policies": draft_alone}, timeout=60)
+
+    report = json.loads(replayed.text.splitlines()[-1])["report"]
+    assert report["judged"] == len(roles)
+    assert [(each["becomes"], each["toolName"]) for each in report["flips"]] == [("denied", "record.read")]
