@@ -108,6 +108,16 @@ async def test_a_slow_reader_of_the_stream_is_told_everything_that_the_store_has
     assert len(got) >= min(many, 10_000)
 
 
+def test_an_event_that_the_store_never_had_is_said_to_be_lost_and_hides_no_later_one(tenant, agent_id):
+    """As if the store had been restored from a backup since the client was sent it."""
+    headers = {"Last-Event-ID": "999999999999999-0"}
+    with tenant.admin.stream("GET", "/v1/approvals/stream", headers=headers) as answer:
+        events = (line for line in answer.iter_lines() if line.startswith("event: "))
+        assert next(events) == "event: lost"
+        ask(tenant, agent_id)
+        assert next(events) == "event: pending"
+
+
 def test_lists_are_filtered_by_tool_and_several_statuses(tenant, agent_id, person):
     """Comma-separated, each once."""
     other = tenant.new_agent()["id"]

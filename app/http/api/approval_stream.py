@@ -60,7 +60,8 @@ async def _messages(
     is gone.
     """
     silence_s, follower = SILENCE_S, services.streams.approval_follower
-    sent = after or await follower.newest(caller.workspace_id)
+    newest = await follower.newest(caller.workspace_id)
+    sent = after or newest
     async with (
         services.streams.callers.on(raw_key, wake) as known,
         follower.subscribed(caller.workspace_id, wake) as events,
@@ -69,6 +70,9 @@ async def _messages(
             events.put_nowait(None)
             wake.set()
         yield b": listening\n\n"
+        if place_of(sent) > place_of(newest):  # of a store that has since been restored from a backup
+            yield _lost(sent)
+            sent = newest
         while known.error is None and not services.streams.stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), silence_s)
@@ -99,11 +103,15 @@ async def _since(
     if coming is None:
         events, is_all = await follower.missed(caller.workspace_id, sent)
     if not is_all:
-        yield sent, b'event: lost\ndata: {"after":"%b"}\n\n' % sent.encode()
+        yield sent, _lost(sent)
     for event in events:
         if place_of(event.id) > place_of(sent):
             make = partial(_message, services.records, caller.workspace_id, event)
             yield event.id, await follower.once(caller.workspace_id, event, make)
+
+
+def _lost(after: str) -> bytes:
+    return b'event: lost\ndata: {"after":"%b"}\n\n' % after.encode()
 
 
 async def _message(records: Records, workspace_id: str, event: ApprovalEvent) -> bytes:
