@@ -32,7 +32,6 @@ MAX_NAMES = MAX_RECORDED_BYTES // 8
 MAX_IDEMPOTENCY_KEY = 255
 MAX_CONTEXT_BYTES = 16 * 1024
 MAX_CONTEXT_DEPTH = 8
-DEFAULT_ACTION = "authorize"
 _RESERVED = f"must not begin with `{KEY_SESSION}`: only calls of a key with `sessionFrom` are in such a session"
 _NESTED = frozenset({dict, list})
 _encode = msgspec.json.Encoder().encode

@@ -13,6 +13,7 @@ from app.model.decision_codes import ApprovalMisfit, DecisionCode
 from app.model.fields import Count, Timestamp, Uuid
 from app.model.idempotency import Idempotency
 
+DEFAULT_ACTION = "authorize"
 FOREVER_US = 1 << 53  # the largest integer that a Lua number represents exactly
 
 

@@ -60,6 +60,17 @@ def test_a_value_that_a_person_approved_passes_from_then_on(tenant, agent_id, pe
     assert send(tenant, agent_id, tool="send.sms")["result"] == "escalated"
 
 
+def test_what_was_approved_for_one_action_does_not_count_for_another(tenant, agent_id, person):
+    """Whoever lets an agent preview a mail to somebody has not let it send one."""
+    for action, other in (("preview", "authorize"), ("authorize", "preview"), ("preview", "send")):
+        to = f"{action} before {other}"
+        call = {"parameters": {"to": to}, "action": action}
+        approve(person, tenant.authorize(agent_id, "send.mail", **call)["approval"]["id"])
+        results = [tenant.authorize(agent_id, "send.mail", **call)["result"] for _ in range(2)]
+        assert results == ["allowed", "allowed"]
+        assert tenant.authorize(agent_id, "send.mail", **call | {"action": other})["result"] == "escalated"
+
+
 def test_nothing_is_remembered_that_nobody_approved(tenant, agent_id, person):
     """Not what was asked, denied, or approved and never used."""
     asked = send(tenant, agent_id)

@@ -7,7 +7,7 @@ from pdp_and_mirror import PdpAndMirror
 
 from app.canonical.value_paths import ValuePath
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Outcome, RememberedCheck, Result, RuleRef
+from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Outcome, RememberedCheck, Result, RuleRef
 from app.pdp.rules.remembered import TargetCheck
 
 SECOND = 1_000_000
@@ -91,7 +91,7 @@ def test_what_was_remembered_without_the_values_beside_it_counts_for_rules_of_on
     def macs(*names):
         seconds = tuple((name, ValuePath(name), 60_000) for name in names)
         check = RememberedCheck("p", "m", RuleRef(1, "parameter_constraint"), 60_000_000, DENIED)
-        call = AuthorizeRequest("agent", "send", "send", {"to": "ann"}, b"{}")
+        call = AuthorizeRequest("agent", "send", DEFAULT_ACTION, {"to": "ann"}, b"{}")
         found = TargetCheck(check, seconds, lambda value: (value.decode(),)).of(call, "")
         return [each.macs for each in found.targets]
 

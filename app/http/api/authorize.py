@@ -19,10 +19,10 @@ from app.http.hot_path import Door
 from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
 from app.http.own_fields import own_fields
 from app.http.problems import error_answer
-from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
+from app.http.tool_calls import MAX_NAMES, Reading, not_a_call, tool_call
 from app.model.agents import AgentRef
 from app.model.api_keys import Scope
-from app.model.decisions import AuthorizeRequest
+from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
 from app.model.text import Name, ToolName

@@ -17,9 +17,9 @@ from app.http.hot_path import Door
 from app.http.openapi.described_headers import HOOK_AGENT
 from app.http.own_fields import own_fields, require_spelled
 from app.http.problems import headers_of
-from app.http.tool_calls import DEFAULT_ACTION, MAX_NAMES, Reading, not_a_call, tool_call
+from app.http.tool_calls import MAX_NAMES, Reading, not_a_call, tool_call
 from app.model.api_keys import Scope, without_raw_keys
-from app.model.decisions import AuthorizeRequest, Decision, Result
+from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Decision, Result
 
 AGENT = b"x-remit-agent"
 EVENT = "PreToolUse"

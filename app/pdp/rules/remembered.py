@@ -1,4 +1,4 @@
-"""`approvedBefore`: the values of a call that people must have approved in an earlier call of its agent and tool."""
+"""`approvedBefore`: the values that people must have approved in an earlier call of the agent, tool and action."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.approved_before import MAX_TARGETS
-from app.model.decisions import AuthorizeRequest, Outcome, RememberedCheck, Target
+from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Outcome, RememberedCheck, Target
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped
 from app.pdp.relations import Json
@@ -43,7 +43,8 @@ class TargetCheck(Struct, frozen=True):
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
         singles = sorted(name_and_value for name_and_value, _ in found if _ELEMENTS not in name_and_value[0])
-        call = [request.agent_id, request.tool_name]
+        tool, action = request.tool_name, request.action
+        call = [request.agent_id, tool if action == DEFAULT_ACTION else [tool, action]]
         targets = (
             Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles)])))
             for (name, value), within_ms in found
