@@ -91,7 +91,7 @@ def tool_call(
     """The call, with the parts that the log may keep. Raises Invalid or PayloadTooLarge.
 
     written: a JSON object with `parameters` and `context` as the caller wrote them; no key in it occurs twice.
-    size: its size in bytes, at least.
+    size: an upper bound of its size, in bytes.
     agent_id: an id or an alias. agent_type: "" = an agent of any type. context: None if it is empty.
     recorded_context: of a small context, if it is known already.
     """

@@ -122,7 +122,7 @@ def call_of(asked: EvaluationBody, reading: Reading, size: int | None = None) ->
     """The tool call that is asked about, and how many keys the question has, besides those that nothing reads.
 
     `context.agent`, if it is text, names the agent in place of the subject, and `context.approval` the approval.
-    size: of the question as JSON, in bytes, at least; None = not known.
+    size: of the question as JSON, in bytes, or an upper bound; None = not known yet.
     Raises Invalid, PayloadTooLarge; AgentNotFound if no agent can be meant.
     """
     subject, action, resource = asked.subject, asked.action, asked.resource
