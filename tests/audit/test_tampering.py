@@ -165,13 +165,11 @@ async def change_in_segment_with_hash(log):
 
 
 async def change_in_segment_with_all_links(log):
-    await log.forge(4, hashed=True)
-    await log.relink(5)
+    await log.forge_with_links(4)
 
 
 async def change_in_segment_with_everything(log):
-    await change_in_segment_with_all_links(log)
-    await log.grow_tree_again()
+    await log.forge_with_links(4, tree=True)
 
 
 async def remove_segment(log):

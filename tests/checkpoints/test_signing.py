@@ -371,13 +371,11 @@ async def alter_entry(forged):
 
 
 async def alter_entry_and_links(forged):
-    await forged.forge(2, hashed=True)
-    await forged.relink(3)
+    await forged.forge_with_links(2)
 
 
 async def alter_entry_links_and_tree(forged):
-    await alter_entry_and_links(forged)
-    await forged.grow_tree_again()
+    await forged.forge_with_links(2, tree=True)
 
 
 async def alter_tile(forged):

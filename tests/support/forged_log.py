@@ -31,6 +31,13 @@ class ForgedLog:
         record = {"frames": frames, "digests": ""} | ({"sha256": chain(segment.previous, body)} if hashed else {})
         await self.put(number, record, data)
 
+    async def forge_with_links(self, number, *, tree=False):
+        """Change an entry and every link from its segment on. tree: the Merkle tree, too."""
+        await self.forge(number, hashed=True)
+        await self.relink(number + 1)
+        if tree:
+            await self.grow_tree_again()
+
     async def relink(self, first):
         """Recompute every link from `first` on, and the head, as a careful forger would."""
         previous = (await read_segment(self.client, self.keys, first - 1)).sha256
