@@ -194,7 +194,7 @@ def store_binaries() -> dict[str, str]:
 def answers(url: str) -> bool:
     """Whether a GET of the URL is answered 200."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as reply:
+        with urllib.request.urlopen(url, timeout=30) as reply:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError):
         return False
