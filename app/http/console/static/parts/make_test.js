@@ -22,5 +22,5 @@ export function MakeTest({ entry }) {
   return html`<section class="card stack" aria-label="As a test" ref=${shown}><h3>As a test</h3>
     ${text === undefined ? html`<p class="muted">${why}</p>` : html`<p class="small muted">Wants the same answer again. Paste it into a <code>*.test.yaml</code> file for <code>remit policy test</code>, or run it here against a draft.</p>
       <pre class="json" tabindex="0" role="region" aria-label="The test">${text}</pre><${Problem} error=${error} />
-      <div class="buttons start"><button type="button" class="primary" onClick=${add}>Add to Tests</button><${CopyButton} class="" label="Copy the test" text=${text} /></div>`}</section>`;
+      <div class="buttons start"><button type="button" class="primary" disabled=${!policies.all && !policies.error} onClick=${add}>Add to Tests</button><${CopyButton} class="" label="Copy the test" text=${text} /></div>`}</section>`;
 }
