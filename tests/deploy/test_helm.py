@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import msgspec
 import pytest
 import yaml
 
+from app.http.api.audit_log import VERIFY_SEGMENTS
 from app.http.routes import ENDPOINTS
 from app.serve.children import DRAIN_SECONDS
 from app.settings import SECRETS, Settings
 
 ROOT = Path(__file__).parents[2]
+NGINX = ROOT / "deploy/nginx.conf"
 PYTHON = ROOT / ".venv/deploy/bin/python"
 INSIDE_THE_CLUSTER = {"/livez", "/readyz", "/metrics"}
 SECRET = {"REMIT_REDIS_URL": "redis://remit:secret@redis:6379/0", "REMIT_SECRET": "secret" * 6}
@@ -240,7 +243,7 @@ def test_the_public_paths_are_reached_from_outside_and_no_others(charts):
 
 
 def test_long_answers_have_time(charts):
-    """Streams and exports, in an Ingress of their own and in a rule of the HTTPRoute."""
+    """Streams, exports, replays and waits, in an Ingress of their own and in a rule of the HTTPRoute; nginx's, too."""
     objects = charts["everything"]["objects"]
     [streams] = [each for each in of_kind(objects, "Ingress") if each["metadata"]["name"] == "remit-streams"]
     annotations = streams["metadata"]["annotations"]
@@ -248,9 +251,20 @@ def test_long_answers_have_time(charts):
     assert annotations["nginx.ingress.kubernetes.io/proxy-buffering"] == "off"
     assert annotations["example.com/note"] == "kept"
     listed = {path["path"] for path in streams["spec"]["rules"][0]["http"]["paths"]}
-    assert {"/v1/audit-logs/stream", "/v1/audit-logs/export", "/v1/approvals/stream"} == listed
+    streamed = {
+        each.path
+        for each in ENDPOINTS
+        if any(media.partition(";")[0] in {"text/event-stream", "application/x-ndjson"} for media in each.media)
+    }
+    assert {"/v1/approvals/stream", "/v1/replay"} < streamed
+    assert listed == (streamed - {"/v1/approvals/stream"}) | {"/v1/approvals"}  # where a decision is waited for, too
+    [nginx] = re.findall(r"location ~ (\^/v1/\(.*)\$ \{", NGINX.read_text())
+    assert {path for path in streamed if re.fullmatch(nginx, path)} == streamed
     [route] = of_kind(objects, "HTTPRoute")
     assert route["spec"]["rules"][0]["timeouts"] == {"request": "0s"}
+    # Every other answer comes in time: verifying takes 25 µs for each entry that is read, of 512 in a segment.
+    [read_seconds] = re.findall(r"\n    proxy_read_timeout (\d+)s", NGINX.read_text())
+    assert int(read_seconds) / 3 > VERIFY_SEGMENTS * 512 * 25e-6
 
 
 def test_the_network_policy_lets_nobody_in_unless_somebody_is_named(charts):
