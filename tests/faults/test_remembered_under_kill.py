@@ -1,6 +1,7 @@
 """kill -9 of replicas and of the store, while people approve values, and edits, suspensions and people forget them.
 
-No value passes by itself that nobody approved, or whose approval was used before what has since been forgotten.
+Values of two parameters pass by themselves only if somebody approved both in one call, and that approval was used after
+what has since been forgotten.
 """
 
 import contextlib
@@ -13,13 +14,13 @@ from approval_steps import SECRET
 from servers import Replica, Store
 from tenants import Tenant
 
-ROUNDS, WORKERS, VALUES = 5, 3, 6
+ROUNDS, WORKERS, PEOPLE, ADDRESSES = 5, 3, 3, 2
 QUIET = {"REMIT_LOG_LEVEL": "error", "REMIT_SECRET": SECRET, "REMIT_COMPACT": "false"}
 ALLOW = {"type": "tool_allowlist", "tools": ["send"]}
 KNOWN = {
     "type": "parameter_constraint",
     "tools": ["send"],
-    "parameters": {"to": {"approvedBefore": {"withinSeconds": 3600}}},
+    "parameters": {name: {"approvedBefore": {"withinSeconds": 3600}} for name in ("to", "at")},
     "effect": "escalate",
 }
 
@@ -36,8 +37,9 @@ class Senders:
         chance, number = random.Random(seed), 0
         while not self.stopped.is_set():
             number += 1
-            value, client = f"person {chance.randrange(VALUES)}", chance.choice(self.replicas)
-            call = {"to": value, "number": f"{seed}.{number}"}
+            client = chance.choice(self.replicas)
+            values = {"to": f"person {chance.randrange(PEOPLE)}", "at": f"address {chance.randrange(ADDRESSES)}"}
+            call = values | {"number": f"{seed}.{number}"}
             with contextlib.suppress(httpx.HTTPError), client.client(self.tenant.read_key) as asking:
                 told = self._send(asking, call)
                 if told.get("result") == "escalated" and chance.random() < 0.5:
@@ -123,7 +125,7 @@ def _check(tenant, senders):
     for sequence, entry in enumerate(entries):
         known = set() if sequence in forgets else known
         is_without = without.get(sequence, is_without)
-        value = entry["parameters"].get("to")
+        value = tuple(entry["parameters"].get(name) for name in ("to", "at"))
         if entry["result"] == "allowed" and "approvalId" in entry:
             known.add(value)
         elif entry["result"] == "allowed" and not is_without:
