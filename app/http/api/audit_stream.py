@@ -48,6 +48,10 @@ async def stream_audit_log(
     # Proxies that buffer an answer would delay the events.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if after is not None:
+        if after > (newest := await services.log.audit.newest(caller.workspace_id)):
+            # A restored log gives later sequences to other entries, which a reader that waited there would miss.
+            message = f"is beyond the newest entry, {newest}: the log has lost entries, as after a restored backup"
+            raise Invalid.at("Last-Event-ID", message)
         after, floor = await services.log.audit.resumed(caller.workspace_id, after)
         if floor is not None and (params.from_ms is None or params.from_ms <= floor.time_ms):
             headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
