@@ -8,6 +8,22 @@ import { useEffect, useMemo, useState } from "./vendor/preact.js";
 const FIELDS = ["name", "kind", "priority", "enabled", "mode", "key", "agentMessage", "keepsRequests", "rules"];
 export const NEW = { name: "", rules: [{ type: "tool_allowlist", tools: [] }] };
 
+/** The name under which this tab of the browser keeps a policy that is not saved yet. @param {string | undefined} id */
+const nameOf = (id) => (id ? `remit.policy.${id}` : "remit.new-policy");
+
+/** A text that is not saved yet, and the version of the policy that it was made from; null if there is none.
+ * @param {string} [id] @returns {{version: number, text: string} | null} */
+export function unsaved(id) {
+  const kept = sessionStorage.getItem(nameOf(id));
+  return kept === null ? null : JSON.parse(kept);
+}
+
+/** Keep a text until it is saved; null forgets it. @param {string | undefined} id @param {number} version @param {string | null} text */
+export function keepUnsaved(id, version, text) {
+  if (text === null) sessionStorage.removeItem(nameOf(id));
+  else sessionStorage.setItem(nameOf(id), JSON.stringify({ version, text }));
+}
+
 /** The part of a policy that is written. @param {any} policy */
 export function written(policy) {
   const defaults = /** @type {Record<string, unknown>} */ ({ kind: "grant", priority: 0, enabled: true, mode: "enforce", key: null, agentMessage: null, keepsRequests: false });

@@ -1,7 +1,7 @@
 // The parameters of a call: fields made from the tool's schema, or JSON.
 import { parse, write } from "../exact.js";
 import { tools } from "../names.js";
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { blank } from "./policy_form.js";
 import { SchemaField } from "./schema_field.js";
 
@@ -9,13 +9,18 @@ import { SchemaField } from "./schema_field.js";
 export function CallFields({ tool, text, set }) {
   const [asJson, setAsJson] = useState(false);
   const schema = /** @type {any} */ (tools.find(tool)?.inputSchema);
-  // What the tool requires is there to be filled in.
-  useEffect(() => { if (schema?.required?.length && text === "{}") set(write(blank(schema, schema))); }, [schema]);
+  // What the tool requires is there to be filled in, unless something has been written already.
+  const filled = useRef("{}");
+  useEffect(() => {
+    if (text !== filled.current) return;
+    filled.current = schema?.properties ? write(blank(schema, schema)) : "{}";
+    set(filled.current);
+  }, [schema]);
   let value;
   try { value = parse(text || "{}"); } catch { value = undefined; }
   const fields = schema?.properties && value !== undefined && !asJson;
   return html`<datalist id="known-tools">${[...(tools.all?.keys() ?? [])].map((name) => html`<option value=${name} />`)}</datalist>
     <div class="stack"><p class="line"><b>Parameters</b><span class="spring"></span>${schema?.properties && html`<button type="button" class="link small" onClick=${() => setAsJson(!asJson)}>${asJson ? "As fields" : "As JSON"}</button>`}</p>
-    ${fields ? html`<${SchemaField} root=${schema} schema=${schema} value=${value} set=${(/** @type {any} */ next) => set(write(next))} path=${["parameters"]} marks=${[]} />`
+    ${fields ? html`<${SchemaField} key=${tool} root=${schema} schema=${schema} value=${value} set=${(/** @type {any} */ next) => set(write(next))} path=${["parameters"]} marks=${[]} />`
     : html`<textarea class="mono" rows="7" aria-label="Parameters as JSON" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ event) => set(event.target.value)}></textarea>`}</div>`;
 }

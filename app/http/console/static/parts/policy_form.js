@@ -61,13 +61,12 @@ function fresh(root, kinds, type, tools) {
   return { ...blank(root, schema), type, tools };
 }
 
-/** The least value that a schema takes, as far as it says; a schema may need itself. @param {any} root @param {any} given @returns {any} */
+/** The least value that a schema takes, as far as it says. Schemas may require themselves, so it ends at a depth. @param {any} root @param {any} given @param {number} [depth] @returns {any} */
 export function blank(root, given, depth = 0) {
-  const schema = given?.$ref ? resolve(root, given.$ref) : given ?? {};
+  const schema = (given?.$ref ? resolve(root, given.$ref) : given) ?? {};
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[0];
-  if (depth > 5) return null;
-  if (schema.properties) return Object.fromEntries((schema.required ?? []).map((/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)]));
+  if (schema.properties && depth < 6) return Object.fromEntries((schema.required ?? []).map((/** @type {string} */ name) => [name, blank(root, schema.properties[name], depth + 1)]));
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (type === "array") return [];
   if (type === "integer" || type === "number") return schema.minimum ?? 0;

@@ -1,6 +1,6 @@
 // Saving a policy: what changes, what is warned about, a reason, and the choice to try it as a shadow first.
 import { ask, Refused } from "../api.js";
-import { written } from "../draft.js";
+import { keepUnsaved, written } from "../draft.js";
 import { policies } from "../names.js";
 import { can } from "../session.js";
 import { kept } from "../test_cases.js";
@@ -28,13 +28,14 @@ export function SavePolicy({ policy, draft, owner, warnings, close, done }) {
     try {
       if (!policy) {
         const { data } = await ask("POST", "/v1/policies", { body: { ...rest, ...(agentMessage !== undefined && { agent_message: agentMessage }), ...(keepsRequests && { keeps_requests: true }), ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) }, reason });
-        sessionStorage.removeItem("remit.new-policy");
+        keepUnsaved(undefined, 0, null);
         await policies.refresh();
         go(to(`policies/${data.id}`), { replace: true });
         return;
       }
       const defaults = { kind: "grant", priority: 0, enabled: true, key: null };
       await ask("PATCH", `/v1/policies/${policy.id}`, { body: { ...defaults, ...rest, agent_message: agentMessage ?? null, keeps_requests: keepsRequests ?? false }, reason, ifMatch: (theirs ?? policy).version });
+      keepUnsaved(policy.id, 0, null);
       await policies.refresh();
       close();
       done();

@@ -13,7 +13,7 @@ const titled = (name) => { const spaced = name.replace(/([A-Z])/g, (_, letter) =
 /** @param {Props} props */
 export function SchemaField(props) {
   const { root, schema: given, value, set, path, marks, label } = props;
-  const schema = given?.$ref ? { ...resolve(root, given.$ref), description: given.description ?? resolve(root, given.$ref).description } : given ?? {};
+  const schema = { ...(given?.$ref ? resolve(root, given.$ref) : given), ...(given?.description && { description: given.description }) };
   const type = Array.isArray(schema.type) ? schema.type.find((/** @type {string} */ each) => each !== "null") : schema.type;
   const mine = marks.filter((mark) => mark.path.length === path.length && mark.path.every((step, index) => step === path[index]));
   const named = label ?? (path[0] === "parameters" ? String(path[path.length - 1]) : titled(String(path[path.length - 1])));
@@ -25,14 +25,22 @@ export function SchemaField(props) {
   if (schema.properties) return html`<${Fields} ...${props} schema=${schema} />`;
   if (type === "boolean") return html`<label class="check" title=${schema.description}><input type="checkbox" checked=${value === true} onChange=${(/** @type {any} */ event) => set(event.target.checked)} /> ${named}${after}</label>`;
   if (type === "integer" || type === "number") return html`<label title=${schema.description}>${named}<input inputmode="decimal" value=${String(value ?? "")} onInput=${(/** @type {any} */ event) => set(numberOf(event.target.value))} />${after}</label>`;
-  if (type === "array" && ["string", "integer"].includes(schema.items?.type)) return html`<label title=${schema.description} class="wide-field">${named}<${ListInput} value=${value ?? []} set=${set} whole=${schema.items.type === "integer"} />${after}</label>`;
+  if (type === "array" && ["string", "integer"].includes(schema.items?.type) && !(value ?? []).some((/** @type {unknown} */ each) => /,|^\s|\s$/.test(String(each)))) return html`<label title=${schema.description} class="wide-field">${named}<${ListInput} value=${value ?? []} set=${set} whole=${schema.items.type === "integer"} />${after}</label>`;
   if (type === "object" && schema.additionalProperties && typeof schema.additionalProperties === "object") return html`<${Named} ...${props} schema=${schema} />`;
   if (type === "string") return html`<label title=${schema.description}>${named}<input value=${value ?? ""} onInput=${(/** @type {any} */ event) => set(event.target.value)} />${after}</label>`;
   return html`<label title=${schema.description} class="wide-field">${named}<${JsonInput} value=${value} set=${set} />${after}</label>`;
 }
 
-/** @param {string} text */
-const numberOf = (text) => (text.trim() !== "" && !Number.isNaN(Number(text)) ? String(Number(text)) === text ? Number(text) : new Exact(text.trim()) : text);
+/** The number that a text is in JSON, else the text, for the service to refuse. @param {string} text */
+const numberOf = (text) => (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim()) ? String(Number(text)) === text ? Number(text) : new Exact(text.trim()) : text);
+
+/** The text of a field, as it was typed while it stands for the value; a value from elsewhere, such as another rule's, replaces it.
+ * @param {any} value @param {(value: any) => string} shown @returns {[string, (text: string, value: any) => void]} */
+function useTyped(value, shown) {
+  const now = write(value, 0);
+  const [typed, setTyped] = useState({ text: shown(value), of: now });
+  return [typed.of === now ? typed.text : shown(value), (text, next) => setTyped({ text, of: write(next, 0) })];
+}
 
 /** The fields that are given, and a list of those that may be added. @param {Props} props */
 function Fields({ root, schema, value, set, path, marks, leave = [], label }) {
@@ -60,21 +68,28 @@ function Named({ root, schema, value, set, path, marks }) {
 
 /** @param {{value: any[], set: (value: any) => void, whole: boolean}} props */
 function ListInput({ value, set, whole }) {
-  const [text, setText] = useState(value.join(", "));
+  const [text, setText] = useTyped(value, (items) => items.join(", "));
   return html`<input value=${text} placeholder="Separated by commas" onInput=${(/** @type {any} */ event) => {
-    setText(event.target.value);
-    const items = event.target.value.split(",").map((/** @type {string} */ each) => each.trim()).filter(Boolean);
-    set(whole ? items.map(numberOf) : items);
+    const words = event.target.value.split(",").map((/** @type {string} */ each) => each.trim()).filter(Boolean);
+    const items = whole ? words.map(numberOf) : words;
+    setText(event.target.value, items);
+    set(items);
   }} />`;
+}
+
+/** @param {string} text */
+function isJson(text) {
+  try { parse(text); return true; } catch { return false; }
 }
 
 /** @param {{value: any, set: (value: any) => void}} props */
 function JsonInput({ value, set }) {
-  const [text, setText] = useState(write(value, 0));
-  const [bad, setBad] = useState(false);
-  return html`<input class="mono" value=${text} aria-invalid=${bad} placeholder="JSON" onInput=${(/** @type {any} */ event) => {
-    setText(event.target.value);
-    try { set(parse(event.target.value)); setBad(false); } catch { setBad(true); }
+  const [text, setText] = useTyped(value, (given) => write(given, 0));
+  return html`<input class="mono" value=${text} aria-invalid=${!isJson(text)} placeholder="JSON" onInput=${(/** @type {any} */ event) => {
+    const typed = event.target.value;
+    const next = isJson(typed) ? parse(typed) : value;
+    setText(typed, next);
+    if (isJson(typed)) set(next);
   }} />`;
 }
 

@@ -2,19 +2,21 @@
 import "../styles.js";
 import { ask } from "../api.js";
 import { Icon } from "../icons.js";
-import { agents, policies } from "../names.js";
+import { agents } from "../names.js";
+import { DayCount, ToolCounts, useDayCounts } from "../parts/agent_counts.js";
 import { Form } from "../parts/form.js";
 import { Empty, Problem } from "../parts/loading.js";
 import { StopDialog, Stops } from "../parts/stops.js";
 import { Table } from "../parts/table.js";
 import { Pill, Tag, Text, Time } from "../parts/text.js";
-import { lacks } from "../session.js";
+import { can, lacks } from "../session.js";
 import { go, param, setParams, to } from "../url.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
   const [dialog, setDialog] = useState(/** @type {null | "new" | "stop"} */ (null));
-  useEffect(() => { agents.refresh(); policies.refresh(); }, []);
+  useEffect(() => { agents.refresh(); }, []);
+  const day = useDayCounts(can("read", "audit"));
   const text = param("q").toLowerCase();
   const status = param("status");
   const found = [...(agents.all?.values() ?? [])].filter((each) => (!status || each.status === status)
@@ -23,10 +25,11 @@ export function Screen() {
   const columns = [
     { name: "Name", width: "minmax(140px, 2fr)", class: "c-tool", cell: (row) => html`<b><${Text} value=${row.name} /></b>` },
     { name: "Status", width: "120px", class: "c-result", cell: (row) => html`<${Pill} is=${row.status} />${row.tripped && html` <${Tag} title="A denial breaker suspended it">breaker<//>`}` },
-    { name: "Alias", width: "minmax(100px, 1fr)", class: "c-time", cell: (row) => html`<code>${row.alias ?? ""}</code>` },
+    { name: "Alias", width: "minmax(90px, 1fr)", class: "c-time", cell: (row) => html`<code>${row.alias ?? ""}</code>` },
     { name: "Groups", width: "minmax(100px, 1.2fr)", class: "c-agent", cell: (row) => row.groups.map((each) => html`<${Tag}>${each}<//> `) },
-    { name: "Own policies", width: "100px", class: "number c-then", cell: (row) => [...(policies.all?.values() ?? [])].filter((each) => each.agentId === row.id).length },
-    { name: "Changed", width: "110px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.updatedAt} />` },
+    { name: "Tools", width: "minmax(150px, 1.6fr)", class: "c-why", cell: (row) => html`<${ToolCounts} agent=${row} />` },
+    ...(day ? [{ name: "Last 24 h", width: "140px", class: "number c-then", cell: (/** @type {Agent} */ row) => html`<${DayCount} agent=${row} day=${day} />` }] : []),
+    { name: "Changed", width: "90px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.updatedAt} />` },
   ];
   return html`<div class="page full"><div class="head"><h1>Agents</h1><span class="spring"></span>
       <button type="button" class="danger" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("stop")}><${Icon} name="stop" />Stop many…</button>

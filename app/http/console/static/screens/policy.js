@@ -1,7 +1,7 @@
 // One policy: written as a form or as JSON, its versions, and what it would change as a shadow.
 import "../styles.js";
 import { ask, get } from "../api.js";
-import { NEW, useDraft, written } from "../draft.js";
+import { keepUnsaved, NEW, unsaved, useDraft, written } from "../draft.js";
 import { write } from "../exact.js";
 import { Icon } from "../icons.js";
 import { AgentName, agents, policies } from "../names.js";
@@ -35,18 +35,19 @@ function Page({ policy, reload }) {
   const known = [...(agents.all?.values() ?? [])];
   const named = !param("agent") ? known.length === 1 && known[0] : [...(agents.all?.values() ?? [])].find((each) => each.id === param("agent") || each.alias === param("agent"));
   useEffect(() => { if (!policy && named) setOwner(`agent ${named.id}`); }, [named ? named.id : ""]);
-  const kept = policy ? null : sessionStorage.getItem("remit.new-policy");
-  const first = policy ? write(written(policy)) : kept ?? write(NEW);
+  const stored = write(policy ? written(policy) : NEW);
   const owns = { agentId: owner.startsWith("agent ") ? owner.slice(6) : null, group: owner.startsWith("group ") ? owner.slice(6) : null, id: policy?.id };
-  const draft = useDraft(first, owns, owner !== "?");
+  const [kept, setKept] = useState(() => unsaved(policy?.id));
+  const draft = useDraft(kept?.text ?? stored, owns, owner !== "?");
   const [saving, setSaving] = useState(false);
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
-  useEffect(() => { if (!policy) sessionStorage.setItem("remit.new-policy", draft.text); }, [draft.text]);
+  const changed = draft.text !== stored;
+  const madeFrom = Number(changed && kept ? kept.version : policy?.version ?? 0);
+  useEffect(() => keepUnsaved(policy?.id, madeFrom, changed ? draft.text : null), [draft.text]);
   const tabs = policy ? TABS : TABS.slice(0, 2);
   const tab = tabs.some(([name]) => name === param("tab")) ? param("tab") : "edit";
   const asJson = param("as") === "json" || draft.policy === undefined;
-  const changed = draft.text !== first || !policy;
-  const untouched = !policy && draft.text === write(NEW);
+  const untouched = !policy && !changed;
   const managed = policy?.managedBy;
   const why = lacks("policies") ?? (managed ? `It is managed by ${managed}` : undefined);
   const [taking, setTaking] = useState(false);
@@ -56,14 +57,15 @@ function Page({ policy, reload }) {
       ${policy && html`<${Tag}>${policy.kind}<//>${policy.mode === "shadow" && html`<${Pill} is="shadow" />`}${!policy.enabled && html`<${Pill} is="off" />`}<${Tag}>v${policy.version}<//>`}<span class="spring"></span>
       ${tab === "edit" && html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
       <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })} onClick=${() => sessionStorage.setItem("remit.draft", draft.text)}>What if…</a>
-      <button type="button" class="primary" disabled=${why !== undefined || !changed || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
+      <button type="button" class="primary" disabled=${why !== undefined || (policy && !changed) || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
     ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">policy <code>${policy.id}</code></span></p>`}
     <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
+    ${policy && changed && html`<div class="note calm line"><p>Your changes are not saved yet.${madeFrom !== policy.version && ` They were made from version ${madeFrom}; saving them replaces version ${policy.version}.`}</p><span class="spring"></span><button type="button" onClick=${() => { setKept(null); draft.setText(stored); }}>Discard them</button></div>`}
     ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
     ${taking && policy && html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${() => setTaking(false)}
       act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }); await policies.refresh(); reload(); }}>
       <p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${managed} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`}
-    ${tab === "tests" ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed} />` : tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
+    ${tab === "tests" ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed || !policy} />` : tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
       ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="?" disabled>Choose…</option><option value="">the whole workspace (guardrails only)</option>
         ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
       ${asJson ? html`<div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema.data} start=${start} label="The policy as JSON" readOnly=${Boolean(managed)} /></div>`

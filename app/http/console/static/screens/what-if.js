@@ -1,7 +1,7 @@
 // What if: one call, or the calls of the last week, under a draft that is not stored.
 import "../styles.js";
 import { get } from "../api.js";
-import { NEW, useDraft, written } from "../draft.js";
+import { keepUnsaved, NEW, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { agents, policies } from "../names.js";
 import { Explained } from "../parts/explained.js";
@@ -46,7 +46,7 @@ function Page({ entry, schema }) {
       ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => { setReplaced(event.target.value); const one = policies.find(event.target.value); if (one) draft.setText(write(written(one))); }}><option value="">is a new policy of this agent</option>${governing.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
         <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema?.$defs?.PolicyEntry} label="The draft as JSON" /></div>
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
-        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })} onClick=${() => { if (!replaced) sessionStorage.setItem("remit.new-policy", draft.text); }}>Open in Policies, to save it</a></p><//>`}</section>
+        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })} onClick=${() => keepUnsaved(replaced || undefined, Number(policies.find(replaced)?.version ?? 0), draft.text)}>Open in Policies, to save it</a></p><//>`}</section>
     <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
       ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governing.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
 }

@@ -1,0 +1,97 @@
+"""What is written in the console and not saved yet: fields show what would be sent, and nothing written is lost."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+RULES = [
+    {"type": "tool_allowlist", "tools": ["paper.read", "paper.list"]},
+    {"type": "rate_limit", "tools": ["paper.write"], "rateLimit": {"maxCalls": 5, "windowSeconds": 60}},
+]
+
+
+@pytest.fixture
+def policy(scene):
+    """A policy with two rules."""
+    body = {"agent_id": "research-bot", "name": "Papers", "rules": RULES}
+    made = scene.tenant.admin.post("/v1/policies", json=body).json()
+    yield made["id"]
+    assert scene.tenant.admin.delete(f"/v1/policies/{made['id']}").status_code == 204
+
+
+def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(visit, policy):
+    """A rule that has moved takes its tools along; `1.` on the way to 1.5 does not turn the form into JSON."""
+    page = visit("policies").open(f"/console/policies/{policy}", "Papers")
+    tools = page.get_by_label("Tools")
+    tools.first.wait_for()
+    assert [each.input_value() for each in tools.all()] == ["paper.read, paper.list", "paper.write"]
+    page.get_by_label("Move down").first.click()
+    assert [each.input_value() for each in tools.all()] == ["paper.write", "paper.read, paper.list"]
+    most = page.get_by_label("Max calls")
+    most.fill("")
+    most.press_sequentially("1.5")
+    assert most.input_value() == "1.5"
+    page.get_by_label("Remove the rule").first.click()
+    assert [each.input_value() for each in tools.all()] == ["paper.read, paper.list"]
+    tools.first.press("End")
+    tools.first.press_sequentially(", ")
+    tools.first.press_sequentially("paper.find")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    page.get_by_text('"paper.find"').wait_for()
+
+
+def test_changes_that_are_not_saved_are_kept(visit, scene, policy):
+    """When another screen is opened, and when a version is restored; until discarded, they name their version."""
+    admin = scene.tenant.admin
+    assert admin.patch(f"/v1/policies/{policy}", json={"priority": 7}).status_code == 200
+    page = visit("policies").open(f"/console/policies/{policy}", "Papers")
+    page.get_by_label("Name", exact=True).fill("Mine")
+    page.get_by_text("Your changes are not saved yet.").wait_for()
+    page.get_by_role("link", name="Agents", exact=True).click()
+    page.get_by_role("heading", name="Agents", level=1).wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="Papers", level=1).wait_for()
+    page.get_by_role("link", name="Versions").click()
+    page.get_by_role("button", name="Restore…").click()
+    page.get_by_role("dialog").get_by_label("Reason").fill("as it was")
+    page.get_by_role("dialog").get_by_role("button", name="Restore", exact=True).click()
+    page.get_by_text("They were made from version 2; saving them replaces version 3.").wait_for()
+    page.get_by_role("link", name="Policy", exact=True).click()
+    assert page.get_by_label("Name", exact=True).input_value() == "Mine"
+    page.get_by_role("button", name="Discard them").click()
+    page.get_by_text("Your changes are not saved yet.").wait_for(state="detached")
+    assert page.get_by_label("Name", exact=True).input_value() == "Papers"
+    page.reload()
+    page.get_by_role("heading", name="Papers", level=1).wait_for()
+    assert page.get_by_text("Your changes are not saved yet.").count() == 0
+    assert admin.get(f"/v1/policies/{policy}").json()["name"] == "Papers"
+
+
+def test_a_call_begins_with_what_its_tool_requires(visit):
+    """As fields and as JSON; another tool begins anew, unless something has been written."""
+    page = visit("view").open("/console/what-if?agent=refund-bot&tool=refund.create", "What if")
+    page.get_by_label("Order").fill("")
+    page.get_by_label("Tool", exact=True).fill("order.read")
+    page.get_by_label("Amount").wait_for(state="detached")
+    page.get_by_label("Tool", exact=True).fill("refund.create")
+    page.get_by_label("Amount").fill("12")
+    page.get_by_role("button", name="As JSON").click()
+    written = json.loads(page.get_by_label("Parameters as JSON").input_value())
+    assert written == {"order": "", "amount": 12}
+    page.get_by_label("Tool", exact=True).fill("order.read")
+    assert json.loads(page.get_by_label("Parameters as JSON").input_value()) == written
+
+
+def test_the_list_of_agents_counts_tools_and_calls(visit, scene):
+    """Tools by what the agent may do with them, and the decisions of the last 24 hours."""
+    admin = scene.tenant.admin
+    tools = [each["status"] for each in admin.get("/v1/agents/refund-bot/tools").json()["tools"]]
+    counted = admin.get("/v1/audit-logs/counts?by=result&agent_id=refund-bot").json()["values"]
+    calls = {each["value"]: each["count"] for each in counted}
+    row = visit("view").open("/console/agents", "Agents").get_by_role("row").filter(has_text="Refund bot")
+    statuses = [status for status in ("allowed", "conditional", "escalated", "denied") if status in tools]
+    row.get_by_text(", ".join(f"{tools.count(status)} {status}" for status in statuses), exact=True).wait_for()
+    decided = sum(calls.get(result, 0) for result in ("allowed", "escalated", "denied"))
+    row.get_by_text(f"{decided}, {calls['denied']} denied").wait_for()
