@@ -112,3 +112,6 @@ def test_approvals_are_listed_in_pages(remit, agent, person):
     first = person.send(calls.list_approvals("pending", agent, limit=2))
     rest = person.send(calls.list_approvals("pending", agent, limit=2, cursor=first[-1].id))
     assert [one.id for one in first + rest] == asked[::-1]
+    for tool, found in (("mail.send", asked), ("mail.read", [])):
+        several = person.send(calls.list_approvals("pending,denied", agent, tool=tool))
+        assert [one.id for one in several] == found[::-1]

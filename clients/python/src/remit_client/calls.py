@@ -197,10 +197,19 @@ def get_usual(approval_id: str) -> Call[Any]:
 
 
 def list_approvals(
-    status: str | None = None, agent: str | None = None, limit: int | None = None, cursor: str | None = None
+    status: str | None = None,
+    agent: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+    *,
+    tool: str | None = None,
+    plan: str | None = None,
 ) -> Call[list[Approval]]:
-    """The workspace's approvals, newest first; `cursor` is the id of the last one of the page before."""
-    query = given(status=status, agent_id=agent, limit=limit, cursor=cursor)
+    """The workspace's approvals, newest first; `cursor` is the id of the last one of the page before.
+
+    status: one, or several, comma-separated. plan: only the calls of this plan.
+    """
+    query = given(status=status, agent_id=agent, tool_name=tool, plan_id=plan, limit=limit, cursor=cursor)
     return Call("GET", "/v1/approvals", listed(Approval.read), query=query, repeatable=True)
 
 
