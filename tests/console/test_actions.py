@@ -308,7 +308,8 @@ def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, sce
     press(page.get_by_role("button", name="Show undelivered events"))
     page.get_by_role("button", name="Retry", exact=True).wait_for()
     page.get_by_text("400").first.wait_for()
-    press(page.get_by_role("button", name="Retry", exact=True))
+    with page.expect_response("**/retry"):
+        press(page.get_by_role("button", name="Retry", exact=True))
     send()
     page.reload()
     press(page.get_by_role("button", name="Show undelivered events"))
