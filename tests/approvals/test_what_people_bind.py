@@ -91,7 +91,7 @@ def test_a_person_sees_every_digit_that_is_bound_or_is_told(tenant, agent_id, pe
 def test_only_parameters_of_calls_that_may_ask_are_looked_at_in_a_thread(fields, wanted):
     """An id with digits like 1e400 moved a call to the slow lane, which then read again what the fast lane had read."""
     body, approval_id = msgspec.json.encode(fields), fields.get("approval_id", "")
-    call = AuthorizeRequest("a", "t", "authorize", {}, b"{}", body=body, approval_id=approval_id)
+    call = AuthorizeRequest("a", "t", "authorize", {}, b"{}", written=body, approval_id=approval_id)
     assert may_show_more(call) is wanted
 
 
