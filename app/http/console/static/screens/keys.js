@@ -28,7 +28,7 @@ export function Screen() {
     { name: "Last used", width: "84px", class: "muted c-agent", cell: (row) => html`<${Time} at=${row.lastUsedAt} />` },
     { name: "Expires", width: "72px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.expiresAt} />` },
     { name: "Notes", width: "140px", class: "c-mark", cell: (row) => marks(row, now.peek()).map((each) => html`<span class="tag warn">${each}</span> `) },
-    { name: "Actions", width: "148px", class: "right c-why", cell: (row) => html`<button type="button" class="quiet" onClick=${() => setRotating(row)}>Rotate…</button><button type="button" class="quiet" onClick=${() => setEnding(row)}>Revoke…</button>` },
+    { name: "Actions", width: "172px", class: "right c-why", cell: (row) => html`<button type="button" class="quiet" onClick=${() => setRotating(row)}>Rotate…</button><button type="button" class="quiet" onClick=${() => setEnding(row)}>Revoke…</button>` },
   ];
   return html`<div class="page full"><div class="head"><h1>Keys</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New key</button></div>
     <${Problem} error=${keys.error} retry=${keys.refresh} />
