@@ -17,7 +17,7 @@ export function Screen() {
   const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
   return html`<div class="page"><div class="head"><h1>Overview</h1></div>
     <${Later} load=${() => import("../parts/stops.js")} name="Stops" /><${Health} />
-    ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${first.data !== 0} again=${first.reload} />`}
+    ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${Boolean(first.data)} again=${first.reload} />`}
     ${can("read", "audit") && !isNew && html`<${Later} load=${() => import("../parts/traffic.js")} name="Traffic" />`}
     <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>
     ${can("audit") && html`<${Later} load=${() => import("../parts/changes.js")} name="Latest" />`}</div>`;
