@@ -531,14 +531,14 @@ def test_the_log_has_what_was_asked_in_the_standards_words(pdp, tenant):
 @pytest.mark.slow
 def test_an_evaluation_is_tried_in_shadow_and_judged_again_by_a_replay(pdp, tenant):
     """By rules about the entities, which the log has as the standard names them."""
-    carol = tenant.new_agent(alias="carol", type="user")["id"]
+    carol = tenant.new_agent(alias="carol", type="worker")["id"]  # no user, for whom other tests search
     managers = {"subject.properties.role": {"enum": ["manager"]}}
     draft = {"type": "parameter_constraint", "tools": ["record.*"], "context": managers}
     tenant.new_policy(carol)
     tenant.new_policy(carol, draft, kind="guardrail", mode="shadow")
     roles = {"manager": "allowed", "clerk": "denied"}
     for role, wanted in roles.items():
-        subject = {"type": "user", "id": "carol", "properties": {"role": role}}
+        subject = {"type": "worker", "id": "carol", "properties": {"role": role}}
         answer = pdp.post(EVALUATION, json=asked(subject, READ, ONE)).json()
         entry = tenant.admin.get(f"/v1/audit-logs/{answer['context']['evaluation_id']}").json()
         assert (entry["result"], entry.get("shadow", entry)["result"]) == ("allowed", wanted)

@@ -187,7 +187,7 @@ class StoreDoor(Door):
         body, encode = msgspec.json.encode(asked), msgspec.json.encode
         request = AuthorizeRequest(
             agent, tool, "authorize", parameters, encode(parameters), context=context or None,
-            recorded_context=encode(context) if context else b"", size=len(body), body=body, approval_id=approval_id,
+            recorded_context=encode(context) if context else b"", size=len(body), written=body, approval_id=approval_id,
         )  # fmt: skip
         try:
             decision = await replica.authorizer.authorize(caller, request, monotonic_us())
