@@ -232,7 +232,9 @@ def not_json(error: Exception) -> Invalid:
     if isinstance(error, msgspec.ValidationError):
         return Invalid.at("$", "holds a number that is too large; numbers are 64-bit floats or shorter integers")
     reason = str(error).removeprefix("JSON is malformed: ")
-    return Invalid.at("$", f"is not JSON: {'it ends too early' if 'truncated' in reason else reason}")
+    if "truncated" in reason:  # which is also what msgspec says of half a surrogate pair near the end
+        reason = "it ends too early, or a \\u escape lacks its other half"
+    return Invalid.at("$", f"is not JSON: {reason}")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def refused(answer, message):
 
 NO_JSON = {
     "words": (b"name=a", "is not JSON: invalid character (byte 4)"),
-    "half": (b'{"name": "a"', "is not JSON: it ends too early"),
-    "open text": (b'{"name": "a', "is not JSON: it ends too early"),
+    "half": (b'{"name": "a"', "is not JSON: it ends too early, or a \\u escape lacks its other half"),
+    "open text": (b'{"name": "a', "is not JSON: it ends too early, or a \\u escape lacks its other half"),
     "trailing comma": (b'{"name": "a",}', "is not JSON: trailing comma in object (byte 13)"),
     "two values": (b'{"name": "a"} {}', "is not JSON: trailing characters (byte 15)"),
     "single quotes": (b"{'name': 'a'}", "is not JSON: object keys must be strings (byte 1)"),
