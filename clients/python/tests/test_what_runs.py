@@ -86,6 +86,18 @@ class Bank:
     def seat(cls, of="A1"):  # noqa: PLW0211 - the class of a seat
         return cls, of
 
+    @classmethod
+    def found(cls, /, **extra):
+        return extra
+
+
+class Branch(Bank):
+    """Inherits everything."""
+
+
+class Seats(list):
+    """A list in another class."""
+
 
 @pytest.mark.parametrize(
     ("function", "args", "kwargs"),
@@ -113,12 +125,26 @@ def test_fixed_parameters_hide_no_argument(guarded):
     assert not asked
 
 
-def test_the_first_argument_of_a_function_is_judged_whatever_its_name(guarded):
-    """Only a method's `self` is left out."""
-    for function in (a_plain_self, Bank.seat):
+@pytest.mark.parametrize("function", [a_plain_self, Bank.seat])
+@pytest.mark.parametrize(
+    "value", ["evil", Order(decimal.Decimal(1), Kind.GIFT), Model(), dt.date(2026, 11, 20), Seats()]
+)
+def test_the_first_argument_of_a_function_is_judged_whatever_its_name(guarded, function, value):
+    """And whatever it is made of: only what a method is called on is left out."""
+    ask, asked = guarded(function)
+    ask(value)
+    assert frozen({"x": value})["x"] in asked[-1].values()
+
+
+def test_what_a_method_is_called_on_is_not_judged(guarded):
+    """An object or a class, also of a class that inherits the method; neither has to be JSON."""
+    for function, on in ((Bank.pay, Bank()), (Bank.pay, Branch()), (vars(Bank)["found"].__func__, Branch)):
         ask, asked = guarded(function)
-        ask("evil")
-        assert "evil" in asked[-1].values()
+        ask(on, to="ann")
+        assert asked[-1] == {"to": "ann"}
+    ask, asked = guarded(Bank.seat)
+    with pytest.raises(TypeError, match="no rule"):
+        ask(Bank())
 
 
 def test_arguments_changed_during_the_judgement_do_not_run(faulty):

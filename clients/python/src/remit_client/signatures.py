@@ -9,9 +9,6 @@ from typing import Any
 
 from remit_client.arguments import frozen
 
-_PLAIN = (str, int, float, bool, dict, list, tuple, type(None))
-"""Types of arguments that are no object or class on which a method is called, whatever the parameter's name."""
-
 
 class Parameters:
     """Names the arguments of each call of `function`, including defaults but not a method's `self` or `cls`.
@@ -23,8 +20,9 @@ class Parameters:
         self._signature = inspect.signature(function)
         self._fixed = dict(fixed or {})
         names = list(self._signature.parameters.values())
-        first = names[0].name if names and _is_method(function) else ""
-        self._left_out = first if first in ("self", "cls") else None
+        self._holder, _, self._name = getattr(function, "__qualname__", "").rpartition(".")
+        self._module = getattr(function, "__module__", None)
+        self._receiver = names[0].name if names and names[0].name in ("self", "cls") else None
         self._rest = next((one.name for one in names if one.kind is one.VAR_KEYWORD), None)
         self._require_apart(self._fixed, {one.name for one in names} - {self._rest})
 
@@ -35,7 +33,7 @@ class Parameters:
         """
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        left_out = None if type(bound.arguments.get(self._left_out or "")) in _PLAIN else self._left_out
+        left_out = self._receiver if self._receives(bound.arguments.get(self._receiver or "")) else None
         for name, value in bound.arguments.items():
             if name != left_out:
                 bound.arguments[name] = copy.deepcopy(value)
@@ -46,15 +44,18 @@ class Parameters:
             del named[left_out]
         return frozen({**rest, **named, **self._fixed}), bound
 
+    def _receives(self, value: Any) -> bool:
+        """Whether the function is a method, static ones aside, of a class of this object or of this class."""
+        kinds = (*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ()))
+        return any(
+            (kind.__module__, kind.__qualname__) == (self._module, self._holder)
+            and not isinstance(vars(kind).get(self._name), staticmethod)
+            for kind in kinds
+        )
+
     def _require_apart(self, given: Iterable[str], others: Collection[str]) -> None:
         if twice := sorted(set(given) & set(others)):
             raise TypeError(f'"{twice[0]}" names two values of one call, and only one of them could be judged')
-
-
-def _is_method(function: Callable[..., Any]) -> bool:
-    """Whether it is defined in a class, so that what it is called on is not one of the tool's parameters."""
-    holder = getattr(function, "__qualname__", "").rpartition(".")[0]
-    return bool(holder) and not holder.endswith("<locals>")
 
 
 def require_kind(function: Callable[..., Any], is_coroutine: bool, *, asynchronous: bool) -> None:
