@@ -166,17 +166,27 @@ class FairThreadPool:
 
 
 class InTurns:
-    """Runs a few functions in `pool` at a time, while the others wait outside: one request never fills its queue."""
+    """Runs a few functions in `pool` at a time, while the others wait outside: one request never fills its queue.
+
+    Once one is refused, so are all that still wait: the request has failed, and nobody needs what they would do.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self._pool, self._room = pool, asyncio.Semaphore(AT_ONCE)
+        self._refusal: Overloaded | None = None
 
     async def run(
         self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
     ) -> _Result:
         """As `FairThreadPool.run`."""
         async with self._room:
-            return await self._pool.run(workspace_id, function, *args, key=key)
+            if self._refusal is not None:
+                raise self._refusal
+            try:
+                return await self._pool.run(workspace_id, function, *args, key=key)
+            except Overloaded as error:
+                self._refusal = error
+                raise
 
 
 class SlowLanePool:

@@ -11,7 +11,7 @@ import pytest
 
 from app.cancellation import Cancelled, raise_if_cancelled
 from app.errors import Overloaded
-from app.fairness.thread_pool import NICENESS, FairThreadPool
+from app.fairness.thread_pool import AT_ONCE, NICENESS, FairThreadPool, InTurns
 
 APP = Path(__file__).parents[1] / "app"
 
@@ -205,3 +205,18 @@ async def test_a_key_with_half_of_the_line_is_refused_and_the_others_are_not(gat
     assert pool.waiting == 3
     gate.opened.set()
     await asyncio.gather(running, *waiting)
+
+
+async def test_nothing_else_of_a_request_runs_once_some_of_it_is_refused(gate):
+    """The request has failed, and what still waited would take a thread for minutes after its answer."""
+    pool = FairThreadPool(threads=1, patience_s=0.05)
+    held = asyncio.ensure_future(pool.run("w", gate.wait))
+    await begun(gate)
+    turns = InTurns(pool)
+    asked = [asyncio.ensure_future(turns.run("w", gate.order.append, n)) for n in range(3 * AT_ONCE)]
+    await asyncio.wait(asked[:AT_ONCE])
+    gate.opened.set()
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(each) for each in outcomes} == {Overloaded}
+    assert gate.order == ["held"]
+    await asyncio.gather(held, return_exceptions=True)
