@@ -77,16 +77,22 @@ def is_foreign(error: BaseException) -> bool:
 
 
 class StoreAway(StoreUnavailable):
-    """The store cannot be reached, does not answer, or is still loading; unlike a refusal, that passes by itself."""
+    """The store does not answer, is still loading, or its cluster is down; unlike a refusal, that passes by itself."""
 
 
 _REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.MaxConnectionsError)
-_NO_ANSWER = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.RedisClusterException, OSError)
+_AWAY = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.RedisClusterException,
+    exceptions.ClusterDownError,
+    OSError,
+)
 
 
 def is_away(error: BaseException) -> bool:
     """True if the error is one that StoreAway stands for."""
-    return isinstance(error, _NO_ANSWER) and not isinstance(error, _REFUSED)
+    return isinstance(error, _AWAY) and not isinstance(error, _REFUSED)
 
 
 log = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from app.errors import StoreUnavailable
 from app.health.doctor import Severity, check_up
 from app.health.readiness import require_ready
 from app.redis_client.clients import open_client
+from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import SCRIPTS
 
 pytestmark = pytest.mark.slow
@@ -78,6 +79,18 @@ async def test_the_checkup_reports_the_worst_of_all_masters(client, masters):
 async def test_the_state_of_sealing_is_read_from_the_workspaces_master(client, masters):
     """It sends no command without a key."""
     assert (await AuditLog(client).backlog("a workspace")).unsealed == 0
+
+
+async def test_a_cluster_that_is_down_is_away(client, masters):
+    """A service that starts then waits, as for a store that is still loading."""
+    with redis.Redis(port=masters[2].port) as node:
+        slot = node.execute_command("CLUSTER", "KEYSLOT", "foo")
+        node.execute_command("CLUSTER", "DELSLOTS", slot)
+        with pytest.raises(StoreAway, match="CLUSTERDOWN"):
+            await client.call("GET", "foo")
+        node.execute_command("CLUSTER", "ADDSLOTS", slot)
+        while "cluster_state:ok" not in str(node.execute_command("CLUSTER", "INFO")):
+            pass
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
