@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from remit_client.mcp.messages import Unreadable, read
+from remit_client.mcp.messages import Unreadable, one_line, read, write
 
 HEAD = '"jsonrpc":"2.0","id":1'
 CALL = {"name": "t", "arguments": {"amount": 1}}
@@ -57,3 +57,23 @@ def test_a_message_that_two_servers_read_differently_is_refused(text):
 def test_every_other_message_is_read(message):
     """Names in arguments are the tool's own; a name in another spelling is judged by the rules that read it."""
     assert read(json.dumps(message).encode()) == message
+
+
+@pytest.mark.parametrize("end", ["\r", "\u0085", "\u2028", "\u2029"])
+def test_a_message_stays_one_line(end):
+    """Also for a server that ends lines where Python's splitlines does: nobody has judged what it would find there."""
+    text = "" if end == "\r" else f"{end}{{jsonrpc: '2.0', id: 1, method: 'tools/call'}}{end}"
+    space = end if end == "\r" else " "
+    raw = f'{{"method": "x",{space}"params": {{"text": "{text}"}}}}'
+    message = read(raw.encode())
+    assert len(raw.splitlines()) > 1
+    for line in (one_line(raw.encode(), message), write(message)):
+        assert len(line.decode().splitlines()) == 1
+        assert json.loads(line) == message
+    plain = '{"method": "x", "params": {"text": "é… 😀"}}'.encode()
+    assert one_line(plain, read(plain)) == plain + b"\n"
+
+
+def test_half_a_surrogate_pair_is_written_as_an_escape():
+    """Its bytes would not be UTF-8, which ends many a server."""
+    assert write({"a": "\ud800é"}) == b'{"a":"\\ud800' + "é".encode() + b'"}\n'

@@ -52,8 +52,21 @@ def read_answer(line: bytes) -> Message:
 
 
 def write(message: Message) -> bytes:
-    """A message as one line."""
-    return _encode(message).encode("utf-8", "surrogatepass") + b"\n"
+    """A message as one line, wherever its reader ends lines, and in UTF-8, also with half a surrogate pair."""
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(message)).encode() + b"\n"
+
+
+def one_line(line: bytes, message: Message) -> bytes:
+    """The line that was read as `message`, or the same message written anew if some readers would end it earlier.
+
+    To them the rest would be another message, which nobody has judged.
+    """
+    return write(message) if _LINE_END.search(line) else line + b"\n"
+
+
+def require_exact(arguments: Message) -> None:
+    """Raise Unreadable if a server that reads numbers as doubles would read a whole number as another."""
+    _exact(_encode(arguments))
 
 
 def error(message_id: Any, code: int, text: str) -> Message:
@@ -99,10 +112,19 @@ def _read(line: bytes, decode: Callable[[str], Any]) -> Message:
     return message
 
 
+def _double(number: str) -> float:
+    if float(number) != int(number):
+        raise Unreadable(f"some programs would round the number {number:.40}; pass it as a text")
+    return float(number)
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+_ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+_LINE_END = re.compile("\r|\x85|\u2028|\u2029".encode())
 _is_method = re.compile(r"[!-~]+").fullmatch
 _lenient = json.JSONDecoder(parse_constant=_refuse).decode
+_exact = json.JSONDecoder(parse_int=_double).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

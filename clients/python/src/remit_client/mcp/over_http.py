@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,8 +17,11 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from remit_client.mcp.channels import Heard
-from remit_client.mcp.messages import VERSION, Message
+from remit_client.mcp.messages import INVALID_REQUEST, VERSION, Message, error, is_request, write
 
+logger = logging.getLogger("remit_client")
+
+REFUSED = "Not passed on: the MCP SDK does not accept this message"
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -34,6 +38,7 @@ class HttpServer:
         self._initialize: Any = None
         self._going: asyncio.Queue[bytes] = asyncio.Queue()
         self._hearing: asyncio.Task[None] | None = None
+        self._heard: Heard = lambda _: None
 
     @property
     def ended(self) -> str:
@@ -42,6 +47,7 @@ class HttpServer:
 
     def listen(self, heard: Heard) -> None:
         """Receive the server's messages; what is not a message of the protocol is dropped."""
+        self._heard = heard
         self._hearing = asyncio.create_task(self._hear(heard))
 
     async def _hear(self, heard: Heard) -> None:
@@ -59,12 +65,19 @@ class HttpServer:
         self._going.put_nowait(line)
 
     async def pump(self) -> None:
-        """Deliver what `send` has queued, until cancelled."""
+        """Deliver what `send` has queued, until cancelled. A message that the SDK refuses is answered here."""
         while True:
             line = await self._going.get()
             message = json.loads(line)
-            metadata = ClientMessageMetadata(headers=self._headers(message))
-            await self._writing.send(SessionMessage(jsonrpc_message_adapter.validate_json(line), metadata))
+            try:
+                checked = jsonrpc_message_adapter.validate_json(line)
+                metadata = ClientMessageMetadata(headers=self._headers(message))
+            except ValueError:
+                logger.warning(REFUSED)
+                if is_request(message):
+                    self._heard(write(error(message["id"], INVALID_REQUEST, REFUSED)).rstrip())
+            else:
+                await self._writing.send(SessionMessage(checked, metadata))
 
     def _headers(self, message: Message) -> dict[str, str]:
         """The headers the transport requires: the protocol version and, since 2026, the method and the name."""

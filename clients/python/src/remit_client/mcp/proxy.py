@@ -18,9 +18,11 @@ from remit_client.mcp.messages import (
     Unreadable,
     error,
     is_request,
+    one_line,
     progress,
     read,
     read_answer,
+    require_exact,
     tool_error,
     write,
 )
@@ -93,8 +95,7 @@ class Proxy:
             self._begin_to_judge(message)
         elif method != "notifications/cancelled" or not self._cancel(message):
             self._note(message)
-            # Some parsers end a line at a carriage return, and would read the rest as another message.
-            self._server.send(write(message) if b"\r" in line else line + b"\n")
+            self._server.send(one_line(line, message))
 
     def _note(self, message: Message) -> None:
         if is_request(message) and _hashable(message["id"]):
@@ -122,10 +123,13 @@ class Proxy:
                 text = "tools/call needs params with a string as name and, if it has arguments, an object"
                 self._client.send(write(error(message_id, INVALID_REQUEST, text)))
                 return
+            require_exact(arguments or {})
             async with self._progress(params):
                 await self._check(tool, arguments or {})
             self._unanswered.add(message_id)
             self._server.send(write(message))
+        except Unreadable as unreadable:
+            self._client.send(write(tool_error(message, f'"{tool}" was not run: {unreadable}.')))
         except Exception as refusal:  # noqa: BLE001 - whatever failed, the tool does not run and the model reads why
             self._client.send(write(tool_error(message, for_agent(refusal))))
         finally:
