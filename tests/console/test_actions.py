@@ -9,7 +9,7 @@ from sending import Sending
 
 from app.policy_files.documents import read_document
 from app.settings import Settings
-from tests.console.browsing import press, until
+from tests.console.browsing import PATIENCE_MS, press, until
 from tests.console.conftest import SECRET
 from tests.console.scene import BIG
 
@@ -94,6 +94,7 @@ def test_a_call_begins_with_what_its_tool_requires(visit):
 def test_a_draft_is_replayed_over_the_last_week(visit, scene):
     """Under the policies of today nothing flips; a draft that denies everything flips what was allowed."""
     page = visit("view").open("/console/what-if?agent=refund-bot&tab=week", "What if")
+    page.set_default_timeout(4 * PATIENCE_MS)  # a replay runs only while nothing else wants the cores
     press(page.get_by_role("button", name="Replay", exact=True))
     page.get_by_role("heading", name="answers would change").wait_for()
     draft = {"name": "Nothing", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
