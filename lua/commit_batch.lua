@@ -19,7 +19,7 @@ RETURNS       {status, replies}
               call and those after it
   refused     mode all: then the place of the first call that is not allowed, and its reply; nothing was written
 WRITES        as these scripts
-TIME          O(C), C calls of these scripts; a caller sends as many as take the store about two milliseconds
+TIME          O(C), C calls of these scripts, each 40 us on our machine; at most 48 in mode each, 128 in mode all
 HOLDS         I2 no decision without its entry, I3 quotas all or nothing, I4 a call that is not allowed costs nothing,
               I7 a revoked key gets no decision, I8 an acknowledged change binds
 ]]

@@ -28,7 +28,8 @@ Answered = Decision | AppError
 _OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, TooManyMismatches)
 """Errors of a call that say nothing about the others of its batch."""
 
-_AT_ONCE = 128
+_AT_ONCE = 48
+"""The calls planned, and committed by one script, before others get their turn: about two milliseconds of the store."""
 _Made = TypeVar("_Made")
 
 

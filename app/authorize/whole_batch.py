@@ -17,7 +17,7 @@ from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Resul
 
 ATTEMPTS = 16
 MAX_WHOLE = 128
-"""The most calls: one script takes them all, and must not keep the store for longer than two milliseconds."""
+"""The most calls: one script takes them all, which keeps the store for about five milliseconds."""
 
 REFUSED = "All or nothing: "
 """Exactly as in `model.logged_codes`."""

@@ -12,7 +12,7 @@ from app.redis_client.replies import ForeignData
 from app.redis_client.scripts import COMMIT_BATCH, COMMIT_DECISION, Script
 
 Send = Callable[[bytes], Awaitable[Any]]
-_CALLS_AT_ONCE, _KEYS_AT_ONCE = 128, 768
+_CALLS_AT_ONCE, _KEYS_AT_ONCE = 48, 288
 """The most calls in one script, and keys: about two milliseconds of the store."""
 
 
