@@ -193,7 +193,11 @@ def test_an_empty_workspace_says_what_to_do(browsing, console_replica, store):
     visitor = browsing.visit(console_replica.base_url, tenant.admin_key)
     try:
         unanswered = []  # until it is known whether a decision was asked for, that step is not done either
-        visitor.page.route("**/v1/audit-logs?limit=1", unanswered.append)
+
+        def hold(route):
+            unanswered.append(route)
+
+        visitor.page.route("**/v1/audit-logs?limit=1", hold)
         page = visitor.open("/console", "Overview")
         page.get_by_text("export REMIT_API_KEY=").wait_for()
         assert page.get_by_role("button", name="Copy").count() == 3
