@@ -47,6 +47,7 @@ CROWDED = """[...document.querySelectorAll("#screen :is(input, textarea)[placeho
     .filter((each) => each.offsetTop < document.querySelector("#screen h1").offsetTop + 20)
     .map((each) => each.textContent))"""
 """Hints that do not fit into their fields, and introductions that are beside the title instead of under it."""
+COME_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 820}
 LOOKS = [

@@ -82,23 +82,36 @@ def test_a_session_is_ended_on_purpose(visit, scene):
     assert "session" not in latest.inner_text()  # who signs in would hide who changed what
 
 
-def test_a_call_begins_with_what_its_tool_requires(visit):
-    """Under the names that its schema has, and the number is asked about as it was typed."""
+def test_a_call_is_asked_about_as_it_was_typed(visit):
+    """Under the names that its schema has, with every digit; and anew each time, since the answer may differ."""
     page = visit("view").open("/console/what-if?agent=refund-bot&tool=refund.create", "What if")
     page.get_by_label("order", exact=True).fill("FUGWRD")
     page.get_by_label("amount", exact=True).fill(str(BIG))
     press(page.get_by_role("button", name="Ask"))
     page.get_by_text(f'"amount" is {BIG}, above the maximum').first.wait_for()
+    with page.expect_request("**/v1/explain"):
+        press(page.get_by_role("button", name="Ask"))
 
 
 def test_a_draft_is_replayed_over_the_last_week(visit, scene):
-    """Under the policies of today nothing flips; a draft that denies everything flips what was allowed."""
+    """Under the policies of today nothing flips; a draft that denies everything flips what was allowed. What was
+    replayed for another span than is chosen now says so, and a replay ends when its screen is left.
+    """
     page = visit("view").open("/console/what-if?agent=refund-bot&tab=week", "What if")
     page.set_default_timeout(4 * PATIENCE_MS)  # a replay runs only while nothing else wants the cores
     press(page.get_by_role("button", name="Replay", exact=True))
     page.get_by_role("heading", name="answers would change").wait_for()
+    press(page.get_by_role("button", name="Last day"))
+    page.get_by_text("Something has changed since these calls were replayed.").wait_for()
+    page.route("**/v1/replay", lambda _: None)
+    with page.expect_request("**/v1/replay"):
+        press(page.get_by_role("button", name="Replay", exact=True))
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/replay")):
+        press(page.get_by_role("link", name="Agents", exact=True))
+    page.unroute("**/v1/replay")
     draft = {"name": "Nothing", "kind": "guardrail", "rules": [{"type": "tool_denylist", "tools": ["*"]}]}
-    page.evaluate("(draft) => sessionStorage.setItem('remit.draft', draft)", json.dumps(draft))
+    unsaved = json.dumps({"version": 0, "text": json.dumps(draft)})
+    page.evaluate("(unsaved) => sessionStorage.setItem('remit.new-policy', unsaved)", unsaved)
     page.goto(f"{scene.url}/console/what-if?agent=refund-bot&tab=week&draft=new")
     press(page.get_by_role("button", name="Replay", exact=True))
     flip = page.locator("section section").filter(has_text="of order.read").filter(has_text="now by Nothing, rule 1")
@@ -345,9 +358,11 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
     press(plan.get_by_role("button", name="Show all"))
     press(plan.get_by_label("Strike out").nth(1))
     assert visitor.violations() == []
+    tall = plan.evaluate("each => each.offsetHeight")
     press(plan.get_by_role("button", name="Approve 2 calls, deny 1"))
     plan.get_by_role("button", name="Approve").wait_for(state="hidden")
     assert plan.get_by_role("article").count() == 3  # nothing moves under a finger
+    assert plan.evaluate("each => each.offsetHeight") == tall
     found = [each for each in scene.tenant.admin.get("/v1/approvals?limit=10").json() if each.get("plan")]
     told = {each["plan"]["index"]: each["status"] for each in found}
     assert told == {0: "approved", 1: "denied", 2: "approved"}

@@ -8,7 +8,7 @@ import pytest
 from command_line import run_remit
 from servers import clean_env
 
-from tests.console.browsing import PATIENCE_MS, until
+from tests.console.browsing import COME_BACK, PATIENCE_MS, until
 
 pytestmark = pytest.mark.slow
 
@@ -176,6 +176,29 @@ def test_cards_decided_while_the_connection_was_lost_keep_their_place(visit, sce
     visitor.forgive("ERR_FAILED")
 
 
+AHEAD = "window.ahead = 0; const real = Date.now; Date.now = () => real() + window.ahead;"
+
+
+def test_a_card_that_can_no_longer_be_decided_stays_as_tall_as_it_was(visit, scene):
+    """Because its time is over, or because it was decided with a long note: no card below it moves."""
+    visitor = visit("approve", viewport={"width": 390, "height": 9000})
+    page = visitor.page
+    page.add_init_script(AHEAD)
+    first, *_ = [ask(scene, 151 + number, f"LATE0{number}", session=f"late-{number}") for number in range(3)]
+    visitor.open("/console/approvals", "Approvals")
+    cards = [page.get_by_role("article").filter(has_text=f"LATE0{number}") for number in range(3)]
+    for each in cards:
+        each.get_by_text("latest allowed calls").wait_for()
+    places = [each.bounding_box() for each in cards]
+    note = {"note": "not today\n" * 60}
+    assert scene.tenant.admin.post(f"/v1/approvals/{first}/deny", json=note).status_code == 200
+    cards[0].get_by_text("denied", exact=True).first.wait_for()
+    assert [each.bounding_box() for each in cards] == places
+    page.evaluate("window.ahead = 40 * 86_400_000")
+    cards[1].get_by_text("time is over").wait_for()
+    assert [each.bounding_box() for each in cards] == places
+
+
 def test_approvals_say_how_long_people_take(visit, scene):
     """The median of the latest, on Overview and Approvals; the decided ones are found by agent and tool."""
     page = visit("view").page
@@ -217,8 +240,9 @@ def test_an_agent_is_stopped_with_a_reason_and_nothing_else(visit, scene):
 
 
 def test_a_group_is_stopped_and_resumed(visit, scene):
-    """By a guardrail that every screen of agents and policies shows, and that Resume deletes."""
-    page = visit("policies").open("/console/agents", "Agents")
+    """By a guardrail that every screen of agents and policies shows, and that Resume deletes, also after a change."""
+    visitor = visit("policies")
+    page = visitor.open("/console/agents", "Agents")
     page.get_by_role("button", name="Stop many…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("What to stop").select_option("support")
@@ -228,9 +252,16 @@ def test_a_group_is_stopped_and_resumed(visit, scene):
     denied = {"agent_id": "refund-bot", "tool_name": "order.read", "parameters": {"order": "ABC123"}}
     assert scene.runtime.post("/v1/authorize", json=denied).json()["result"] == "denied"
     page.get_by_role("button", name="Resume…").click()
+    admin = scene.tenant.admin
+    stop = next(each["id"] for each in admin.get("/v1/policies").json() if each["name"].startswith("Stopped by"))
+    assert admin.patch(f"/v1/policies/{stop}", json={"agent_message": "Later"}).status_code == 200
     dialog.get_by_label("Reason").fill("mended")
-    dialog.get_by_role("button", name="Resume", exact=True).click()
+    resume = dialog.get_by_role("button", name="Resume", exact=True)
+    resume.click()
+    dialog.get_by_role("alert").wait_for()
+    resume.click()
     page.get_by_text("Every call of the group support is denied.").wait_for(state="hidden")
+    visitor.forgive("status of 412")
     assert scene.runtime.post("/v1/authorize", json=denied).json()["result"] == "allowed"
 
 
@@ -267,8 +298,9 @@ def test_a_new_key_is_shown_once(visit):
     page.get_by_role("button", name="Create").click()
     shown = page.get_by_role("dialog", name="The key dashboard")
     raw = re.search(r"svc_[0-9a-f]{32}", shown.inner_text())[0]
-    page.keyboard.press("Escape")
-    assert shown.is_visible()
+    for _ in range(3):
+        page.keyboard.press("Escape")
+        assert shown.is_visible()
     shown.get_by_label("I have stored it").check()
     shown.get_by_role("button", name="Close").click()
     assert raw not in page.content()
@@ -286,6 +318,22 @@ def test_decisions_are_live_and_can_be_paused(visit, scene):
         scene.runtime.post("/v1/authorize", json=calls)
     page.get_by_role("button", name="Paused · 3 new").click()
     until(page, "document.querySelector('[role=grid]').ariaRowCount === '5'")
+
+
+def test_a_row_does_not_move_while_it_is_pressed(visit, scene):
+    """Otherwise a click that is released on another row opens nothing."""
+    page = visit("view").open("/console/decisions?tool_name=press.tool", "Decisions")
+    page.get_by_text("live", exact=True).wait_for()
+    call = {"agent_id": "refund-bot", "tool_name": "press.tool"}
+    pressed = scene.runtime.post("/v1/authorize", json=call).json()["id"]
+    row = page.get_by_role("row").nth(1)
+    row.get_by_text("press.tool", exact=True).hover()
+    page.mouse.down()
+    scene.runtime.post("/v1/authorize", json=call)
+    page.wait_for_timeout(1500)
+    page.mouse.up()
+    page.wait_for_url(lambda url: f"entry={pressed}" in url)
+    until(page, "document.querySelector('[role=grid]').ariaRowCount === '3'")
 
 
 def test_the_address_is_the_state(visit, scene):
@@ -326,7 +374,7 @@ def test_keys_typed_faster_than_frames_are_drawn_reach_their_rows(visit):
 
 
 def test_enter_opens_the_row_that_has_the_focus(visit, scene):
-    """Also if entries have come above it since; and the next key reaches the drawer, however fast it is typed."""
+    """Also if entries have come above it since; and the next keys reach the drawer, however fast they are typed."""
     page = visit("view").open("/console/decisions?tool_name=focus.tool", "Decisions")
     page.get_by_text("live", exact=True).wait_for()
     call = {"agent_id": "refund-bot", "tool_name": "focus.tool"}
@@ -342,6 +390,12 @@ def test_enter_opens_the_row_that_has_the_focus(visit, scene):
     for key in "][[":
         page.keyboard.press(key)
     page.wait_for_url(lambda url: f"entry={ids[2]}" in url)
+    scene.runtime.post("/v1/authorize", json=call)
+    until(page, "document.querySelector('[role=grid]').ariaRowCount === '5'")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.keyboard.press("e")
+    until(page, "window.copied !== undefined")
+    assert f"/v1/audit-logs/{ids[2]}/explanation" in page.evaluate("window.copied")
 
 
 def test_two_tabs_share_the_stream_of_approvals(visit, scene):
@@ -362,6 +416,29 @@ def test_two_tabs_share_the_stream_of_approvals(visit, scene):
     with second.expect_request("**/v1/approvals/stream"):
         visitor.page.close()
     visitor.page = second
+
+
+AWAY = """
+window.told = [];
+window.Notification = class { static permission = "granted"; constructor(_, { body }) { window.told.push(body); } };
+window.away = false;
+Object.defineProperty(document, "hidden", { get: () => window.away });
+const later = window.setTimeout;
+window.setTimeout = (act, ms, ...rest) => later(act, ms === 30_000 ? 20 : ms, ...rest);
+"""
+
+
+def test_somebody_who_asked_for_notifications_is_told_while_away(visit, scene):
+    """The stream of approvals then stays open in a page that is hidden."""
+    visitor = visit("approve")
+    visitor.page.add_init_script(AWAY)
+    page = visitor.open("/console/approvals", "Approvals")
+    page.locator(".approval.pending").first.wait_for()
+    page.evaluate(f"window.away = true, {COME_BACK}")
+    page.wait_for_timeout(300)
+    ask(scene, 161, "AWAY99")
+    until(page, "window.told.length === 1")
+    assert "approval" in page.evaluate("window.told[0]")
 
 
 STREAM = """

@@ -69,8 +69,57 @@ def test_changes_that_are_not_saved_are_kept(visit, scene, policy):
     assert admin.get(f"/v1/policies/{policy}").json()["name"] == "Papers"
 
 
-def test_a_call_begins_with_what_its_tool_requires(visit):
-    """As fields and as JSON; another tool begins anew, unless something has been written."""
+def test_a_draft_belongs_to_its_policy(visit, scene, policy):
+    """What if goes on with what is not saved yet in Policies, and the other way round; each policy has its own."""
+    page = visit("policies").open(f"/console/policies/{policy}", "Papers")
+    page.get_by_label("Name", exact=True).fill("Mine")
+    page.get_by_text("Your changes are not saved yet.").wait_for()
+    page.get_by_role("link", name="What if…").click()
+    page.get_by_text('"Mine"').wait_for()
+    drafts = page.locator("label").filter(has_text="The draft").locator("select")
+    drafts.select_option("")
+    page.get_by_text('"Mine"').wait_for(state="detached")
+    drafts.select_option(policy)
+    page.get_by_text('"Mine"').wait_for()
+    page.goto(f"{scene.url}/console/what-if?agent=refund-bot&draft={scene.ids['policy']}")
+    page.get_by_text('"Small refunds"').wait_for()
+    page.goto(f"{scene.url}/console/policies/{policy}")
+    assert page.get_by_label("Name", exact=True).input_value() == "Mine"
+
+
+def test_a_draft_is_judged_once_the_service_answers(visit, policy):
+    """Also if it did not when the last letter was typed."""
+    visitor = visit("policies")
+    page, refused = visitor.page, []
+    page.route("**/v1/policies/lint", lambda route: route.continue_() if refused else refused.append(route.abort()))
+    visitor.open(f"/console/policies/{policy}", "Papers")
+    page.get_by_label("Name", exact=True).fill("Read papers")
+    page.get_by_text("This page cannot reach Remit").first.wait_for()
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("dialog", name="Save a new version").wait_for()
+    visitor.forgive("ERR_FAILED")
+
+
+TYPED = """async () => {
+  for (const letter of "abcdefgh") {
+    document.execCommand("insertText", false, letter);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+}"""
+
+
+def test_what_is_typed_into_the_editor_stays(visit):
+    """However fast: no letter is taken back by the drawing of the one before."""
+    page = visit("policies").open("/console/policies/new?as=json", "New policy")
+    editor = page.locator(".cm-content")
+    editor.click()
+    page.keyboard.press("Control+Home")
+    page.evaluate(TYPED)
+    assert editor.inner_text().startswith("abcdefgh{")
+
+
+def test_a_call_begins_with_what_its_tool_requires(visit, scene):
+    """As fields and as JSON; another tool begins anew, unless something has been written. A past call stays."""
     page = visit("view").open("/console/what-if?agent=refund-bot&tool=refund.create", "What if")
     page.get_by_label("Order").fill("")
     page.get_by_label("Tool", exact=True).fill("order.read")
@@ -82,6 +131,10 @@ def test_a_call_begins_with_what_its_tool_requires(visit):
     assert written == {"order": "", "amount": 12}
     page.get_by_label("Tool", exact=True).fill("order.read")
     assert json.loads(page.get_by_label("Parameters as JSON").input_value()) == written
+    entry = scene.runtime.post("/v1/authorize", json={"agent_id": "refund-bot", "tool_name": "order.read"}).json()["id"]
+    page.goto(f"{scene.url}/console/what-if?entry={entry}")
+    page.get_by_role("button", name="As JSON").click()
+    assert page.get_by_label("Parameters as JSON").input_value() == "{}"
 
 
 def test_the_list_of_agents_counts_tools_and_calls(visit, scene):

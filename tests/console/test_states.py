@@ -4,8 +4,9 @@ import itertools
 import re
 
 import pytest
+from tenants import Tenant
 
-from tests.console.browsing import settle, until
+from tests.console.browsing import COME_BACK, OF_THE_PAGE, settle, until
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,6 @@ SHOWN = {
     "Webhooks": "hooks.example.com", "People": "admin", "Log": "Not sealed yet", "Changes": "Small refunds",
 }  # fmt: skip
 """A part of what each screen shows of the workspace."""
-COME_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
 TOLD_BY_ANOTHER_TAB = "new BroadcastChannel('remit.session').postMessage('in')"
 
 
@@ -169,12 +169,15 @@ def test_a_session_that_ends_while_a_dialog_is_open_sends_nothing_twice(visit, s
     asked = page.get_by_role("dialog", name="Stop Deploy bot")
     asked.get_by_label("Reason").fill("typed before")
     assert scene.tenant.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
-    asked.get_by_role("button", name="Stop", exact=True).click()
+    asked.get_by_label("Reason").press("Enter")
     page.get_by_text("Your session has ended").wait_for()
+    for _ in range(3):
+        page.keyboard.press("Escape")
     page.get_by_label("API key").fill(scene.key("policies"))
     page.get_by_role("button", name="Sign in").click()
     page.get_by_text("Your session has ended").wait_for(state="hidden")
     assert asked.get_by_label("Reason").input_value() == "typed before"
+    assert asked.get_by_label("Reason").evaluate("each => each === document.activeElement")
     assert scene.tenant.admin.get("/v1/agents/deploy-bot").json()["status"] == "active"
     assert len([path for method, path in visitor.requests if method == "PATCH"]) == 1
     visitor.forgive("status of 401")
@@ -195,6 +198,25 @@ def test_signing_out_in_one_tab_ends_all_of_them(visit, scene):
         assert page.get_by_text("Deploy bot").count() == 0
         assert page.evaluate("sessionStorage.length") == 0
     visitor.forgive("status of 401")
+
+
+def test_a_page_shows_the_workspace_in_which_it_acts(visit, scene, store, console_replica):
+    """Also if somebody signs in to another one in a second tab. A session that has ended can be left, too."""
+    visitor = visit(key=scene.tenant.new_key(["policies"])["key"], locale="en-GB")
+    first = visitor.open("/console/agents", "Agents")
+    first.get_by_text("Deploy bot").wait_for()
+    other = Tenant(store.url, console_replica)
+    key = other.new_key(["policies"])
+    proof = {"data": {"key": key["key"]}, "headers": OF_THE_PAGE}
+    assert visitor.context.request.post(f"{scene.url}/v1/session", **proof).ok
+    visitor.new_page().goto(f"{scene.url}/console")
+    first.get_by_text("No agent yet").wait_for()
+    assert other.admin.delete(f"/v1/api-keys/{key['id']}").status_code == 204
+    first.locator("summary", has_text="a key").click()
+    first.get_by_role("button", name="Sign out").click()
+    first.get_by_role("heading", name="Sign in to Remit").wait_for()
+    visitor.forgive("status of 401")
+    other.close()
 
 
 def test_entries_are_found_by_a_text(visit, scene):

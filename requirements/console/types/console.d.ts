@@ -10,8 +10,7 @@ declare global {
   type Answer = { data: any; etag: string; next: string; floor: string; total: string };
   /** keyId: the key that the session was made from. id: what the log and the trail call this session. */
   type Session = {
-    workspace: string; name: string; scopes: string[]; until: string | null; keyId: string; id: string;
-    totals: { pendingApprovals?: number; agents?: number; policies?: number };
+    workspaceId: string; workspace: string; name: string; scopes: string[]; until: string | null; keyId: string; id: string;
   };
   type Entry = Loose<Schemas["AuditEntry"], "parameters"> & { context?: any };
   type Usual = Schemas["Usual"];

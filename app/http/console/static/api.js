@@ -209,17 +209,17 @@ export async function events(path, how) {
 /** How long a hidden tab keeps its streams. */
 const HIDDEN_MS = 30_000;
 
-/** Keep a stream open while the page is shown. A page that is hidden for 30 s closes it, and resumes where it ended.
- * @param {AbortSignal} stop @param {(signal: AbortSignal, after: string) => Promise<string>} follow */
-export async function whileShown(stop, follow) {
+/** Keep a stream open while the page is shown. A page that is hidden for 30 s closes it, unless it is wanted, and resumes where it ended.
+ * @param {AbortSignal} stop @param {(signal: AbortSignal, after: string) => Promise<string>} follow @param {() => boolean} [wanted] */
+export async function whileShown(stop, follow, wanted = () => false) {
   for (let after = ""; !stop.aborted;) {
-    while (document.hidden && !stop.aborted) await pause(500, stop);
+    while (document.hidden && !wanted() && !stop.aborted) await pause(500, stop);
     const hidden = new AbortController();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const changed = () => {
       clearTimeout(timer);
-      if (document.hidden) timer = setTimeout(() => hidden.abort(), HIDDEN_MS);
+      if (document.hidden) timer = setTimeout(() => { if (!wanted()) hidden.abort(); }, HIDDEN_MS);
     };
     document.addEventListener("visibilitychange", changed);
     try {

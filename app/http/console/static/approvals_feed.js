@@ -55,15 +55,15 @@ export function watchApprovals() {
     try {
       return await navigator.locks.request("remit.approvals", { signal }, () => {
         isLeader.value = true;
+        const again = () => { readPending(); tabs.postMessage("read"); };
         return events("/v1/approvals/stream", {
-          signal, after,
-          live: (open) => { if (open) { readPending(); tabs.postMessage("read"); } },
-          event: (approval) => { noteApproval(approval); tabs.postMessage(write(approval, 0)); },
+          signal, after, live: (open) => { if (open) again(); },
+          event: (approval, _, name) => { if (name === "lost") again(); else { noteApproval(approval); tabs.postMessage(write(approval, 0)); } },
         });
       });
     } finally {
       isLeader.value = false;
     }
-  });
+  }, () => globalThis.Notification?.permission === "granted");
   return () => { stop.abort(); tabs.close(); };
 }

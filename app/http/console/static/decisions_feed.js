@@ -10,7 +10,6 @@ const PAGE = 100;
 export class Feed {
   /** @param {Record<string, string>} filters @param {boolean} live @param {() => void} changed */
   constructor(filters, live, changed) {
-    Object.assign(this, { filters, live, changed });
     this.filters = filters;
     this.live = live;
     this.changed = changed;
@@ -19,6 +18,7 @@ export class Feed {
     /** How many were not shown, even if fewer are kept. */ this.missed = 0;
     /** @type {Set<string>} */ this.known = new Set();
     this.paused = false;
+    this.pressed = false;
     this.open = false;
     this.reading = true;
     this.cursor = "";
@@ -30,6 +30,10 @@ export class Feed {
 
   start() {
     if (!this.live) return void this.readFirst();
+    // No row moves between the press and the release of a click.
+    const { signal: until } = this.stop;
+    addEventListener("pointerdown", ({ button }) => { this.pressed = button === 0; }, { signal: until });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { this.pressed = false; this.draw(); }, { signal: until });
     let first = true;
     whileShown(this.stop.signal, (signal, after) => events("/v1/audit-logs/stream", {
       query: this.filters, signal, after,
@@ -76,6 +80,7 @@ export class Feed {
     // A page of a search may be empty although there are more.
     for (let cursor = from.cursor; ;) {
       const { data, next, floor } = await get("/v1/audit-logs", { ...this.filters, cursor, limit: PAGE }, this.stop.signal);
+      if (cursor && !this.cursor) return; // meanwhile the end was cut off, which these would follow
       const found = /** @type {Entry[]} */ (data).filter((each) => !this.known.has(each.id));
       for (const each of found) this.known.add(each.id);
       this.entries = [...this.entries, ...found];
@@ -99,7 +104,7 @@ export class Feed {
     setTimeout(() => {
       this.drawing = false;
       if (this.stop.signal.aborted) return;
-      if (!this.paused && this.held.length) {
+      if (!this.paused && !this.pressed && this.held.length) {
         this.entries = [...this.held.reverse(), ...this.entries];
         this.held = [];
         if (this.entries.length > KEPT) {

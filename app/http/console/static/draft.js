@@ -49,7 +49,7 @@ export function useDraft(first, owner, active = true) {
   useEffect(() => {
     if (!policy || !active) return undefined;
     const stop = new AbortController();
-    const timer = setTimeout(async () => {
+    const lint = async () => {
       const entry = { ...policy, ...(owner.id && { id: owner.id }) };
       const body = { policies: [entry], ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) };
       try {
@@ -59,8 +59,10 @@ export function useDraft(first, owner, active = true) {
         if (stop.signal.aborted || !(problem instanceof Refused)) return;
         const details = problem.details.length ? problem.details : [{ path: "", message: problem.message }];
         setVerdict({ text, valid: false, marks: details.map((each) => ({ path: steps(each.path), message: each.message, warning: false })) });
+        if ([0, 429, 503].includes(problem.status)) timer = setTimeout(lint, 2000); // it said nothing about the text
       }
-    }, 400);
+    };
+    let timer = setTimeout(lint, 400);
     // An answer about an older text is dropped.
     return () => { clearTimeout(timer); stop.abort(); };
   }, [text, owner.agentId, owner.group, active]);

@@ -62,6 +62,3 @@ export function pieces(text, how = {}) {
   if (seen) found.push({ text: seen, hidden: false });
   return found;
 }
-
-/** Text for places that take no markup, such as titles. @param {string} text */
-export const plain = (text) => pieces(text).map((each) => (each.hidden ? `⟨${each.text}⟩` : each.text)).join("");

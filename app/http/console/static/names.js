@@ -9,12 +9,15 @@ import { html, signal } from "./vendor/preact.js";
 function directory(path, idOf, may) {
   const known = signal(/** @type {Map<string, T> | null} */ (null));
   const error = signal(/** @type {unknown} */ (null));
-  let last = 0;
+  let [last, turn] = [0, 0];
   const load = async () => {
     if (!may() || Date.now() - last < 5000) return;
     last = Date.now();
+    const mine = ++turn;
     try {
-      known.value = new Map((await listed(path)).map((item) => [idOf(item), item]));
+      const found = await listed(path);
+      if (mine !== turn) return; // a later reading knows more
+      known.value = new Map(found.map((item) => [idOf(item), item]));
       error.value = null;
       noteStale(path);
     } catch (problem) {

@@ -5,10 +5,7 @@ import { signal } from "./vendor/preact.js";
 export const session = signal(/** @type {Session | null} */ (null));
 export const asked = signal(false);
 const tabs = new BroadcastChannel("remit.session");
-tabs.onmessage = (/** @type {MessageEvent} */ { data }) => {
-  if (data === "out") leave();
-  else if (signedOut.value || !session.value) whoAmI();
-};
+tabs.onmessage = (/** @type {MessageEvent} */ { data }) => { if (data === "out") leave(); else whoAmI(false).catch(() => {}); };
 
 /** True if the session has one of these scopes; admin has all. @param {...string} scopes */
 export function can(...scopes) {
@@ -21,14 +18,14 @@ export function lacks(...scopes) {
   return can(...scopes) ? undefined : `Needs the scope ${scopes.join(" or ")}; an administrator can give it`;
 }
 
-/** Find out who is there. */
-export async function whoAmI() {
+/** Find out who is there, and tell the other tabs. If this is another workspace than the one that is shown, the page begins anew. */
+export async function whoAmI(tell = true) {
   try {
     const { data } = await ask("GET", "/v1/session");
-    session.value = {
-      workspace: data.workspace.name, name: data.name, scopes: data.scopes, until: data.until, keyId: data.keyId ?? "",
-      id: data.sessionId ?? data.keyId ?? "", totals: data.totals,
-    };
+    const { workspace, name, scopes, until, keyId = "", sessionId: id = keyId } = data;
+    if (tell) tabs.postMessage("in");
+    if (session.value && session.value.workspaceId !== workspace.id) return leave();
+    if (session.value?.id !== id) session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
     noteSignIn();
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
@@ -42,11 +39,13 @@ export async function whoAmI() {
 export async function signIn(proof) {
   await ask("POST", "/v1/session", { body: proof });
   await whoAmI();
-  tabs.postMessage("in");
 }
 
 export async function signOut() {
-  const { data } = await ask("DELETE", "/v1/session");
+  const { data } = await ask("DELETE", "/v1/session").catch((error) => {
+    if (error.status === 401) return { data: {} }; // it has ended already
+    throw error;
+  });
   tabs.postMessage("out");
   leave(data.providerUrl);
 }

@@ -2,6 +2,7 @@
 import "./styles.js";
 import { get, Refused } from "./api.js";
 import { Icon } from "./icons.js";
+import { useModal } from "./parts/modal.js";
 import { session, signIn } from "./session.js";
 import { address } from "./url.js";
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
@@ -10,11 +11,10 @@ import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 export function SignIn({ over = false }) {
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useModal();
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [how, setHow] = useState(/** @type {{provider: {name: string} | null, only: boolean} | null} */ (null));
   useEffect(() => { get("/v1/sign-in").then(({ data }) => setHow(data)).catch(() => setHow({ provider: null, only: false })); }, []);
-  useEffect(() => { if (over) dialog.current?.showModal(); }, []);
   useEffect(() => { field.current?.focus(); }, [how]);
   const provider = how?.provider;
   const submit = async (/** @type {SubmitEvent} */ event) => {
@@ -48,5 +48,5 @@ export function SignIn({ over = false }) {
     ${provider && html`<a class="button primary-link wide" href=${back}>Sign in with ${provider.name}</a>`}
     ${how && !provider ? withKey : how && !how.only && html`<details><summary class="small muted">Use an API key</summary>${withKey}</details>`}
   </form>`;
-  return over ? html`<dialog class="dialog" ref=${dialog} onCancel=${(/** @type {Event} */ e) => e.preventDefault()}>${form}</dialog>` : form;
+  return over ? html`<dialog class="dialog" ref=${dialog} onCancel=${(/** @type {Event} */ e) => e.preventDefault()} onClose=${() => dialog.current?.showModal()}>${form}</dialog>` : form;
 }

@@ -20,6 +20,5 @@ export async function stop(group, reason) {
 
 /** @param {Policy} policy @param {string} reason */
 export async function resume(policy, reason) {
-  await ask("DELETE", `/v1/policies/${policy.id}`, { reason, ifMatch: policy.version });
-  await policies.refresh();
+  try { await ask("DELETE", `/v1/policies/${policy.id}`, { reason, ifMatch: policy.version }); } finally { await policies.refresh(); }
 }

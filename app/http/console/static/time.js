@@ -7,7 +7,8 @@ let skew = 0;
 /** Note what time the service has, so that countdowns do not depend on this machine's clock. @param {string | null} date */
 export function noteTime(date) {
   const told = date ? Date.parse(date) : NaN;
-  if (!Number.isNaN(told) && Math.abs(told - Date.now()) > 2000) skew = told - Date.now();
+  const off = told - Date.now();
+  if (!Number.isNaN(off)) skew = Math.abs(off) > 2000 ? off : 0;
 }
 
 setInterval(() => { if (!document.hidden) now.value = Date.now() + skew; }, 1000);

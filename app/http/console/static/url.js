@@ -9,8 +9,13 @@ function read() {
 
 export const place = signal(read());
 
+/** @param {string} part */
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; } // what is no code is what it is
+}
+
 /** The parts of the path below /console: `["agents", "refund-bot"]`. */
-export const parts = computed(() => place.value.path.slice(HOME.length).split("/").filter(Boolean).map(decodeURIComponent));
+export const parts = computed(() => place.value.path.slice(HOME.length).split("/").filter(Boolean).map(decoded));
 
 addEventListener("popstate", () => { place.value = read(); });
 

@@ -2,7 +2,7 @@
 // are constructed sheets, which the page's policy allows.
 import { autocompletion, bracketMatching, ensureSyntaxTree, closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, EditorState, EditorView, HighlightStyle, highlightActiveLine,
   history, historyKeymap, indentOnInput, json, jsonParseLinter, keymap, lineNumbers, lintGutter, lintKeymap, setDiagnostics, syntaxHighlighting, syntaxTree, tags } from "../vendor/codemirror.js";
-import { html, useEffect, useRef } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { namesAt, schemasAt, valuesOf } from "./json_schema.js";
 
 const LOOK = EditorView.theme({
@@ -96,7 +96,7 @@ export function JsonEditor({ text, change, marks, schema, start, label, readOnly
     view.current = made;
     return () => made.destroy();
   }, [schema !== undefined, readOnly]);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key can come, which would be taken back
     const made = view.current;
     if (made && made.state.doc.toString() !== text) made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
   }, [text]);

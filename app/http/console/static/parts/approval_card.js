@@ -21,10 +21,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
   const context = leaves(approval.context).filter((row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))));
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
   const [card, seen] = useSeen();
-  // A card that is decided stays as tall as it was, so that none below it moves.
-  const height = useRef(0);
-  if (pending) height.current = -1;
-  else if (height.current < 0 && card.current) height.current = card.current.getBoundingClientRect().height;
+  const style = useHeight(card, pending && left > 0);
   useEffect(() => { if (seen && approval.status === "ended") get(`/v1/approvals/${approval.id}`).then(({ data }) => noteApproval(data), () => {}); }, [seen, approval.status]);
   const compares = pending && seen;
   const usual = useRead(`usual ${approval.id} ${compares}`, async (signal) => (compares ? /** @type {Usual} */ ((await get(`/v1/approvals/${approval.id}/usual`, {}, signal)).data) : null));
@@ -36,7 +33,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
     return html`<dt><bdi><${Text} value=${inContext ? `context.${row.path}` : row.path} /></bdi></dt><dd class=${changed.includes(row.path) ? "has-changed" : ""}><${Value} value=${row.value} open=${!pending} onOpen=${() => setOpened((before) => [...before, row.path])} />
       ${!inContext && originOf(approval, row.path)}${note && html`<span class="unusual"><${Text} value=${note} /></span>`}</dd>`;
   };
-  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} ref=${card} style=${height.current > 0 ? { minHeight: `${height.current}px` } : undefined}>
+  return html`<article class=${`card approval ${approval.status}`} aria-label=${`${approval.toolName}, ${approval.status}`} ref=${card} style=${style}>
     <header>${place && html`<span class="tag number">${place}</span>`}<code class="tool"><${Text} value=${approval.toolName} /></code>${approval.action !== "authorize" && html`<code><${Text} value=${approval.action} /></code>`}<span class="spring"></span>
       ${pending ? html`<span class=${`left number ${left < 120 ? "soon" : ""}`} role="timer" title=${approval.expiresAt}>${left > 0 ? `${countdown(left)} left` : "time is over"}</span>` : html`<${Pill} is=${approval.status} />`}</header>
     <p class="asks"><b><${AgentName} id=${approval.agentId} link /></b> asks: <${Text} value=${approval.reason} /></p>
@@ -83,6 +80,15 @@ function useChanges(approval) {
   if (first.current.version === approval.version) return [];
   const [was, is] = [first.current, approval].map((each) => new Map(leaves(each.parameters).map((leaf) => [leaf.path, write(leaf.value)])));
   return [...new Set([...was.keys(), ...is.keys()])].filter((path) => was.get(path) !== is.get(path));
+}
+
+/** A style that keeps what is no longer open as tall as it was, so that nothing below it moves.
+ * @param {{current: HTMLElement | null}} node @param {boolean} open */
+export function useHeight(node, open) {
+  const height = useRef(0);
+  if (open) height.current = -1;
+  else if (height.current < 0 && node.current) height.current = node.current.getBoundingClientRect().height;
+  return height.current > 0 ? { minHeight: `${height.current}px` } : undefined;
 }
 
 /** A reference, and whether what it refers to has been on the screen.

@@ -3,8 +3,8 @@ import "../styles.js";
 import { ask } from "../api.js";
 import { noteApproval } from "../approvals_feed.js";
 import { can, session } from "../session.js";
-import { Fragment, html, useState } from "../vendor/preact.js";
-import { ApprovalCard } from "./approval_card.js";
+import { Fragment, html, useRef, useState } from "../vendor/preact.js";
+import { ApprovalCard, useHeight } from "./approval_card.js";
 import { Problem } from "./loading.js";
 import { Text } from "./text.js";
 
@@ -22,10 +22,12 @@ export function ApprovalGroup({ list }) {
   const may = can("approve") ? list.filter((each) => each.status === "pending" && !each.hides && !own(each)) : [];
   const waiting = list.filter((each) => each.status === "pending").length;
   const waits = may.length > 1 && together;
+  const group = useRef(/** @type {HTMLElement | null} */ (null));
+  const style = useHeight(group, waits);
   const title = plan ? `A plan of ${plan.calls} calls` : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
   const left = may.filter((each) => !struck.includes(each.id)).reduce((sum, each) => sum + (unread[each.id] ?? 0), 0);
   const strike = (/** @type {string} */ id) => setStruck((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
-  return html`<section class="group" aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
+  return html`<section class="group" ref=${group} style=${style} aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
     <header class="group-head"><h2>${title}</h2>${plan && Number(plan.calls) > waiting && html`<span class="muted small">${waiting} of them ${waiting === 1 ? "waits" : "wait"}</span>`}<span class="spring"></span>
       ${may.length > 1 && html`<button type="button" class="link small" onClick=${() => setTogether(!together)}>${together ? "Decide one by one" : "Decide together"}</button>`}</header>
     <div class="cards">${list.map((each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>

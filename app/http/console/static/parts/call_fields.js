@@ -10,7 +10,7 @@ export function CallFields({ tool, text, set }) {
   const [asJson, setAsJson] = useState(false);
   const schema = /** @type {any} */ (tools.find(tool)?.inputSchema);
   // What the tool requires is there to be filled in, unless something has been written already.
-  const filled = useRef("{}");
+  const filled = useRef("");
   useEffect(() => {
     if (text !== filled.current) return;
     filled.current = schema?.properties ? write(blank(schema, schema)) : "{}";

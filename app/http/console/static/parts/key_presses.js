@@ -23,7 +23,7 @@ export function KeyPresses({ screens }) {
       const modal = document.querySelector("dialog[open]") !== null;
       const act = screen && !modal ? () => go(to(screen.path))
         : event.key === "?" ? () => { shortcutsShown.value = !shortcutsShown.value; }
-          : event.key === "/" && !modal ? focusFilter : layers.findLast((layer) => layer.has(event.key))?.get(event.key);
+          : event.key === "/" && !modal ? focusFilter : layers.findLast(({ current }) => current[event.key])?.current[event.key];
       going = event.key === "g" && !going;
       if (!act) return;
       event.preventDefault();

@@ -3,7 +3,7 @@ import { linesOf, refusal, sent } from "../api.js";
 import { written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { to } from "../url.js";
-import { html, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { CopyButton, curl } from "./copy.js";
 import { Problem } from "./loading.js";
 import { Pill, Text, Time } from "./text.js";
@@ -22,13 +22,15 @@ async function* streamed(path, body, signal) {
 /** @param {{agent: string, draft: any, replaced: string, own: Policy[]}} props */
 export function Replay({ agent, draft, replaced, own }) {
   const [days, setDays] = useState(7);
-  const [state, setState] = useState(/** @type {{running: boolean, progress?: any, flips: any[], report?: any, error?: unknown}} */ ({ running: false, flips: [] }));
+  const [state, setState] = useState(/** @type {{running: boolean, of?: string, progress?: any, flips: any[], report?: any, error?: unknown}} */ ({ running: false, flips: [] }));
   const stop = useRef(new AbortController());
+  useEffect(() => () => stop.current.abort(), []);
+  const asked = write([agent, days, draft, replaced], 0);
   const body = () => ({ agent_id: agent, from: new Date(Date.now() - days * 86_400_000).toISOString(),
     ...(draft && { policies: [...own.filter((each) => each.id !== replaced).map((each) => ({ ...written(each), id: each.id })), draft] }) });
   const run = async () => {
     stop.current = new AbortController();
-    setState({ running: true, flips: [] });
+    setState({ running: true, of: asked, flips: [] });
     try {
       for await (const line of streamed("/v1/replay", body(), stop.current.signal)) {
         if (line.error) throw new Error(line.error);
@@ -44,7 +46,7 @@ export function Replay({ agent, draft, replaced, own }) {
       ${state.running ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : html`<button type="button" class="primary" onClick=${run}>Replay</button>`}</div>
     <p class="small muted">${draft ? replaced ? "The draft replaces the chosen policy." : "The draft is added to the agent's own policies." : "Without a draft, each call is judged again by the policies of its time, so no answer should change."}</p>
     ${state.running && html`<p role="status">${progress ? html`${Number(progress.done).toLocaleString("en")} of ${Number(progress.of).toLocaleString("en")} <progress max=${Number(progress.of)} value=${Number(progress.done)} aria-label="Replayed"></progress>` : "Starting…"}</p>`}
-    <${Problem} error=${state.error} /></div>
+    ${state.of !== undefined && state.of !== asked && html`<p class="note calm">Something has changed since these calls were replayed.</p>`}<${Problem} error=${state.error} /></div>
     ${report && html`<div class="card stack"><h2>${report.flipped ? `${Number(report.flipped).toLocaleString("en")} of ${Number(report.judged).toLocaleString("en")} answers would change` : `None of ${Number(report.judged).toLocaleString("en")} answers would change`}</h2>
       ${report.unjudged && html`<ul class="words">${Object.entries(report.unjudged).filter(([, count]) => Number(count) > 0).map(([cause, count]) => html`<li>${count} calls ${CAUSES[cause] ?? cause}, and were not judged</li>`)}</ul>`}
       ${Number(report.approved) > 0 && html`<p class="small muted">${report.approved} were allowed by an approval.</p>`}<div class="buttons start"><${CopyButton} class="" label="Copy as curl" text=${() => curl("POST", "/v1/replay", write(body(), 0))} /></div></div>`}

@@ -8,7 +8,7 @@ import { useModal } from "./modal.js";
 export function Secret({ title, lines, close }) {
   const dialog = useModal();
   const [stored, setStored] = useState(false);
-  return html`<dialog class="dialog" ref=${dialog} aria-label=${title} onCancel=${(/** @type {Event} */ event) => event.preventDefault()}>
+  return html`<dialog class="dialog" ref=${dialog} aria-label=${title} onCancel=${(/** @type {Event} */ event) => event.preventDefault()} onClose=${() => dialog.current?.showModal()}>
     <div class="stack"><h2>${title}</h2><p class="note">This is shown only now, and is stored nowhere.</p>
       ${lines.map(([name, text]) => html`<div class="secret"><span class="small muted">${name}</span><code>${text}</code><${CopyButton} text=${text} label="Copy" /></div>`)}
       <label class="check"><input type="checkbox" checked=${stored} onChange=${(/** @type {any} */ event) => setStored(event.target.checked)} /> I have stored it</label>

@@ -9,12 +9,13 @@ import { Confirm } from "./confirm.js";
 import { Text, Time } from "./text.js";
 
 export function Stops() {
-  const [lifting, setLifting] = useState(/** @type {Policy | null} */ (null));
+  const [asked, setAsked] = useState("");
+  const lifting = stops().find((each) => each.id === asked);
   return html`<div class="stops">${stops().map((each) => html`<div class="stopped" role="alert"><${Icon} name="stop" />
       <p><b>${each.group ? html`Every call of the group ${each.group} is denied.` : "Every call of every agent is denied."}</b> <${Text} value=${each.name} /> <span class="muted">(<${Time} at=${each.createdAt} />)</span></p>
-      <span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setLifting(each)}>Resume…</button></div>`)}
-    ${lifting && html`<${Confirm} title="Resume" button="Resume" reason="needed" close=${() => setLifting(null)}
-      act=${async (/** @type {string} */ reason) => { await resume(lifting, reason); setLifting(null); }}>
+      <span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setAsked(each.id)}>Resume…</button></div>`)}
+    ${lifting && html`<${Confirm} title="Resume" button="Resume" reason="needed" close=${() => setAsked("")}
+      act=${async (/** @type {string} */ reason) => { await resume(lifting, reason); setAsked(""); }}>
       <p>Deletes the guardrail “<${Text} value=${lifting.name} />”. From then on the other policies decide again.</p><//>`}</div>`;
 }
 

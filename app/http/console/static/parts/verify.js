@@ -1,7 +1,7 @@
 // Verifying the log on demand: in steps, from its beginning or against a checkpoint that is kept elsewhere.
 import { get } from "../api.js";
 import { can, lacks } from "../session.js";
-import { html, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { CopyButton } from "./copy.js";
 import { Problem } from "./loading.js";
 import { Pill, Text } from "./text.js";
@@ -24,6 +24,7 @@ export function Verify({ total }) {
   const [text, setText] = useState("");
   const [state, setState] = useState(/** @type {{running: boolean, entries: number, segments: number, last?: any, error?: unknown}} */ ({ running: false, entries: 0, segments: 0 }));
   const stop = useRef(new AbortController());
+  useEffect(() => () => stop.current.abort(), []);
   const run = async () => {
     stop.current = new AbortController();
     let [asked, entries, segments] = [/** @type {Record<string, any>} */ (compared(text)), 0, 0];

@@ -4,7 +4,7 @@ import { write } from "../exact.js";
 import { useKeys } from "../keys.js";
 import { AgentName, KeyName, PolicyName } from "../names.js";
 import { can } from "../session.js";
-import { absolute, duration } from "../time.js";
+import { absolute } from "../time.js";
 import { setParams, to } from "../url.js";
 import { Fragment, html, useState } from "../vendor/preact.js";
 import { CopyButton, curl, save } from "./copy.js";
@@ -72,7 +72,7 @@ function Body({ entry, why, about }) {
       ${entry.decisionId && html`<dt>Decision</dt><dd><a href=${to("decisions", { entry: entry.decisionId })}>show it</a></dd>`}
       ${about.map((each) => html`<dt>Then</dt><dd><${Tag}>${happened(each)}<//> <${Text} value=${each.reason} /> <span class="muted"><${Time} at=${each.timestamp} /></span></dd>`)}
       <dt>When</dt><dd>${absolute(entry.timestamp)}</dd>
-      ${!entry.type && html`<dt>Took</dt><dd class="number">${duration(Number(entry.latencyMs) / 1000).startsWith("0") ? `${entry.latencyMs} ms` : `${entry.latencyMs} ms`}</dd>`}
+      ${!entry.type && html`<dt>Took</dt><dd class="number">${entry.latencyMs} ms</dd>`}
       <dt>Entry</dt><dd><code>${entry.id}</code></dd>
     </dl>
     <${Json} title="Parameters" value=${entry.parameters} />

@@ -18,7 +18,7 @@ export function Screen({ id }) {
 
 /** @param {{id: string}} props */
 function One({ id }) {
-  const read = useRead(`approval ${id}`, async (signal) => { const { data } = await get(`/v1/approvals/${id}`, {}, signal); noteApproval(data); return data; });
+  const read = useRead(`approval ${id}`, async (signal) => { const { data } = await get(`/v1/approvals/${encodeURIComponent(id)}`, {}, signal); noteApproval(data); return data; });
   const approval = approvals.value.get(id) ?? read.data;
   return html`<div class="page narrow"><div class="head"><a class="quiet square" href=${to("approvals")} aria-label="All approvals"><${Icon} name="back" /></a><h1>Approval</h1></div>
     <${Problem} error=${read.error} retry=${read.reload} />

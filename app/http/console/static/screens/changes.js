@@ -13,12 +13,14 @@ export function Screen() {
   const filters = Object.fromEntries(FILTERS.map((name) => [name, param(name)]).filter(([, value]) => value));
   const key = JSON.stringify(filters);
   const read = useRead(`changes ${key}`, async (signal) => await get("/v1/changes", { ...filters, limit: 50 }, signal));
-  const [older, setOlder] = useState(/** @type {{key: string, changes: Change[], next: string}} */ ({ key, changes: [], next: "" }));
-  const more = older.key === key ? older : { key, changes: [], next: "" };
-  const next = more.changes.length ? more.next : read.data?.next ?? "";
+  const first = read.data?.next ?? "";
+  // Older pages continue this first one; once it ends elsewhere, there would be a gap between.
+  const after = `${key} ${first}`;
+  const [older, setOlder] = useState(/** @type {{after: string, changes: Change[], next: string}} */ ({ after: "", changes: [], next: "" }));
+  const more = older.after === after ? older : { after, changes: [], next: first };
   const load = async () => {
-    const { data, next: after } = await get("/v1/changes", { ...filters, limit: 50, cursor: next });
-    setOlder({ key, changes: [...more.changes, ...data], next: after });
+    const { data, next } = await get("/v1/changes", { ...filters, limit: 50, cursor: more.next });
+    setOlder({ after, changes: [...more.changes, ...data], next });
   };
   return html`<div class="page"><div class="head"><h1>Changes</h1><p class="lead">Who changed what, and why. A change and its record are written in one step, so none is missing.</p></div>
     <div class="chips"><select data-filter aria-label="Kind of resource" value=${filters.resource_type ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_type: event.target.value })}>
@@ -26,5 +28,5 @@ export function Screen() {
       <input aria-label="Resource" placeholder="Id of what changed" value=${filters.resource_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_id: event.target.value })} />
       <input aria-label="Actor" placeholder="Id of the actor" value=${filters.actor_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ actor_id: event.target.value })} /></div>
     <${Problem} error=${read.error} retry=${read.reload} />
-    ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${next && html`<button type="button" onClick=${load}>Older</button>`}` : read.slow && html`<${Skeleton} />`}</div>`;
+    ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${more.next && html`<button type="button" onClick=${load}>Older</button>`}` : read.slow && html`<${Skeleton} />`}</div>`;
 }

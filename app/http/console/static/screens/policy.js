@@ -21,7 +21,7 @@ const TABS = [["edit", "Policy"], ["tests", "Tests"], ["versions", "Versions"], 
 /** @param {{id: string}} props */
 export function Screen({ id }) {
   const fresh = id === "new";
-  const read = useRead(`policy ${id}`, async (signal) => (fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${id}`, {}, signal)).data)), { once: true });
+  const read = useRead(`policy ${id}`, async (signal) => (fresh ? null : /** @type {Policy} */ ((await get(`/v1/policies/${encodeURIComponent(id)}`, {}, signal)).data)), { once: true });
   useEffect(() => { agents.all; policies.all; }, []);
   if (read.data === undefined) return html`<div class="page"><div class="head"><${Back} /><h1>Policy</h1></div><${Problem} error=${read.error} retry=${read.reload} />${read.slow && html`<${Skeleton} />`}</div>`;
   return html`<${Page} key=${`${id} ${read.data?.version}`} policy=${read.data} reload=${read.reload} />`;
@@ -56,7 +56,7 @@ function Page({ policy, reload }) {
   return html`<div class="page"><div class="head"><${Back} /><h1>${policy ? html`<${Text} value=${policy.name} />` : "New policy"}</h1>
       ${policy && html`<${Tag}>${policy.kind}<//>${policy.mode === "shadow" && html`<${Pill} is="shadow" />`}${!policy.enabled && html`<${Pill} is="off" />`}<${Tag}>v${policy.version}<//>`}<span class="spring"></span>
       ${tab === "edit" && html`<div class="switch" role="group" aria-label="Written as"><button type="button" aria-pressed=${!asJson} disabled=${draft.policy === undefined} onClick=${() => setParams({ as: null })}>Form</button><button type="button" aria-pressed=${asJson} onClick=${() => setParams({ as: "json" })}>JSON</button></div>
-      <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })} onClick=${() => sessionStorage.setItem("remit.draft", draft.text)}>What if…</a>
+      <a class="button" href=${to("what-if", { agent: owns.agentId ?? "", draft: policy?.id ?? "new" })}>What if…</a>
       <button type="button" class="primary" disabled=${why !== undefined || (policy && !changed) || !draft.valid} title=${why ?? (draft.valid ? undefined : "The service must have accepted it first")} onClick=${() => setSaving(true)}>Save…</button>`}</div>
     ${policy && html`<p class="about">Governs ${owner === "" ? "the whole workspace" : owns.group ? `the group ${owns.group}` : html`<${AgentName} id=${String(owns.agentId)} link />`} <span class="muted">policy <code>${policy.id}</code></span></p>`}
     <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>

@@ -1,7 +1,7 @@
 // What if: one call, or the calls of the last week, under a draft that is not stored.
 import "../styles.js";
 import { get } from "../api.js";
-import { keepUnsaved, NEW, useDraft, written } from "../draft.js";
+import { keepUnsaved, NEW, unsaved, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
 import { agents, policies } from "../names.js";
 import { Explained } from "../parts/explained.js";
@@ -21,11 +21,11 @@ export function Screen() {
   return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema.data} />`;
 }
 
-/** The text that the draft begins with: the one that was being written, a stored policy, or nothing yet. */
-function firstDraft() {
-  const kept = sessionStorage.getItem("remit.draft");
-  const stored = policies.find(param("draft"));
-  return param("draft") && kept ? kept : stored ? write(written(stored)) : "";
+/** What a draft in place of this policy, or a new one, begins with: what is not saved yet, else what is stored. @param {string} id */
+function begun(id) {
+  const policy = policies.find(id);
+  const stored = write(policy ? written(policy) : NEW);
+  return { id: policy?.id ?? "", stored, version: Number(policy?.version ?? 0), text: stored, ...unsaved(policy?.id) };
 }
 
 /** @param {{entry: Entry | null, schema: any}} props */
@@ -33,20 +33,22 @@ function Page({ entry, schema }) {
   const known = [...(agents.all?.values() ?? [])];
   const [agent, setAgent] = useState(entry?.agentId ?? known.find((each) => each.id === param("agent") || each.alias === param("agent"))?.id ?? known[0]?.id ?? "");
   const [drafting, setDrafting] = useState(param("draft") !== "");
-  const [replaced, setReplaced] = useState(policies.find(param("draft")) ? param("draft") : "");
-  const draft = useDraft(firstDraft() || write(NEW), { agentId: agent, id: replaced || undefined }, drafting);
-  useEffect(() => { if (drafting) sessionStorage.setItem("remit.draft", draft.text); }, [draft.text, drafting]);
+  const [from, setFrom] = useState(() => begun(param("draft")));
+  const replaced = from.id;
+  const draft = useDraft(from.text, { agentId: agent, id: replaced || undefined }, drafting);
+  const begin = (/** @type {string} */ id) => { const next = begun(id); setFrom(next); draft.setText(next.text); };
+  useEffect(() => { if (drafting) keepUnsaved(replaced || undefined, from.version, draft.text === from.stored ? null : draft.text); }, [draft.text, drafting]);
   const tab = param("tab") || "call";
   const governing = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === agent || (each.group && agents.find(agent)?.groups.includes(each.group)) || (!each.agentId && !each.group));
   const entryOf = drafting && draft.policy ? { ...draft.policy, ...(replaced && { id: replaced }) } : null;
   const tabs = [["call", "One call"], ...(can("read", "audit") ? [["week", "Last week"]] : [])];
   return html`<div class="page wide-page"><div class="head"><h1>What if</h1><p class="lead">Ask what would be answered, with the policies in force and with a draft. Nothing is counted, logged or changed.</p></div>
-    <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(/** @type {any} */ event) => { setAgent(event.target.value); setReplaced(""); }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
+    <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(/** @type {any} */ event) => { setAgent(event.target.value); begin(""); }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
       <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> Also with a draft policy</label>
-      ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => { setReplaced(event.target.value); const one = policies.find(event.target.value); if (one) draft.setText(write(written(one))); }}><option value="">is a new policy of this agent</option>${governing.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
+      ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governing.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
         <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema?.$defs?.PolicyEntry} label="The draft as JSON" /></div>
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
-        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })} onClick=${() => keepUnsaved(replaced || undefined, Number(policies.find(replaced)?.version ?? 0), draft.text)}>Open in Policies, to save it</a></p><//>`}</section>
+        <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`}</section>
     <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
       ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governing.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
 }
@@ -54,7 +56,7 @@ function Page({ entry, schema }) {
 /** @param {{agent: string, entry: Entry | null, draft: any}} props */
 function Call({ agent, entry, draft }) {
   const [tool, setTool] = useState(entry?.toolName ?? param("tool"));
-  const [parameters, setParameters] = useState(write(entry?.parameters ?? {}));
+  const [parameters, setParameters] = useState(entry ? write(entry.parameters ?? {}) : "");
   const [context, setContext] = useState(write(entry?.context ?? {}));
   const [asked, setAsked] = useState(/** @type {{body: any, draft: any} | null} */ (null));
   const [bad, setBad] = useState("");
@@ -69,5 +71,5 @@ function Call({ agent, entry, draft }) {
       <${Later} load=${() => import("../parts/call_fields.js")} name="CallFields" tool=${tool} text=${parameters} set=${setParameters} />
       <details open=${context !== "{}"}><summary class="muted small">Context, such as session and user</summary><textarea class="mono" rows="3" aria-label="Context as JSON" spellcheck=${false} value=${context} onInput=${(/** @type {any} */ event) => setContext(event.target.value)}></textarea></details>
       ${bad && html`<p class="error" role="alert">${bad}</p>`}<div class="buttons start"><button class="primary">Ask</button></div></form>
-    ${asked && html`<${Explained} asked=${asked} />`}`;
+    ${asked && html`<${Explained} key=${asked} asked=${asked} />`}`;
 }

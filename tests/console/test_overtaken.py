@@ -1,0 +1,109 @@
+"""What comes in another order than expected: nothing older replaces what is newer, and nothing between is missing."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.console.browsing import COME_BACK
+
+pytestmark = pytest.mark.slow
+
+LOAD = """
+  const load = (name) => import(document.querySelector('script[type=module]').src.replace('main.js', name));
+  const real = window.fetch;
+  const instead = (part, answer) => {
+    window.fetch = (url, options) => (String(url).includes(part) ? new Promise(answer) : real(url, options));
+  };
+"""
+OVERTAKEN = """async () => {
+  LOAD
+  const {policies} = await load("names.js");
+  const answers = [];
+  instead("/v1/policies?", (give) => answers.push(give));
+  const readings = [policies.refresh(), policies.refresh()];
+  answers[1](Response.json([{id: "newer"}]));
+  await readings[1];
+  answers[0](Response.json([]));
+  await readings[0];
+  window.fetch = real;
+  return [...policies.all.keys()];
+}""".replace("LOAD", LOAD)
+CUT_OFF = """async () => {
+  LOAD
+  const {Feed, KEPT} = await load("decisions_feed.js");
+  const some = (newest, count) => Array.from({length: count}, (_, index) => ({id: newest - index}));
+  let answer;
+  instead("cursor=here", (give) => { answer = give; });
+  const feed = new Feed({}, true, () => {});
+  Object.assign(feed, {entries: some(KEPT - 10, KEPT - 10), cursor: "here", reading: false});
+  const older = feed.older();
+  for (const each of some(KEPT + 90, 100).reverse()) feed.add(each);
+  while (feed.entries.length !== KEPT) await new Promise((resolve) => setTimeout(resolve, 20));
+  answer(Response.json(some(0, 100), {headers: {"X-Next-Cursor": "further"}}));
+  await older;
+  window.fetch = real;
+  return [feed.entries.length, feed.entries.at(-1).id, feed.cursor];
+}""".replace("LOAD", LOAD)
+LATE = """async () => {
+  LOAD
+  const {noteTime, now} = await load("time.js");
+  noteTime("Thu, 01 Jan 2026 00:00:00 GMT");
+  noteTime(new Date().toUTCString());
+  document.dispatchEvent(new Event("visibilitychange"));
+  return Math.abs(now.value - Date.now());
+}""".replace("LOAD", LOAD)
+
+
+def test_an_answer_that_was_overtaken_changes_nothing(visit):
+    """A list that was asked for earlier, an older page after its end was cut off, and the time of a late answer."""
+    page = visit("policies").open("/console/people", "People")
+    assert page.evaluate(OVERTAKEN) == ["newer"]
+    assert page.evaluate(CUT_OFF) == [5000, 91, ""]
+    assert page.evaluate(LATE) < 60_000
+
+
+def test_changes_have_no_gap_after_new_ones_came(visit):
+    """Older pages continue the first one, and go when it ends elsewhere."""
+    visitor, newest = visit("audit"), [3]
+    page = visitor.page
+
+    def answer(route):
+        first = int(parse_qs(urlsplit(route.request.url).query).get("cursor", [newest[0] + 1])[0]) - 1
+        fields = {"kind": "updated", "resourceType": "agent", "resourceId": "x", "timestamp": "2026-11-20T10:00:00Z"}
+        found = [{"id": str(each), "actorName": f"actor {each}", **fields} for each in (first, first - 1)]
+        route.fulfill(json=found, headers={"X-Next-Cursor": str(first - 1)})
+
+    page.route("**/v1/changes?*", answer)
+    visitor.open("/console/changes", "Changes")
+    actors = page.locator(".timeline").get_by_text(re.compile(r"^actor \d$"))
+    actors.nth(1).wait_for()
+    page.get_by_role("button", name="Older").click()
+    actors.nth(3).wait_for()
+    newest[0] = 4
+    page.evaluate(COME_BACK)
+    page.get_by_text("actor 4").wait_for()
+    assert actors.all_inner_texts() == ["actor 4", "actor 3"]
+    page.get_by_role("button", name="Older").click()
+    actors.nth(3).wait_for()
+    assert actors.all_inner_texts() == ["actor 4", "actor 3", "actor 2", "actor 1"]
+
+
+def test_a_stream_that_has_lost_events_is_read_again(visit):
+    """The event that says so is not an approval."""
+    visitor = visit("approve")
+    page, streams = visitor.page, []
+
+    def answer(route):
+        streams.append(route)
+        if len(streams) > 1:
+            route.continue_()
+        else:
+            route.fulfill(body='event: lost\ndata: {"after":"1-1"}\n\n', content_type="text/event-stream")
+
+    page.route("**/v1/approvals/stream", answer)
+    with page.expect_event("request", lambda request: request.url.endswith("/stream") and streams):
+        visitor.open("/console/approvals", "Approvals")
+    known = "async () => { LOAD return [...(await load('approvals_feed.js')).approvals.value.keys()]; }"
+    assert None not in page.evaluate(known.replace("LOAD", LOAD))
+    page.locator(".approval.pending").first.wait_for()
