@@ -215,7 +215,7 @@ def test_a_page_shows_the_workspace_in_which_it_acts(visit, scene, store, consol
     first.locator("summary", has_text="a key").click()
     first.get_by_role("button", name="Sign out").click()
     first.get_by_role("heading", name="Sign in to Remit").wait_for()
-    visitor.forgive("status of 401")
+    visitor.forgive("status of 401", "status of 404")
     other.close()
 
 
