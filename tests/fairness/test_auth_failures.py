@@ -40,7 +40,8 @@ def test_failures_of_both_lanes_count_once_and_lock_out_in_both(clock):
     fail(lockouts, PER_MINUTE - 2)
     told, answers = os.pipe()
     asked, ask = os.pipe()
-    if not os.fork():
+    child = os.fork()
+    if not child:
         fail(lockouts, 1)
         fail(unbounded, PER_MINUTE)
         os.write(answers, b"%d\n" % lockouts.wait_s(HERE, ()))
@@ -51,7 +52,7 @@ def test_failures_of_both_lanes_count_once_and_lock_out_in_both(clock):
     fail(lockouts, 1)
     os.write(ask, b".")
     assert (os.read(told, 100), lockouts.wait_s(HERE, ())) == (b"10 0\n", 10)
-    assert os.wait()[1] == unbounded.wait_s(HERE, ()) == 0
+    assert os.waitpid(child, 0)[1] == unbounded.wait_s(HERE, ()) == 0
     for each in (told, answers, asked, ask):
         os.close(each)
 

@@ -75,11 +75,14 @@ def test_processes_that_share_a_bucket_take_no_more_than_there_is(clock):
     """Both take at full speed, and each gets some."""
     rates = RequestRates(20_000, clock=clock)
     results, told = os.pipe()
+    children = []
     for _ in range(2):
-        if not os.fork():
+        child = os.fork()
+        if not child:
             os.write(told, b"%d\n" % sum(not rates.take("k").wait_s for _ in range(20_000)))
             os._exit(0)
-    codes = [os.wait()[1] for _ in range(2)]
+        children.append(child)
+    codes = [os.waitpid(each, 0)[1] for each in children]  # other tests' children may end, too
     taken = [int(line) for line in os.read(results, 100).split()]
     os.close(results)
     os.close(told)
