@@ -11,7 +11,7 @@ from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.errors import AgentNotFound, Invalid, PayloadTooLarge
 from app.fairness.thread_pool import FairThreadPool
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import Agent, AgentStatus, agent_named
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Result, Tokens
 from app.pdp import CompiledAgent, decide_at_length
@@ -45,9 +45,9 @@ class AccessSearch:
         self._pool = pool
 
     async def agent(self, caller: Caller, called: str, kind: str) -> Judged | None:
-        """The agent with this id or alias, if the key may ask about it and it has this type; "" = any type."""
+        """The agent that `called` names, if the key may ask about it and it has this type; "" = any type."""
         try:
-            found = await self._cache.load(caller.workspace_id, called)
+            found = await self._cache.load(caller.workspace_id, agent_named(called) or called)
         except AgentNotFound:
             return None
         is_meant = caller.may_ask_for(found.agent_id) and kind in ("", found.agent.type)

@@ -34,7 +34,6 @@ from app.http.batches import require_distinct_names
 from app.http.bodies import read_body
 from app.http.endpoint import JSON, endpoint
 from app.http.tool_calls import Reading, not_a_call, reading_of
-from app.model.agents import agent_named
 from app.model.api_keys import Caller, Scope
 from app.model.resources import CatalogResource
 from app.replica import Services
@@ -65,7 +64,7 @@ async def search_subjects(request: Request[Any, Any, Any], caller: Caller, servi
         agents, has_more = await search.agents_of(caller, kind, page.after)
         subjects, is_last = [(agent, reference_of(agent.agent)) for agent in agents], not has_more
     else:
-        agent = await search.agent(caller, agent_named(named) or named, "")
+        agent = await search.agent(caller, named, "")
         ids, is_last = _after(page, entries)
         subjects = [] if agent is None else [(agent, each) for each in ids]
 
@@ -155,8 +154,7 @@ def _require_objects(entities: dict[str, Any]) -> None:
 async def _agent(search: AccessSearch, caller: Caller, subject: Subject, context: Raw | UnsetType) -> Any:
     """The agent whose policies judge the subject's calls; None if there is none."""
     named = named_agent(context)
-    called, kind = (subject.id, subject.type) if named is None else (named, "")
-    return await search.agent(caller, agent_named(called) or called, kind)
+    return await search.agent(caller, *((subject.id, subject.type) if named is None else (named, "")))
 
 
 async def _entries(services: Services, caller: Caller, kind: str) -> dict[str, CatalogResource | None]:
