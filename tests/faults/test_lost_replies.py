@@ -97,8 +97,11 @@ def test_a_store_out_of_reach_is_503_until_it_is_back_and_then_decisions_go_on(w
 
 
 def test_callers_of_a_store_that_comes_back_do_not_all_connect_at_once(witness, agent_id, proxy):
-    """However many wait, a lane's decisions come back over one connection; the compactor has a few of its own."""
-    with witness.load(agent_id, count=CALLERS, idempotent=True) as load:
+    """However many wait, a lane's decisions come back over one connection.
+
+    Lanes, the compactor and checks of keys have a dozen connections more at most.
+    """
+    with witness.load(agent_id, count=AT_ONCE, idempotent=True) as load:
         load.after(30)
         proxy.break_(Fault.REFUSE)
         with witness.load(agent_id) as refused:
@@ -106,7 +109,7 @@ def test_callers_of_a_store_that_comes_back_do_not_all_connect_at_once(witness, 
         before = proxy.accepted
         proxy.heal()
         load.after(200)
-    assert proxy.accepted - before < CALLERS / 2
+    assert proxy.accepted - before < AT_ONCE / 2
 
 
 def test_sealing_goes_on_when_the_store_is_back(witness, agent_id, proxy):

@@ -12,7 +12,7 @@ from app.approvals.reaper import ApprovalReaper
 from app.authorize.approvals import Bounds
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
-from app.errors import AppError
+from app.errors import AppError, StoreUnavailable
 from app.lanes.lane import monotonic_us
 from app.metrics import Metrics
 from app.model.agents import AgentStatus
@@ -97,7 +97,8 @@ class InProcess:
         try:
             decision = await self.authorizer.authorize(caller, request, monotonic_us())
         except AppError as error:
-            return type(error).__name__, None
+            kind = StoreUnavailable if isinstance(error, StoreUnavailable) else type(error)
+            return kind.__name__, None
         return decision.outcome.result.value, decision.approval.id if decision.approval else None
 
 
