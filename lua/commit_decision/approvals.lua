@@ -10,7 +10,7 @@ KEYS[p+6]     events          stream; changes of approvals, for clients that wai
 KEYS[p+7]     asker           hash; record of the API key that asked for `approval`; missing = revoked
 
 ARGV[p+1]     step            ask = create an approval, attach = join the pending one, use = use the approved one, probe =
-                              return `escalates` and write nothing
+                              return `escalates` and write nothing; it has no keys and no other arguments
 ARGV[p+2]     approval_id     of `approval`
 ARGV[p+3]     current_id         value of approval_call when the replica read it; "" = missing
 ARGV[p+4]     current_version    version of `approval` when the replica read it; not used by ask
@@ -38,9 +38,12 @@ local approval, approval_call, approvals, open, agent_open, events, asker
 local step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max
 local other_reasons
 if arg_before.approvals then
-  approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
-  step, approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max,
-    other_reasons = unpack(ARGV, arg_before.approvals + 1)
+  step = ARGV[arg_before.approvals + 1]
+  if step ~= 'probe' then
+    approval, approval_call, approvals, open, agent_open, events, asker = unpack(KEYS, key_before.approvals + 1)
+    approval_id, current_id, current_version, expected_full, lasts_ms, asked, agent_max, workspace_max,
+      other_reasons = unpack(ARGV, arg_before.approvals + 2)
+  end
 end
 local full_quotas, current, ends_ms = '', nil, nil
 --@ full

@@ -76,7 +76,7 @@ async def test_a_plain_call_runs_the_script_without_parts():
 
 BUDGET = replace(LIMIT, amount=5_000_000, refundable=True)
 BREAKER = DenialCount(POLICY, "b", 5, MINUTE, ESCALATED, False, 3)
-STEP = ApprovalStep(step="probe", approval_id="i", digest="d")
+STEP = ApprovalStep(step="attach", approval_id="i", digest="d")
 WOULD = ShadowOutcome("other", Result.DENIED, RuleRef(0, "tool_denylist"))
 SHADOW = ShadowPlan((LIMIT,), (WOULD, WOULD), (False,))
 CASES = {
@@ -109,6 +109,13 @@ async def test_a_part_gets_the_keys_and_arguments_of_its_header(part):
             assert len(given) > len(declared) - 1
         else:
             assert len(given) == len(declared)
+
+
+async def test_a_probe_for_approvals_says_so_and_no_more():
+    """What it does not use would cost each call that an approval might let through."""
+    probe, first = replace(STEP, step="probe"), CASES["first_answers"]["request"]
+    assert parts_of(*await called(Plan(ESCALATED), approval=probe))["approvals"] == ([], ["probe"])
+    assert parts_of(*await called(Plan(ESCALATED), first, approval=probe))["approvals"] == ([], ["probe"])
 
 
 async def test_each_part_gets_its_arguments():
