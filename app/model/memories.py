@@ -9,6 +9,11 @@ from app.model.agents import Agent
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyMode
 from app.model.rule import Rule
 
+_FORM = "action"
+"""What a remembered value is bound to besides agent and tool. Another word makes all agents forget, as an upgrade must
+after which values count for less: a value of a build that did not bind the action may have been approved for any.
+"""
+
 
 def memory_of(policy: Policy, rule: Rule) -> str:
     """What sets the rule's memory apart within its policy; "" if it remembers nothing.
@@ -35,11 +40,11 @@ def memory_name(agent: Agent, policy: Policy, rule: Rule) -> str:
     """The name of what the rule remembers for the agent; "" if it remembers nothing.
 
     It changes when the agent has been suspended, when a person makes it forget, and when the rule has not said so for a
-    while; nothing has the old name then.
+    while; nothing has the old name then. Nor does anything have the name under which builds before `_FORM` remembered.
     """
     memory = memory_of(policy, rule)
     if not memory:
         return ""
     since = (policy.remembers.get(memory, 0), agent.active_since, agent.remembers_since)
-    text = f"{policy.id} {memory} {' '.join(map(str, since))}"
+    text = f"{_FORM} {policy.id} {memory} {' '.join(map(str, since))}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,10 +1,13 @@
 """`approvedBefore` over HTTP: what people approved counts for the agent, the tool and the value, as long as said."""
 
 import concurrent.futures
+import hashlib
 
+import msgspec
 import pytest
-from approval_steps import answering, approve
+from approval_steps import SECRET, answering, approve
 
+from app.redaction.signer import Purpose, Signer
 from app.store.keyspace import Keyspace
 
 ALLOW = {"type": "tool_allowlist", "tools": ["send.*"]}
@@ -69,6 +72,25 @@ def test_what_was_approved_for_one_action_does_not_count_for_another(tenant, age
         results = [tenant.authorize(agent_id, "send.mail", **call)["result"] for _ in range(2)]
         assert results == ["allowed", "allowed"]
         assert tenant.authorize(agent_id, "send.mail", **call | {"action": other})["result"] == "escalated"
+
+
+def test_what_an_earlier_build_remembered_without_the_action_counts_for_none(tenant, agent_id, person):
+    """A person may have approved it for a preview: after an upgrade, people are asked anew."""
+    policy, rule = policy_of(tenant, agent_id), to_known()
+    known = [sorted(rule["tools"]), [["to", 3600]]]
+    memory = hashlib.sha256(msgspec.json.encode(known)).hexdigest()[:16]
+    name = hashlib.sha256(f"{policy['id']} {memory} 1 0 0".encode()).hexdigest()[:32]
+    macs = Signer([SECRET.encode()]).macs(Purpose.REMEMBERED, msgspec.json.encode([agent_id, "send.mail", "to", "ann"]))
+
+    async def remember(client):
+        now_ms = int((await client.call("TIME"))[0]) * 1000
+        await client.call(
+            "HSET", Keyspace(tenant.id).remembered(agent_id, name), macs[0], f"{now_ms} {policy['id']} to"
+        )
+
+    tenant.in_store(remember)
+    assert send(tenant, agent_id)["result"] == "escalated"
+    assert remembered(tenant, agent_id) == []
 
 
 def test_nothing_is_remembered_that_nobody_approved(tenant, agent_id, person):

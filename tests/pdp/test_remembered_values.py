@@ -2,16 +2,9 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import json
 from pdp_and_mirror import PdpAndMirror
 
-from app.canonical.value_paths import ValuePath
-from app.model.decision_codes import DecisionCode
-from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Outcome, RememberedCheck, Result, RuleRef
-from app.pdp.rules.remembered import TargetCheck
-
 SECOND = 1_000_000
-DENIED = Outcome(Result.DENIED, None, None, "no", DecisionCode.PARAMETER_INVALID)
 START = 1_700_000_000 * SECOND
 FREE = {"type": "tool_allowlist", "tools": ["*"]}
 VALUES = st.sampled_from(["ann", "bob", "Ann", "", "\u00e9", 1, None, True])
@@ -82,18 +75,3 @@ def test_an_approved_value_passes_until_its_time_is_over():
     both.approve("send", {"to": "ann"}, START)
     assert [result(START + 59 * SECOND), result(START + 60 * SECOND)] == ["allowed", "escalated"]
     assert result(START + 1, "bob") == "escalated"
-
-
-def test_what_was_remembered_without_the_values_beside_it_counts_for_rules_of_one_parameter_only():
-    """An older release remembered each value by itself: a person may have seen it beside any other."""
-    by_itself = json.encode(["agent", "send", "to", "ann"]).decode()
-
-    def macs(*names):
-        seconds = tuple((name, ValuePath(name), 60_000) for name in names)
-        check = RememberedCheck("p", "m", RuleRef(1, "parameter_constraint"), 60_000_000, DENIED)
-        call = AuthorizeRequest("agent", "send", DEFAULT_ACTION, {"to": "ann"}, b"{}")
-        found = TargetCheck(check, seconds, lambda value: (value.decode(),)).of(call, "")
-        return [each.macs for each in found.targets]
-
-    assert macs("to") == [(by_itself,)]
-    assert macs("to", "cc") != [(by_itself,)]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.approved_before import MAX_TARGETS
-from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest, Outcome, RememberedCheck, Target
+from app.model.decisions import AuthorizeRequest, Outcome, RememberedCheck, Target
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped
 from app.pdp.relations import Json
@@ -43,8 +43,7 @@ class TargetCheck(Struct, frozen=True):
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
         singles = sorted(name_and_value for name_and_value, _ in found if _ELEMENTS not in name_and_value[0])
-        tool, action = request.tool_name, request.action
-        call = [request.agent_id, tool if action == DEFAULT_ACTION else [tool, action]]
+        call = [request.agent_id, request.tool_name, request.action]
         targets = (
             Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles)])))
             for (name, value), within_ms in found
@@ -52,10 +51,7 @@ class TargetCheck(Struct, frozen=True):
         return replace(self.check, targets=tuple(targets)) if found else None
 
     def _beside(self, name: str, singles: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
-        """What is remembered with a value: those of the rule's other parameters, as one list; nothing if it has none.
-
-        So nothing that was remembered without others, by an older rule, counts beside them.
-        """
+        """What is remembered with a value: those of the other parameters, as one list; nothing if the rule has none."""
         return [[each for each in singles if each[0] != name]] if len(self.parameters) > 1 else []
 
     def _values(self, parameters: Json) -> Iterator[tuple[tuple[str, str], int]]:
