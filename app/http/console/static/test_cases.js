@@ -1,6 +1,7 @@
 // Tests of policies as files have them: one made from a decision, and texts of YAML or JSON taken apart.
 import { Exact, parse, pieces, write } from "./exact.js";
-import { agents, policies } from "./names.js";
+import { governing } from "./governing.js";
+import { policies } from "./names.js";
 
 /** @typedef {{tests: any[], start?: string}} Tests */
 
@@ -33,8 +34,7 @@ const UNTESTABLE = {
 const COUNTING = ["quota_full", "budget_spent", "too_many_denials", "sequence_forbidden"];
 
 /** Whether a policy that governs the agent asks what people have approved before. @param {string} agent */
-const remembers = (agent) => [...(policies.all?.values() ?? [])].some((each) => /"approvedBefore":/.test(write(each.rules, 0))
-  && (each.agentId === agent || (!each.agentId && (!each.group || agents.find(agent)?.groups.includes(each.group)))));
+const remembers = (agent) => governing(agent).some((each) => /"approvedBefore":/.test(write(each.rules, 0)));
 
 /** A decision as a test that wants it again: the text of one item of `tests`, or why there can be none.
  * @param {Entry} entry @returns {{text?: string, why?: string}} */

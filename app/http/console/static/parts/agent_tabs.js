@@ -2,6 +2,7 @@
 import "../styles.js";
 import { all, get } from "../api.js";
 import { useFeed } from "../decisions_feed.js";
+import { governing } from "../governing.js";
 import { policies, tools } from "../names.js";
 import { can } from "../session.js";
 import { duration } from "../time.js";
@@ -21,7 +22,7 @@ export function AgentTools({ agent }) {
   const [text, setText] = useState("");
   if (read.error && !read.data) return html`<${Problem} error=${read.error} retry=${read.reload} />`;
   if (!read.data) return html`<${Skeleton} />`;
-  if (!read.data.length) return html`<${Empty} icon="catalog" title="No tool is known yet"><p>Import the answer of an MCP server's <code>tools/list</code> in the <a href=${to("catalog")}>catalogue</a>, or let the agent ask for a call.</p>${policies.all && !governing(agent).length && html`<p>No policy governs this agent, so every call is denied. <a href=${to("policies/new", { agent: agent.id })}>Write its first policy</a></p>`}<//>`;
+  if (!read.data.length) return html`<${Empty} icon="catalog" title="No tool is known yet"><p>Import the answer of an MCP server's <code>tools/list</code> in the <a href=${to("catalog")}>catalogue</a>, or let the agent ask for a call.</p>${policies.all && !governing(agent.id, agent.groups).length && html`<p>No policy governs this agent, so every call is denied. <a href=${to("policies/new", { agent: agent.id })}>Write its first policy</a></p>`}<//>`;
   const shown = read.data.filter((each) => each.name.toLowerCase().includes(text.toLowerCase()));
   const counts = ["allowed", "conditional", "escalated", "denied"].map((status) => [status, /** @type {Access[]} */ (read.data).filter((each) => each.status === status).length]);
   return html`<div class="chips"><input type="search" data-filter aria-label="Filter tools" placeholder="Filter tools" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
@@ -59,12 +60,9 @@ function Counted({ values, per }) {
     ${Number(values.total) > values.fullest.length && html`<p class="small muted">and ${Number(values.total) - values.fullest.length} values with lower counts</p>`}`;
 }
 
-/** The policies that apply to it. @param {Agent} agent */
-const governing = (agent) => [...(policies.all?.values() ?? [])].filter((each) => each.agentId === agent.id || (each.group && agent.groups.includes(each.group)) || (!each.agentId && !each.group));
-
 /** @param {{agent: Agent}} props */
 export function AgentPolicies({ agent }) {
-  const governs = governing(agent);
+  const governs = governing(agent.id, agent.groups);
   const ordered = [...governs.filter((each) => each.kind === "guardrail"), ...governs.filter((each) => each.kind === "grant").sort((a, b) => Number(b.priority) - Number(a.priority))];
   if (!ordered.length) return html`<${Empty} icon="policies" title="No policy governs this agent"><p>So every call is denied. <a href=${to("policies/new", { agent: agent.id })}>Write its first policy</a></p><//>`;
   return html`<p class="muted">Guardrails are evaluated for every call and never allow. Grants decide in their order, the highest priority first.</p>

@@ -3,6 +3,7 @@ import "../styles.js";
 import { get } from "../api.js";
 import { keepUnsaved, NEW, unsaved, useDraft, written } from "../draft.js";
 import { parse, write } from "../exact.js";
+import { governing } from "../governing.js";
 import { agents, policies } from "../names.js";
 import { Explained } from "../parts/explained.js";
 import { Later, Problem } from "../parts/loading.js";
@@ -39,18 +40,18 @@ function Page({ entry, schema }) {
   const begin = (/** @type {string} */ id) => { const next = begun(id); setFrom(next); draft.setText(next.text); };
   useEffect(() => { if (drafting) keepUnsaved(replaced || undefined, from.version, draft.text === from.stored ? null : draft.text); }, [draft.text, drafting]);
   const tab = param("tab") || "call";
-  const governing = [...(policies.all?.values() ?? [])].filter((each) => each.agentId === agent || (each.group && agents.find(agent)?.groups.includes(each.group)) || (!each.agentId && !each.group));
+  const governs = governing(agent);
   const entryOf = drafting && draft.policy ? { ...draft.policy, ...(replaced && { id: replaced }) } : null;
   const tabs = [["call", "One call"], ...(can("read", "audit") ? [["week", "Last week"]] : [])];
   return html`<div class="page wide-page"><div class="head"><h1>What if</h1><p class="lead">Ask what would be answered, with the policies in force and with a draft. Nothing is counted, logged or changed.</p></div>
     <div class="two"><section class="stack"><label>Agent<select value=${agent} data-filter onChange=${(/** @type {any} */ event) => { setAgent(event.target.value); begin(""); }}>${known.map((each) => html`<option value=${each.id}>${each.name}</option>`)}</select></label>
       <label class="check"><input type="checkbox" checked=${drafting} onChange=${(/** @type {any} */ event) => setDrafting(event.target.checked)} /> Also with a draft policy</label>
-      ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governing.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
+      ${drafting && html`<${Fragment}><label>The draft<select value=${replaced} onChange=${(/** @type {any} */ event) => begin(event.target.value)}><option value="">is a new policy of this agent</option>${governs.map((each) => html`<option value=${each.id}>replaces ${each.name}</option>`)}</select></label>
         <div class="editor"><${Later} load=${() => import("../editor/json_editor.js")} name="JsonEditor" text=${draft.text} change=${draft.setText} marks=${draft.marks} schema=${schema} start=${schema?.$defs?.PolicyEntry} label="The draft as JSON" /></div>
         ${draft.error && html`<p class="note">Not JSON yet: ${draft.error}</p>`}${draft.marks.map((mark) => html`<p class=${mark.warning ? "warned small" : "error small"}><${Text} value=${mark.message} /></p>`)}
         <p><a href=${replaced ? to(`policies/${replaced}`, { as: "json" }) : to("policies/new", { agent, as: "json" })}>Open in Policies, to save it</a></p><//>`}</section>
     <section class="stack"><nav class="tabs" aria-label="What is tried">${tabs.map(([name, words]) => html`<a href=${`${place.value.path}?${new URLSearchParams({ ...Object.fromEntries(place.value.query), tab: name })}`} aria-current=${tab === name ? "page" : undefined}>${words}</a>`)}</nav>
-      ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governing.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
+      ${tab === "call" ? html`<${Call} agent=${agent} entry=${entry} draft=${entryOf} />` : html`<${Replay} agent=${agent} draft=${entryOf} replaced=${replaced} own=${governs.filter((each) => each.agentId === agent)} />`}</section></div></div>`;
 }
 
 /** @param {{agent: string, entry: Entry | null, draft: any}} props */
