@@ -224,8 +224,8 @@ def test_a_version_is_restored(visit, scene):
     confirm(page, "Restore", "the old name was better")
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Makes version 4").wait_for()
-    dialog.get_by_role("alert").wait_for()
-    dialog.get_by_text("worst").wait_for()
+    dialog.get_by_text("Somebody else saved version 3 meanwhile").wait_for()
+    dialog.get_by_text("worst").first.wait_for()
     press(dialog.get_by_role("button", name="Restore", exact=True))
     page.get_by_text("Version 4", exact=True).wait_for()
     now = scene.tenant.admin.get(f"/v1/policies/{policy}").json()
@@ -257,7 +257,9 @@ def test_a_shadow_policy_is_enforced(visit, scene):
 
 
 def test_an_answer_of_tools_list_is_imported(visit, scene):
-    """As the server gave it; what is not JSON is refused at the field, and nothing is sent."""
+    """As the server gave it; what is not JSON is refused at the field, and nothing is sent. It is put into the list
+    that was seen: what somebody else changed since is shown first.
+    """
     visitor = visit("policies")
     page = visitor.open("/console/catalog", "Catalogue")
     press(page.get_by_role("button", name="Import tools…"))
@@ -267,8 +269,14 @@ def test_an_answer_of_tools_list_is_imported(visit, scene):
     page.get_by_role("alert").first.wait_for()
     tool = {"name": "paper.print", "description": "Print a paper", "inputSchema": {"type": "object"}}
     text.fill(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}))
+    other = {"name": "paper.print", "description": "Print it twice"}
+    assert scene.tenant.admin.put("/v1/catalog", json={"tools": [other]}).status_code == 200
+    press(page.get_by_role("dialog").get_by_role("button", name="Import"))
+    page.get_by_text("Somebody else has changed the catalogue").wait_for()
+    page.get_by_text("Print it twice").wait_for()
     press(page.get_by_role("dialog").get_by_role("button", name="Import"))
     page.get_by_text("Print a paper").wait_for()
+    visitor.forgive("status of 412")
     assert scene.tenant.admin.get("/v1/catalog/tool/paper.print").json()["inputSchema"] == {"type": "object"}
 
 
@@ -300,10 +308,13 @@ def receiver():
 
 
 def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, scene, receiver):
-    """A test shows the receiver's answer; what could not be delivered is listed with its error, and is sent again."""
+    """A test shows the receiver's answer; what could not be delivered is listed with its error, and is sent again.
+    Off stays off, however often it is pressed, and also while the first press is under way.
+    """
     body = {"url": receiver.url, "events": ["policy.changed"]}
     webhook = scene.tenant.admin.post("/v1/webhooks", json=body).json()
-    page = visit("admin").open("/console/webhooks", "Webhooks")
+    visitor = visit("admin")
+    page = visitor.open("/console/webhooks", "Webhooks")
     receiver.answers = [418]
     press(page.get_by_role("button", name="Send a test"))
     page.get_by_text("418").wait_for()
@@ -334,12 +345,25 @@ def test_a_webhook_is_tried_retried_turned_off_and_given_a_new_secret(visit, sce
     press(page.get_by_role("button", name="New secret…"))
     confirm(page, "Make it")
     assert secret_of(page) not in ("", webhook["secret"])
-    press(page.get_by_role("button", name="Turn off"))
-    page.get_by_role("button", name="Turn on").wait_for()
+    off = page.get_by_role("button", name="Off", exact=True)
+    held = []
+    itself = f"**/v1/webhooks/{webhook['id']}"
+
+    def hold(route):
+        held.append(route)
+
+    page.route(itself, hold, times=1)
+    with page.expect_request(itself):
+        off.dblclick()
+    held[0].continue_()
+    until(page, "document.querySelector('.switch [aria-pressed=true]').textContent === 'Off'")
+    off.click()
+    press(off)
     assert scene.tenant.admin.get(f"/v1/webhooks/{webhook['id']}").json()["enabled"] is False
     press(page.get_by_role("button", name="Delete…"))
     confirm(page, "Delete")
     page.get_by_role("heading", name="No webhook yet").wait_for()
+    assert [method for method, _ in visitor.requests].count("PATCH") == 1
 
 
 def test_the_calls_of_a_plan_are_decided_together(visit, scene):
@@ -370,17 +394,24 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
 
 
 def test_a_policy_that_files_manage_is_read_only_until_it_is_taken_over(visit, scene):
-    """With the reason; taking it over changes nothing else."""
+    """With the reason; taking it over changes nothing else. What somebody else changed meanwhile is said first."""
     source = "https://git.example.com/policies"
     policy = scene.tenant.new_policy(scene.ids["mail-bot"], managedBy=source, priority=1)["id"]
-    page = visit("policies").open(f"/console/policies/{policy}", "a policy")
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{policy}", "a policy")
     page.get_by_text(source).first.wait_for()
     page.get_by_label("Name", exact=True).wait_for()
     assert page.get_by_label("Name", exact=True).is_disabled()
     assert page.get_by_role("button", name="Save…").get_attribute("title") == f"It is managed by {source}"
     press(page.get_by_role("button", name="Edit here from now on…"))
+    assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": 2}).status_code == 200
     confirm(page, "Take it over")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Somebody else saved version 2 meanwhile").wait_for()
+    assert dialog.locator(".diff").inner_text().split() == ["priority", "before", "1", "after", "2"]
+    press(dialog.get_by_role("button", name="Take it over"))
     page.get_by_text(source).first.wait_for(state="hidden")
     assert page.get_by_label("Name", exact=True).is_enabled()
+    visitor.forgive("status of 412")
     assert scene.tenant.admin.get(f"/v1/policies/{policy}").json()["managedBy"] is None
     assert scene.tenant.admin.delete(f"/v1/policies/{policy}").status_code == 204

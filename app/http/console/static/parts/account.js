@@ -3,6 +3,8 @@ import { Icon } from "../icons.js";
 import { shortcutsShown } from "../keys.js";
 import { session, signOut } from "../session.js";
 import { html, useState } from "../vendor/preact.js";
+import { Action } from "./action.js";
+import { Problem } from "./loading.js";
 import { Text } from "./text.js";
 
 const THEMES = ["system", "light", "dark"];
@@ -10,6 +12,7 @@ const THEMES = ["system", "light", "dark"];
 /** The foot of the menu: who is there, the theme, and help. */
 export function Account() {
   const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? "system");
+  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const who = session.value;
   if (!who) return null;
   const turn = () => {
@@ -26,6 +29,6 @@ export function Account() {
     </div>
     <details class="who"><summary><${Icon} name="user" /><span class="name"><${Text} value=${who.name || "signed in"} /></span></summary>
       <p class="small muted">${who.scopes.join(", ")}${who.until ? html`<br />until ${who.until.slice(0, 16).replace("T", " ")} UTC` : ""}</p>
-      <button type="button" class="wide" onClick=${signOut}>Sign out</button></details>
+      <${Action} class="wide" act=${signOut} failed=${setFailed}>Sign out<//><${Problem} error=${failed} /></details>
   </div>`;
 }

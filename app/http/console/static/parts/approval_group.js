@@ -26,14 +26,14 @@ export function ApprovalGroup({ list }) {
   const style = useHeight(group, waits);
   const title = plan ? `A plan of ${plan.calls} calls` : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
   const left = may.filter((each) => !struck.includes(each.id)).reduce((sum, each) => sum + (unread[each.id] ?? 0), 0);
-  const strike = (/** @type {string} */ id) => setStruck((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
+  const strike = (/** @type {string} */ id, /** @type {boolean} */ out) => setStruck((before) => [...before.filter((each) => each !== id), ...(out ? [id] : [])]);
   return html`<section class="group" ref=${group} style=${style} aria-label=${plan ? `Plan of ${plan.calls} calls` : `Session ${list[0].context.session}`}>
     <header class="group-head"><h2>${title}</h2>${plan && Number(plan.calls) > waiting && html`<span class="muted small">${waiting} of them ${waiting === 1 ? "waits" : "wait"}</span>`}<span class="spring"></span>
       ${may.length > 1 && html`<button type="button" class="link small" onClick=${() => setTogether(!together)}>${together ? "Decide one by one" : "Decide together"}</button>`}</header>
     <div class="cards">${list.map((each) => html`<div class=${struck.includes(each.id) && waits ? "struck stack" : "stack"} key=${each.id}>
       <${ApprovalCard} approval=${each} place=${each.plan && Number(each.plan.index) + 1} decides=${!waits || !may.includes(each)}
         read=${(/** @type {number} */ count) => setUnread((before) => (before[each.id] === count ? before : { ...before, [each.id]: count }))} />
-      ${waits && may.includes(each) && html`<label class="check"><input type="checkbox" checked=${struck.includes(each.id)} onChange=${() => strike(each.id)} /> Strike out: this call is denied</label>`}</div>`)}</div>
+      ${waits && may.includes(each) && html`<label class="check"><input type="checkbox" checked=${struck.includes(each.id)} onChange=${(/** @type {any} */ event) => strike(each.id, event.target.checked)} /> Strike out: this call is denied</label>`}</div>`)}</div>
     ${waits && html`<${Together} all=${may} struck=${struck} unread=${left} />`}</section>`;
 }
 

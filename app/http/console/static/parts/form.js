@@ -16,6 +16,7 @@ export function Form({ title, button, fields, close, send, children, reason = tr
   const [busy, setBusy] = useState(false);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    if (busy) return;
     setBusy(true);
     setError(null);
     try { await send(given, why.trim()); } catch (problem) { setError(problem); } finally { setBusy(false); }

@@ -1,5 +1,5 @@
 // The versions of a policy, and what it would change as a shadow.
-import { ask, get, Refused } from "../api.js";
+import { ask, get } from "../api.js";
 import { written } from "../draft.js";
 import { policies } from "../names.js";
 import { lacks } from "../session.js";
@@ -7,6 +7,7 @@ import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
 import { Confirm } from "./confirm.js";
 import { Diff } from "./diff.js";
+import { useLatest } from "./latest.js";
 import { Problem, Skeleton } from "./loading.js";
 import { useRead } from "./read.js";
 import { Pill, Tag, Text, Time } from "./text.js";
@@ -14,19 +15,9 @@ import { Pill, Tag, Text, Time } from "./text.js";
 /** Why the session cannot change the policy, undefined if it can. @param {Policy} policy */
 const fixed = (policy) => lacks("policies") ?? (policy.managedBy ? `It is managed by ${policy.managedBy}` : undefined);
 
-/** The policy as it was last read, and what reads it again if somebody else has changed it: the next press is on their version.
- * @param {Policy} given @returns {[Policy, (error: unknown) => Promise<never>]} */
-function useLatest(given) {
-  const [policy, setPolicy] = useState(given);
-  return [policy, async (error) => {
-    if (error instanceof Refused && error.status === 412) setPolicy((await get(`/v1/policies/${given.id}`)).data);
-    throw error;
-  }];
-}
-
 /** @param {{policy: Policy, done: () => void}} props */
 export function VersionsTab({ policy: given, done }) {
-  const [policy, again] = useLatest(given);
+  const [policy, again, meanwhile] = useLatest(given);
   const read = useRead(`versions ${policy.id}`, async (signal) => /** @type {Version[]} */ ((await get(`/v1/policies/${policy.id}/versions`, {}, signal)).data));
   const [open, setOpen] = useState(/** @type {number | null} */ (null));
   const [restoring, setRestoring] = useState(/** @type {Version | null} */ (null));
@@ -41,12 +32,12 @@ export function VersionsTab({ policy: given, done }) {
       ${open === each.version && html`<${Diff} before=${written(versions[index + 1].policy)} after=${written(each.policy)} />`}</div></li>`)}</ol>
     ${restoring && html`<${Confirm} title=${`Restore version ${restoring.version}`} button="Restore" reason="needed" close=${() => setRestoring(null)}
       act=${async (/** @type {string} */ reason) => { await ask("POST", `/v1/policies/${policy.id}/rollback`, { body: { version: restoring.version }, reason, ifMatch: policy.version }).catch(again); await policies.refresh(); setRestoring(null); done(); }}>
-      <p>Makes version ${policy.version + 1} with the content of version ${restoring.version}. It binds every later decision.</p><${Diff} before=${written(policy)} after=${written(restoring.policy)} /><//>`}`;
+      ${meanwhile}<p>Makes version ${policy.version + 1} with the content of version ${restoring.version}. It binds every later decision.</p><${Diff} before=${written(policy)} after=${written(restoring.policy)} /><//>`}`;
 }
 
 /** @param {{policy: Policy, done: () => void}} props */
 export function ShadowTab({ policy: given, done }) {
-  const [policy, again] = useLatest(given);
+  const [policy, again, meanwhile] = useLatest(given);
   const read = useRead(`divergence ${policy.id}`, async (signal) => /** @type {Divergence} */ ((await get(`/v1/policies/${policy.id}/divergence`, {}, signal)).data));
   const [asking, setAsking] = useState(false);
   if (policy.mode !== "shadow") return html`<p class="muted">It is enforced, so there is nothing that it would change. Save it as a shadow to try a new version without any effect.</p>`;
@@ -63,5 +54,5 @@ export function ShadowTab({ policy: given, done }) {
     await policies.refresh();
     setAsking(false);
     done();
-  }}><p>From now on it binds every decision, on every replica.${read.data.total ? ` Since its last change it would have changed ${read.data.total} of them.` : ""}</p><//>`}`;
+  }}>${meanwhile}<p>From now on it binds every decision, on every replica.${read.data.total ? ` Since its last change it would have changed ${read.data.total} of them.` : ""}</p><//>`}`;
 }

@@ -43,7 +43,7 @@ export function Replay({ agent, draft, replaced, own }) {
   };
   const { report, progress } = state;
   return html`<div class="card stack"><div class="chips">${DAYS.map(([count, words]) => html`<button type="button" class="chip" aria-pressed=${count === days} onClick=${() => setDays(Number(count))}>${words}</button>`)}<span class="spring"></span>
-      ${state.running ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : html`<button type="button" class="primary" onClick=${run}>Replay</button>`}</div>
+      ${state.running && html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>`}<button type="button" class="primary" disabled=${state.running} onClick=${run}>Replay</button></div>
     <p class="small muted">${draft ? replaced ? "The draft replaces the chosen policy." : "The draft is added to the agent's own policies." : "Without a draft, each call is judged again by the policies of its time, so no answer should change."}</p>
     ${state.running && html`<p role="status">${progress ? html`${Number(progress.done).toLocaleString("en")} of ${Number(progress.of).toLocaleString("en")} <progress max=${Number(progress.of)} value=${Number(progress.done)} aria-label="Replayed"></progress>` : "Starting…"}</p>`}
     ${state.of !== undefined && state.of !== asked && html`<p class="note calm">Something has changed since these calls were replayed.</p>`}<${Problem} error=${state.error} /></div>

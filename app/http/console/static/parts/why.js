@@ -7,6 +7,7 @@ import { can } from "../session.js";
 import { absolute } from "../time.js";
 import { setParams, to } from "../url.js";
 import { Fragment, html, useState } from "../vendor/preact.js";
+import { Action } from "./action.js";
 import { CopyButton, curl, save } from "./copy.js";
 import { Drawer } from "./drawer.js";
 import { happened } from "./entries.js";
@@ -33,13 +34,13 @@ function One({ id, close, known, about = [], previous, next }) {
   });
   const [unproved, setUnproved] = useState(/** @type {unknown} */ (null));
   const [testing, setTesting] = useState(false);
-  const prove = () => get(`/v1/audit-logs/${id}/proof`).then(({ data: text }) => save(`${id}.tlog-proof`, text), setUnproved);
+  const prove = async () => save(`${id}.tlog-proof`, (await get(`/v1/audit-logs/${id}/proof`)).data);
   const data = entry.data;
   const title = data ? html`<${Fragment}>${data.type ? html`<${Tag}>${data.type}: ${happened(data)}<//>` : html`<${Pill} is=${data.result} />`} <code><${Text} value=${data.toolName} /></code><//>` : "Decision";
   const actions = data && html`<${Fragment}>
     ${can("read", "policies") && !data.type && html`<a class="button" href=${to("what-if", { entry: id })}>What if…</a>`}
     ${can("read", "policies") && !data.type && html`<button type="button" aria-expanded=${testing} onClick=${() => setTesting(!testing)}>Make a test</button>`}
-    <button type="button" onClick=${prove}>Proof</button>
+    <${Action} act=${prove} failed=${setUnproved}>Proof<//>
     <${CopyButton} class="" label="Copy link" text=${link} />
     <${CopyButton} class="" label="Copy JSON" text=${() => write(data)} />
     <${CopyButton} class="" label="Copy as curl" text=${() => curl("GET", `/v1/audit-logs/${id}/explanation`)} /><//>`;

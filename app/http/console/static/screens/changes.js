@@ -1,6 +1,7 @@
 // Changes: the trail, newest first.
 import "../styles.js";
 import { get } from "../api.js";
+import { Action } from "../parts/action.js";
 import { ChangeList, TYPES } from "../parts/changes.js";
 import { Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
@@ -18,6 +19,7 @@ export function Screen() {
   const after = `${key} ${first}`;
   const [older, setOlder] = useState(/** @type {{after: string, changes: Change[], next: string}} */ ({ after: "", changes: [], next: "" }));
   const more = older.after === after ? older : { after, changes: [], next: first };
+  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const load = async () => {
     const { data, next } = await get("/v1/changes", { ...filters, limit: 50, cursor: more.next });
     setOlder({ after, changes: [...more.changes, ...data], next });
@@ -28,5 +30,5 @@ export function Screen() {
       <input aria-label="Resource" placeholder="Id of what changed" value=${filters.resource_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_id: event.target.value })} />
       <input aria-label="Actor" placeholder="Id of the actor" value=${filters.actor_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ actor_id: event.target.value })} /></div>
     <${Problem} error=${read.error} retry=${read.reload} />
-    ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${more.next && html`<button type="button" onClick=${load}>Older</button>`}` : read.slow && html`<${Skeleton} />`}</div>`;
+    ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${more.next && html`<${Problem} error=${failed} /><${Action} act=${load} failed=${setFailed}>Older<//>`}` : read.slow && html`<${Skeleton} />`}</div>`;
 }

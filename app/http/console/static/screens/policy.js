@@ -7,6 +7,7 @@ import { Icon } from "../icons.js";
 import { AgentName, agents, policies } from "../names.js";
 import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { Confirm } from "../parts/confirm.js";
+import { useLatest } from "../parts/latest.js";
 import { PolicyForm } from "../parts/policy_form.js";
 import { SavePolicy } from "../parts/policy_save.js";
 import { ShadowTab, VersionsTab } from "../parts/policy_tabs.js";
@@ -62,9 +63,7 @@ function Page({ policy, reload }) {
     <nav class="tabs" aria-label="Parts of the policy">${tabs.map(([name, words]) => html`<a href=${address(place.value.path, { tab: name, agent: param("agent") })} aria-current=${name === tab ? "page" : undefined}>${words}</a>`)}</nav>
     ${policy && changed && html`<div class="note calm line"><p>Your changes are not saved yet.${madeFrom !== policy.version && ` They were made from version ${madeFrom}; saving them replaces version ${policy.version}.`}</p><span class="spring"></span><button type="button" onClick=${() => { setKept(null); draft.setText(stored); }}>Discard them</button></div>`}
     ${policy && managed && html`<div class="note line"><p>Managed by <b><${Text} value=${managed} /></b>, so it is changed there: the next <code>remit policy apply</code> would undo a change made here.</p><span class="spring"></span><button type="button" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setTaking(true)}>Edit here from now on…</button></div>`}
-    ${taking && policy && html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${() => setTaking(false)}
-      act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }); await policies.refresh(); reload(); }}>
-      <p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${managed} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`}
+    ${taking && policy && html`<${TakeOver} policy=${policy} close=${() => setTaking(false)} done=${reload} />`}
     ${tab === "tests" ? html`<${Later} load=${() => import("../parts/policy_tests.js")} name="PolicyTests" owner=${owns} draft=${draft.policy} changed=${changed || !policy} />` : tab === "versions" && policy ? html`<${VersionsTab} policy=${policy} done=${reload} />` : tab === "shadow" && policy ? html`<${ShadowTab} policy=${policy} done=${reload} />` : html`
       ${!policy && html`<label class="owner-choice">Governs<select value=${owner} onChange=${(/** @type {any} */ event) => setOwner(event.target.value)}><option value="?" disabled>Choose…</option><option value="">the whole workspace (guardrails only)</option>
         ${groups.map((each) => html`<option value=${`group ${each}`}>group ${each}</option>`)}${[...(agents.all?.values() ?? [])].map((each) => html`<option value=${`agent ${each.id}`}>${each.name}</option>`)}</select></label>`}
@@ -72,6 +71,14 @@ function Page({ policy, reload }) {
       : schema.data ? html`<fieldset disabled=${managed !== null && managed !== undefined}><${PolicyForm} policy=${draft.policy} set=${draft.set} marks=${untouched ? [] : draft.marks} schema=${schema.data} /></fieldset>` : html`<${Skeleton} />`}
       ${untouched || owner === "?" ? html`<p class="muted small">Choose what it governs, give it a name and say what it allows; the service’s verdict appears here.</p>` : html`<${Verdict} draft=${draft} />`}`}
     ${saving && html`<${SavePolicy} policy=${policy} draft=${draft.policy} owner=${owns} warnings=${draft.marks} close=${() => setSaving(false)} done=${reload} />`}</div>`;
+}
+
+/** @param {{policy: Policy, close: () => void, done: () => void}} props */
+function TakeOver({ policy: given, close, done }) {
+  const [policy, again, meanwhile] = useLatest(given);
+  return html`<${Confirm} title="Edit it here from now on" button="Take it over" reason="needed" close=${policy === given ? close : done}
+      act=${async (/** @type {string} */ reason) => { await ask("PATCH", `/v1/policies/${policy.id}`, { body: { managedBy: null }, reason, ifMatch: policy.version }).catch(again); await policies.refresh(); done(); }}>
+      ${meanwhile}<p>The policy stays as it is, but is no longer said to be managed by <b><${Text} value=${policy.managedBy ?? given.managedBy} /></b>. Take it out of the files there, too: as long as it is in them, the next apply changes it back.</p><//>`;
 }
 
 /** @param {{draft: ReturnType<typeof useDraft>}} props */

@@ -2,6 +2,7 @@
 import "../styles.js";
 import { ask, get } from "../api.js";
 import { Icon } from "../icons.js";
+import { Action } from "../parts/action.js";
 import { Confirm } from "../parts/confirm.js";
 import { Form } from "../parts/form.js";
 import { Empty, Problem, Skeleton } from "../parts/loading.js";
@@ -33,17 +34,22 @@ function New({ close, made }) {
 }
 
 /** @param {{webhook: Webhook, reload: () => void, reveal: (secret: string) => void}} props */
-function One({ webhook, reload, reveal }) {
+function One({ webhook: given, reload, reveal }) {
+  const [told, setTold] = useState(given);
+  const webhook = told.version > given.version ? told : given; // the next press may come before the list
   const [open, setOpen] = useState(false);
   const [tries, setTries] = useState(false);
   const [tried, setTried] = useState(/** @type {any} */ (null));
   const [asking, setAsking] = useState(/** @type {null | "delete" | "rotate"} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
-  const path = `/v1/webhooks/${webhook.id}`;
-  const act = async (/** @type {() => Promise<unknown>} */ what) => { setError(null); try { await what(); } catch (problem) { setError(problem); reload(); } };
+  const path = `/v1/webhooks/${given.id}`;
+  // Somebody else may have changed it: the next press is on what they have made of it.
+  const failed = (/** @type {unknown} */ problem) => { setError(problem); if (problem) reload(); };
+  const again = (/** @type {unknown} */ problem) => { reload(); throw problem; };
+  const turn = (/** @type {boolean} */ enabled) => async () => { if (enabled !== webhook.enabled) { setTold((await ask("PATCH", path, { body: { enabled }, ifMatch: webhook.version })).data); reload(); } };
   return html`<section class="card stack"><header class="line"><b><${Text} value=${new URL(webhook.url).host} /></b><${Tag}>${webhook.format}<//>${!webhook.enabled && html`<${Pill} is="off" />`}<span class="spring"></span>
-      <button type="button" onClick=${() => act(async () => setTried((await ask("POST", `${path}/test`, { body: {} })).data))}>Send a test</button>
-      <button type="button" onClick=${() => act(async () => { await ask("PATCH", path, { body: { enabled: !webhook.enabled }, ifMatch: webhook.version }); reload(); })}>${webhook.enabled ? "Turn off" : "Turn on"}</button>
+      <${Action} failed=${failed} act=${async () => setTried((await ask("POST", `${path}/test`, { body: {} })).data)}>Send a test<//>
+      <div class="switch" role="group" aria-label="Sending">${[true, false].map((enabled) => html`<${Action} failed=${failed} aria-pressed=${enabled === webhook.enabled} act=${turn(enabled)}>${enabled ? "On" : "Off"}<//>`)}</div>
       <button type="button" class="quiet" onClick=${() => setAsking("rotate")}>New secret…</button><button type="button" class="quiet" onClick=${() => setAsking("delete")}>Delete…</button></header>
     <p><code class="value"><${Text} value=${webhook.url} /></code></p><p>${webhook.events.map((each) => html`<${Tag}>${each}<//> `)}</p>
     <p class="line"><span><b class="number">${webhook.delivered}</b> delivered</span><span><b class="number">${webhook.waiting}</b> waiting</span><span class=${Number(webhook.parked) ? "error" : ""}><b class="number">${webhook.parked}</b> parked</span>${Number(webhook.lost) > 0 && html`<span class="error"><b class="number">${webhook.lost}</b> lost</span>`}
@@ -54,7 +60,7 @@ function One({ webhook, reload, reveal }) {
     <${Problem} error=${error} />
     ${open && html`<${Undelivered} path=${path} reload=${reload} />`}
     ${tries && html`<${Attempts} path=${path} />`}
-    ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on.${Number(webhook.waiting) + Number(webhook.parked) > 0 && ` Those not delivered yet, ${Number(webhook.waiting) + Number(webhook.parked)}, are dropped.`}</p><//>`}
+    ${asking === "delete" && html`<${Confirm} title="Delete the webhook" button="Delete" danger close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { await ask("DELETE", path, { reason, ifMatch: webhook.version }).catch(again); reload(); }}><p>No event goes to ${new URL(webhook.url).host} from now on.${Number(webhook.waiting) + Number(webhook.parked) > 0 && ` Those not delivered yet, ${Number(webhook.waiting) + Number(webhook.parked)}, are dropped.`}</p><//>`}
     ${asking === "rotate" && html`<${Confirm} title="New secret" button="Make it" close=${() => setAsking(null)} act=${async (/** @type {string} */ reason) => { const { data } = await ask("POST", `${path}/rotate-secret`, { body: { overlapSeconds: 86_400 }, reason }); setAsking(null); reveal(data.secret); reload(); }}><p>For one day events are signed with both secrets.</p><//>`}</section>`;
 }
 
@@ -63,10 +69,10 @@ function Undelivered({ path, reload }) {
   const read = useRead(`undelivered ${path}`, async (signal) => /** @type {Unsent[]} */ ((await get(`${path}/events`, {}, signal)).data));
   const [error, setError] = useState(/** @type {unknown} */ (null));
   if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<${Skeleton} rows=${2} />`;
-  const retry = async (/** @type {string | undefined} */ event) => { setError(null); try { await ask("POST", `${path}/retry`, { body: event ? { event } : {} }); read.reload(); reload(); } catch (problem) { setError(problem); } };
+  const retry = (/** @type {string | undefined} */ event) => async () => { await ask("POST", `${path}/retry`, { body: { event } }); read.reload(); reload(); };
   if (!read.data.length) return html`<p class="muted">Every event was delivered.</p>`;
-  return html`<${Problem} error=${error} /><div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><button type="button" onClick=${() => retry(each.id)}>Retry</button></header>
-    <p class="small"><${Text} value=${each.error} /></p></div>`)}</div><div class="buttons start"><button type="button" onClick=${() => retry(undefined)}>Retry all</button></div>`;
+  return html`<${Problem} error=${error} /><div class="list">${read.data.map((each) => html`<div class="item"><header><${Pill} is=${each.status} /><code>${each.type}</code><span class="muted small">${each.attempts} attempts${each.nextAttemptAt ? html`, next <${Time} at=${each.nextAttemptAt} />` : ""}</span><span class="spring"></span><${Action} failed=${setError} act=${retry(each.id)}>Retry<//></header>
+    <p class="small"><${Text} value=${each.error} /></p></div>`)}</div><div class="buttons start"><${Action} failed=${setError} act=${retry(undefined)}>Retry all<//></div>`;
 }
 
 /** The latest attempts, newest first. @param {{path: string}} props */
