@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -27,6 +28,8 @@ PAUSE_MS = 60_000
 """After any attempt, the issuer is left alone for this long, whoever asks and however often."""
 
 KEYS_BYTES = 64 * 1024
+_AT_ONCE, _OF_WORKSPACE = 256, 8
+"""Issuers that are asked at once, and of one workspace in one round; its others come in the next rounds."""
 
 
 class KeyRefresh:
@@ -40,50 +43,63 @@ class KeyRefresh:
         self._networks, self._allow_http = settings.webhook_private_networks, settings.webhook_http
 
     async def run(self, _stopped: asyncio.Event) -> None:
-        """Do what is due now; a failure with one issuer stops no other."""
+        """Do what is due now. An issuer that fails stops no other, and one that does not answer delays none."""
         seen, self._seen = self._seen, {}
-        async for digest, workspace_id, name in self._issuers.owners():
-            with failures_logged(log, f"look after issuer {name} of workspace {workspace_id}"):
-                record = await self._client.call("HGET", Keyspace(workspace_id).issuers, name)
-                is_used = record is not None and digest_in(record) == digest
-                version = version_of(record) if is_used else ""
-                if version != seen.get(digest):
-                    # Its change or deletion may have been interrupted.
-                    await self._issuers.drop_stale(workspace_id)
-                elif not is_used:
-                    # Not in the first round, because its record may be about to be written.
-                    await self._issuers.release_unused(digest, workspace_id, name)
-                self._seen[digest] = version
-                if is_used:
-                    await self._read_if_due(workspace_id, name, record)
+        begun, room = Counter[str](), asyncio.Semaphore(_AT_ONCE)
+        owners = [each async for each in self._issuers.owners()]
+        async with asyncio.TaskGroup() as reading:
+            for digest, workspace_id, name in owners:
+                with failures_logged(log, f"look after issuer {name} of workspace {workspace_id}"):
+                    record = await self._client.call("HGET", Keyspace(workspace_id).issuers, name)
+                    is_used = record is not None and digest_in(record) == digest
+                    version = version_of(record) if is_used else ""
+                    if version != seen.get(digest):
+                        # Its change or deletion may have been interrupted.
+                        await self._issuers.drop_stale(workspace_id)
+                    elif not is_used:
+                        # Not in the first round, because its record may be about to be written.
+                        await self._issuers.release_unused(digest, workspace_id, name)
+                    self._seen[digest] = version
+                    url = msgspec.json.decode(record).get("jwksUri") if is_used else None
+                    if url is None or begun[workspace_id] == _OF_WORKSPACE:
+                        continue
+                    if await self._begin(workspace_id, name, url):
+                        begun[workspace_id] += 1
+                        reading.create_task(self._read(workspace_id, name, url, room))
 
-    async def _read_if_due(self, workspace_id: str, name: str, record: str) -> None:
-        keyspace = Keyspace(workspace_id)
-        issuer = msgspec.json.decode(record)
-        url = issuer.get("jwksUri")
-        if url is None:
-            return
-        stored = as_record(await self._client.call("HGETALL", keyspace.issuer_keys(name)))
+    async def _begin(self, workspace_id: str, name: str, url: str) -> bool:
+        """True if the keys are due, and noted as being read."""
+        kept = Keyspace(workspace_id).issuer_keys(name)
+        stored = as_record(await self._client.call("HGETALL", kept))
         now_ms = await store_time_ms(self._client)
         if stored and stored.get("uri") != url:  # those of a former address
-            await self._client.change("DEL", keyspace.issuer_keys(name))
+            await self._client.change("DEL", kept)
             stored = {}
         if "wanted" not in stored and now_ms - int(stored.get("read_ms", "0")) < REFRESH_MS:
-            return
+            return False
         if now_ms - int(stored.get("tried_ms", "0")) < PAUSE_MS:
-            return
-        await self._client.call("HSET", keyspace.issuer_keys(name), "tried_ms", now_ms, "uri", url)
-        try:
-            keys = await self._read(workspace_id, url)
-        except (ProviderUnavailable, Refused) as error:
-            log.warning("issuer %s of workspace %s: its keys cannot be read: %s", name, workspace_id, error)
-            return
-        await self._client.call("HDEL", keyspace.issuer_keys(name), "wanted")
-        await self._client.call(
-            "HSET", keyspace.issuer_keys(name), "keys", msgspec.json.encode(keys), "read_ms", now_ms, "uri", url
-        )
+            return False
+        await self._client.call("HSET", kept, "tried_ms", now_ms, "uri", url)
+        return True
 
-    async def _read(self, workspace_id: str, url: str) -> list[dict[str, Any]]:
+    async def _read(self, workspace_id: str, name: str, url: str, room: asyncio.Semaphore) -> None:
+        """Keep the issuer's keys, as it publishes them now."""
+        keyspace = Keyspace(workspace_id)
+        kept = keyspace.issuer_keys(name)
+        with failures_logged(log, f"keep the keys of issuer {name} of workspace {workspace_id}"):
+            try:
+                async with room:
+                    now_ms = await store_time_ms(self._client)
+                    keys = await self._published(workspace_id, url)
+            except (ProviderUnavailable, Refused) as error:
+                log.warning("issuer %s of workspace %s: its keys cannot be read: %s", name, workspace_id, error)
+            else:
+                await self._client.call("HDEL", kept, "wanted")
+                await self._client.call("HSET", kept, "keys", msgspec.json.encode(keys), "read_ms", now_ms, "uri", url)
+            if await self._client.call("HGET", keyspace.issuers, name) is None:  # deleted while it was asked
+                await self._client.change("DEL", kept)
+
+    async def _published(self, workspace_id: str, url: str) -> list[dict[str, Any]]:
         """The keys at the URL. Raises Refused, ProviderUnavailable."""
         from app.oidc.fetching import fetch_json  # noqa: PLC0415 - only where there are issuers
 

@@ -691,3 +691,42 @@ async def test_keys_are_read_in_the_background_and_again_for_an_unknown_kid(valk
     assert await client.call("ZCARD", Keyspace(workspace_id).tokens) == 0
     server.close()
     await client.close()
+
+
+async def test_an_issuer_that_does_not_answer_delays_no_other(valkey_store):
+    """Nor does a workspace full of them; and one that is deleted while it is asked leaves nothing."""
+    client, silent, healthy = open_client(valkey_store.url, 5_000), *(Ids().new(number) for number in (1, 2))
+    published, asked, ended = Published(), [], asyncio.Event()
+
+    async def say_nothing(_reader, writer):
+        asked.append(writer)
+        await ended.wait()
+        writer.close()
+
+    servers = [await asyncio.start_server(each, "127.0.0.1", 0) for each in (say_nothing, published.serve)]
+    ports = [each.sockets[0].getsockname()[1] for each in servers]
+    issuers, rule = Issuers(client, Ids()), IssuerRule(match={"sub": SUB}, scopes=[Scope.VIEW])
+
+    async def put(workspace_id, name, port):
+        url, issuer = f"http://127.0.0.1:{port}/keys", f"https://{workspace_id}.example.com/{name}"
+        fields = IssuerFields(issuer=issuer, audience="remit", algorithms=[Algorithm.RS256], rules=[rule], jwks_uri=url)
+        await issuers.put(workspace_id, name, fields, BY)
+        return Keyspace(workspace_id).issuer_keys(name)
+
+    kept = [await put(silent, f"i{number}", ports[0]) for number in range(12)]
+    [wanted] = [await put(healthy, "cluster", ports[1])]
+    refresh = KeyRefresh(client, Settings(webhook_http=True, webhook_networks="127.0.0.0/8"))
+    running = asyncio.create_task(refresh.run(asyncio.Event()))
+    while len(asked) < 8 or not await client.call("HEXISTS", wanted, "read_ms"):
+        assert not running.done(), (len(asked), published.asked)
+        await asyncio.sleep(0.01)
+    assert not ended.is_set()
+    for number in range(12):
+        await issuers.delete(silent, f"i{number}", BY)
+    ended.set()
+    await running
+    assert len(asked) == 8
+    assert await client.call("EXISTS", *kept) == 0
+    for server in servers:
+        server.close()
+    await client.close()
