@@ -22,14 +22,13 @@ from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
 from app.model.batches import BatchSemantics
 from app.model.decisions import AuthorizeRequest, Decision, Result
+from app.redis_client.packed_call import CALLS_AT_ONCE
 
 Asked = AuthorizeRequest | AppError
 Answered = Decision | AppError
 _OF_ONE_CALL = (AgentNotFound, ApprovalMismatch, InsufficientScope, Invalid, TooManyMismatches)
 """Errors of a call that say nothing about the others of its batch."""
 
-_AT_ONCE = 48
-"""The calls planned, and committed by one script, before others get their turn: about two milliseconds of the store."""
 _Made = TypeVar("_Made")
 
 
@@ -68,7 +67,7 @@ class BatchAuthorizer:
             return await _whole(authorizer, asker, asked, arrived_us)
         if len(asked) > 1:
             asked = _in_plan(asked)
-        at_once = _AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
+        at_once = CALLS_AT_ONCE if semantics is BatchSemantics.EXECUTE_ALL else 1
         authorizer = authorizer if at_once == 1 else authorizer.for_batch()
         answers: list[Answered] = []
         for start in range(0, len(asked), at_once):

@@ -11,9 +11,11 @@ from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitAnswer, CommitQuestion, Stale
 from app.authorize.commit.batch import commit_whole
 from app.errors import AppError, BatchTooLarge, StoreUnavailable
+from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result
+from app.redis_client.packed_call import CALLS_AT_ONCE
 
 ATTEMPTS = 16
 MAX_WHOLE = 128
@@ -91,7 +93,7 @@ def _first_obstacle(planned: Sequence[CommitQuestion | AppError]) -> _Obstacle |
 async def _refuse(
     authorizer: Authorizer, caller: Caller, calls: Sequence[AuthorizeRequest], arrived_us: int, obstacle: _Obstacle
 ) -> list[Decision | AppError]:
-    """Deny every call, each with its entry."""
+    """Deny every call, each with its entry, a script's worth at a time."""
     together = authorizer.for_batch()
 
     async def refused(place: int, call: AuthorizeRequest) -> Decision | AppError:
@@ -110,7 +112,12 @@ async def _refuse(
         except AppError as error:  # of an agent, say, that is unknown as well
             return error
 
-    return list(await asyncio.gather(*(refused(place, call) for place, call in enumerate(calls))))
+    answers: list[Decision | AppError] = []
+    for start in range(0, len(calls), CALLS_AT_ONCE):
+        some = calls[start : start + CALLS_AT_ONCE]
+        answers += await asyncio.gather(*(refused(place, call) for place, call in enumerate(some, start)))
+        await take_turn()
+    return answers
 
 
 def _outcome_of(obstacle: _Obstacle, place: int) -> Outcome | AppError:

@@ -12,7 +12,7 @@ from app.redis_client.replies import ForeignData
 from app.redis_client.scripts import COMMIT_BATCH, COMMIT_DECISION, Script
 
 Send = Callable[[bytes], Awaitable[Any]]
-_CALLS_AT_ONCE, _KEYS_AT_ONCE = 48, 288
+CALLS_AT_ONCE, _KEYS_AT_ONCE = 48, 288
 """The most calls in one script, and keys: about two milliseconds of the store."""
 
 
@@ -94,7 +94,7 @@ class BatchedCalls:
         some: list[_Waiting] = []
         keys = 0
         for each in waiting:
-            if some and (len(some) == _CALLS_AT_ONCE or keys + each[0].key_count > _KEYS_AT_ONCE):
+            if some and (len(some) == CALLS_AT_ONCE or keys + each[0].key_count > _KEYS_AT_ONCE):
                 _run(self._send_together(some))
                 some, keys = [], 0
             some.append(each)
