@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from app.lint.together import LOWER_BOUNDS, Comparisons, Together, bounding, has_any, rules_of
+from app.lint.together import LOWER_BOUNDS, Comparisons, Together, bounding, has_any, is_bounded_in, rules_of
 from app.lint.warnings import Code, PolicyWarning
 from app.model.constraints import Constraint
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
-from app.model.rules import DenialCounted, PolicyRule, TimeBased
+from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, TimeBased
 
 _PATH_WORDS = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
 _HOST_WORDS = frozenset({"url", "uri", "host", "hostname", "domain", "endpoint", "link"})
@@ -34,11 +34,14 @@ def constraint_warnings(place: str, rule: PolicyRule, policy: Policy, together: 
 def _has_least_elsewhere(rule: PolicyRule, named: tuple[str, str], policy: Policy, together: Together) -> bool:
     """True if another rule bounds the value from below in every call that the rule covers."""
     compared = together.comparisons
-    compared.spend(len(policy.rules))
+    compared.spend(len(policy.rules) + len(together.guarding_schemas))
+    of, name = named
     own = (other for each, other in bounding(policy) if each == named)
+    schemas = [*(each for _, each in rules_of(policy, ParameterSchema)), *together.guarding_schemas]
+    in_schemas = (each for each in schemas if of == "parameters" and is_bounded_in(each, name))
     return any(
         compared.first_uncovered(compared.tools(rule), compared.tools(other)) is None
-        for other in (*own, *together.bounded_by_guardrails.get(named, ()))
+        for other in (*own, *together.bounded_by_guardrails.get(named, ()), *in_schemas)
     )
 
 

@@ -12,11 +12,12 @@ from app.lint.overlaps import Patterns
 from app.model.constraints import Constraint
 from app.model.policies import Policy, PolicyKind
 from app.model.rule import Rule
-from app.model.rules import DenialCounted, PolicyRule, ToolAllowlist, ToolDenylist
+from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, ToolAllowlist, ToolDenylist
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"
 LOWER_BOUNDS = ("min", "above", "at_least", "enum", "equals", "path", "host")
+_LOWER_IN_SCHEMAS = {"minimum", "exclusiveMinimum", "enum", "const"}
 
 
 class TooMuchToCompare(Exception):
@@ -133,6 +134,11 @@ class Together:
                 found.setdefault(named, []).append(rule)
         return found
 
+    @cached_property
+    def guarding_schemas(self) -> list[ParameterSchema]:
+        """The schemas of guardrails."""
+        return [rule for each in self.guardrails for _, rule in rules_of(each, ParameterSchema)]
+
 
 def rules_of(policy: Policy, kind: type[_Rule]) -> list[tuple[int, _Rule]]:
     """(index, rule) of every rule of one type."""
@@ -145,6 +151,15 @@ def bounding(policy: Policy) -> Iterator[tuple[tuple[str, str], PolicyRule]]:
         for where, of, name, constraint in rule.constraints() if rule.is_always else ():
             if not where and has_any(constraint, LOWER_BOUNDS):
                 yield (of, name), rule
+
+
+def is_bounded_in(rule: ParameterSchema, name: str) -> bool:
+    """True if the schema bounds the parameter of this dotted name from below in every call that the rule covers."""
+    part: object = rule.schema
+    for step in name.split("."):
+        inner = part.get("properties") if isinstance(part, dict) else None
+        part = inner.get(step) if isinstance(inner, dict) else None
+    return rule.is_always and isinstance(part, dict) and not _LOWER_IN_SCHEMAS.isdisjoint(part)
 
 
 def has_any(constraint: Constraint, bounds: Sequence[str]) -> bool:

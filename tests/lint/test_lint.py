@@ -61,6 +61,10 @@ def constrained(name, **constraint):
     return {"type": "parameter_constraint", "tools": ["t"], "parameters": {name: constraint}}
 
 
+def schema(properties):
+    return {"type": "parameter_schema", "tools": ["t"], "schema": {"properties": properties}}
+
+
 def mail(**asked):
     """A constraint on a mail: its values must stand in the user's request."""
     lists = {"to", "bcc"}
@@ -161,6 +165,19 @@ EARNED = {
     ),
     "a minimum for other tools": (
         [policy(constrained("amount", max=500), {**constrained("amount", above=0), "tools": ["refund.create"]})],
+        (Code.MIN_MISSING, "$.rules[0].parameters.amount"),
+    ),
+    "a minimum in a schema that applies to some calls": (
+        [
+            policy(
+                constrained("amount", max=500),
+                {**schema({"amount": {"minimum": 0}}), "when": {"parameters": {"kind": {"enum": ["gift"]}}}},
+            )
+        ],
+        (Code.MIN_MISSING, "$.rules[0].parameters.amount"),
+    ),
+    "a schema without a minimum": (
+        [policy(constrained("amount", max=500), schema({"amount": {"type": "number", "maximum": 600}}))],
         (Code.MIN_MISSING, "$.rules[0].parameters.amount"),
     ),
     "a regex on a path": (
@@ -351,6 +368,17 @@ NOT_EARNED = {
     "a minimum in a guardrail": [
         policy(constrained("amount", max=500)),
         policy({**constrained("amount", min=0), "tools": ["*"]}, name="wall", kind="guardrail"),
+    ],
+    "a minimum in a schema beside it": [
+        policy(constrained("amount", max=500), schema({"amount": {"type": "number", "exclusiveMinimum": 0}}))
+    ],
+    "a minimum in a guardrail's schema": [
+        policy(constrained("payment.amount", max=500)),
+        policy(
+            {**schema({"payment": {"properties": {"amount": {"minimum": 0}}}}), "tools": ["*"]},
+            name="wall",
+            kind="guardrail",
+        ),
     ],
     "a number with both bounds": [policy(constrained("amount", min=0, max=500))],
     "a maximum of something that may be negative": [policy(constrained("temperature", max=30))],
