@@ -199,6 +199,60 @@ def test_a_card_that_can_no_longer_be_decided_stays_as_tall_as_it_was(visit, sce
     assert [each.bounding_box() for each in cards] == places
 
 
+def test_what_the_first_of_two_people_said_moves_nothing(visit, scene):
+    """It is shown when it is asked for."""
+    visitor = visit("approve", viewport={"width": 390, "height": 9000})
+    page = visitor.page
+    body = {"agent_id": "deploy-bot", "tool_name": "deploy.start"}
+    first, _ = [
+        scene.runtime.post(
+            "/v1/authorize",
+            json={**body, "parameters": {"environment": f"TWO0{each}"}, "context": {"session": f"two-{each}"}},
+        ).json()["approval"]["id"]
+        for each in range(2)
+    ]
+    visitor.open("/console/approvals", "Approvals")
+    cards = [page.get_by_role("article").filter(has_text=f"TWO0{number}") for number in range(2)]
+    for each in cards:
+        each.get_by_text("latest allowed calls").wait_for()
+    controls = [*cards, cards[0].get_by_role("button", name="Approve")]
+    places = [each.bounding_box() for each in controls]
+    note = {"note": "looks right to me\n" * 20}
+    assert scene.tenant.admin.post(f"/v1/approvals/{first}/approve", json=note).status_code == 200
+    cards[0].get_by_text("1 of 2").wait_for()
+    assert [each.bounding_box() for each in controls] == places
+    cards[0].get_by_role("button", name="Show who").click()
+    cards[0].get_by_text("looks right to me").wait_for()
+
+
+FORGETS = """async (id) => {
+  const main = document.querySelector('script[type=module]').src;
+  const {approvals, KEPT, noteApproval} = await import(main.replace('main.js', 'approvals_feed.js'));
+  const drawn = approvals.value.get(id);
+  const before = [...approvals.value.values()].filter((each) => each.status === "pending").length;
+  const note = (id, version) => noteApproval({...drawn, id, version, status: "denied"});
+  note(id, drawn.version + 1);
+  for (let each = 0; each < KEPT; each++) note(`new-${each}`, 1);
+  return [approvals.value.size - before + 1 - KEPT, approvals.value.has(id), approvals.value.has(`new-${KEPT - 1}`)];
+}"""
+
+
+def test_a_page_that_stays_open_keeps_a_bounded_number_of_approvals(visit, scene):
+    """Those that wait, and the latest of the others. If a card on the screen is among the forgotten, no other takes its
+    place until the person says so.
+    """
+    visitor = visit("approve")
+    page = visitor.page
+    approval = ask(scene, 171, "FORGET", session="forgotten")
+    visitor.open("/console/approvals", "Approvals")
+    page.get_by_role("article").filter(has_text="FORGET").wait_for()
+    assert page.evaluate(FORGETS, approval) == [0, False, True]
+    page.get_by_role("heading", name="Many were decided meanwhile").wait_for()
+    assert page.get_by_role("article").count() == 0
+    page.get_by_role("button", name="Show those that wait").click()
+    card(page, "deploy.start").first.wait_for()
+
+
 def test_approvals_say_how_long_people_take(visit, scene):
     """The median of the latest, on Overview and Approvals; the decided ones are found by agent and tool."""
     page = visit("view").page

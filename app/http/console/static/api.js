@@ -88,7 +88,6 @@ export async function ask(method, path, options = {}) {
       return {
         data: !text ? null : headers.get("Content-Type")?.startsWith("text/plain") ? text : parse(text), etag: (headers.get("ETag") ?? "").replaceAll('"', ""),
         next: headers.get("X-Next-Cursor") ?? "", floor: headers.get("X-Audit-Floor") ?? "",
-        total: headers.get("X-Total-Count") ?? "",
       };
     }
     const refused = await refusal(response);

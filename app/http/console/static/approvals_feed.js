@@ -11,16 +11,24 @@ export const pendingCount = computed(() => [...approvals.value.values()].filter(
 export const approvalsRead = signal(false);
 /** Why they could not be read the last time, null if they were. */
 export const approvalsError = signal(/** @type {unknown} */ (null));
-/** True in the tab that holds the stream. */
-export const isLeader = signal(false);
 /** The most that are read at once. */
 const MOST = 10_000;
+/** How many are kept that wait no longer: those of which something was heard last. */
+export const KEPT = 500;
+
+/** @param {Map<string, Approval>} known */
+function keep(known) {
+  for (const { id } of [...known.values()].filter((each) => each.status !== "pending").slice(0, -KEPT)) known.delete(id);
+  approvals.value = known;
+}
 
 /** Note an approval's newer state. @param {Approval} approval */
 export function noteApproval(approval) {
   const known = approvals.value.get(approval.id);
   if (known && known.version > approval.version) return;
-  approvals.value = new Map(approvals.value).set(approval.id, approval);
+  const next = new Map(approvals.value);
+  next.delete(approval.id); // the newest is the last
+  keep(next.set(approval.id, approval));
 }
 
 /** Read what waits. What waited and does so no more stays, as `ended`, so that no card moves. */
@@ -41,7 +49,7 @@ export async function readPending() {
     if (each.status === "pending" && !waits.has(id) && known.get(id) === each) known.set(id, { ...each, status: "ended" });
   }
   for (const each of pending) if (!(Number(known.get(each.id)?.version) > each.version)) known.set(each.id, each);
-  approvals.value = known;
+  keep(known);
   approvalsRead.value = true;
 }
 
@@ -52,18 +60,11 @@ export function watchApprovals() {
   tabs.onmessage = ({ data }) => { if (data === "read") readPending(); else noteApproval(parse(data)); };
   readPending();
   whileShown(stop.signal, async (signal, after) => {
-    try {
-      return await navigator.locks.request("remit.approvals", { signal }, () => {
-        isLeader.value = true;
-        const again = () => { readPending(); tabs.postMessage("read"); };
-        return events("/v1/approvals/stream", {
-          signal, after, live: (open) => { if (open) again(); },
-          event: (approval, _, name) => { if (name === "lost") again(); else { noteApproval(approval); tabs.postMessage(write(approval, 0)); } },
-        });
-      });
-    } finally {
-      isLeader.value = false;
-    }
+    const again = () => { readPending(); tabs.postMessage("read"); };
+    return navigator.locks.request("remit.approvals", { signal }, () => events("/v1/approvals/stream", {
+      signal, after, live: (open) => { if (open) again(); },
+      event: (approval, _, name) => { if (name === "lost") again(); else { noteApproval(approval); tabs.postMessage(write(approval, 0)); } },
+    }));
   }, () => globalThis.Notification?.permission === "granted");
   return () => { stop.abort(); tabs.close(); };
 }

@@ -26,18 +26,6 @@ const SCREENS = [
   { path: "changes", name: "Changes", key: "c", scopes: ["admin", "audit"] },
 ];
 
-/** What is loaded when it is opened; a screen with a second page has it here, too.
- * @type {Record<string, () => Promise<{Screen: Function}>>} */
-const MODULES = {
-  "": () => import("./screens/overview.js"), decisions: () => import("./screens/decisions.js"),
-  approvals: () => import("./screens/approvals.js"), agents: () => import("./screens/agents.js"),
-  agent: () => import("./screens/agent.js"), policies: () => import("./screens/policies.js"),
-  policy: () => import("./screens/policy.js"), "what-if": () => import("./screens/what-if.js"),
-  catalog: () => import("./screens/catalog.js"), keys: () => import("./screens/keys.js"),
-  webhooks: () => import("./screens/webhooks.js"), people: () => import("./screens/people.js"),
-  log: () => import("./screens/log.js"), changes: () => import("./screens/changes.js"),
-};
-
 const form = () => import("./sign_in.js");
 const account = () => import("./parts/account.js");
 const presses = () => import("./parts/key_presses.js");
@@ -51,9 +39,9 @@ function allowedScreens() {
   return SCREENS.filter((each) => can(...each.scopes));
 }
 
-/** @param {string} first @param {string | undefined} second */
+/** The module of a screen; some have one of their own for each item. @param {string} first @param {string | undefined} second */
 function moduleOf(first, second) {
-  return first === "agents" && second ? "agent" : first === "policies" && second ? "policy" : first;
+  return second && first === "agents" ? "agent" : second && first === "policies" ? "policy" : first || "overview";
 }
 
 function Shell() {
@@ -91,7 +79,7 @@ function Shell() {
 function Loaded({ name, title, id }) {
   const [found, setFound] = useState(/** @type {{Screen: Function} | {error: string} | null} */ (null));
   useEffect(() => {
-    MODULES[name]().then(setFound, () => setFound({ error: "This part of the console is not here any more: the service was updated. Load the page again." }));
+    import(`./screens/${name}.js`).then(setFound, () => setFound({ error: "This part of the console is not here any more: the service was updated. Load the page again." }));
   }, [name]);
   useEffect(() => {
     const count = pendingCount.value;

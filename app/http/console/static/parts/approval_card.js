@@ -6,9 +6,9 @@ import { leaves } from "../leaves.js";
 import { AgentName, PolicyName } from "../names.js";
 import { can, lacks, session } from "../session.js";
 import { countdown, duration, now } from "../time.js";
-import { address, to } from "../url.js";
+import { to } from "../url.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { Problem } from "./loading.js";
+import { Later, Problem } from "./loading.js";
 import { useRead } from "./read.js";
 import { isLong, Pill, Text, Time, Value } from "./text.js";
 
@@ -19,6 +19,8 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
   const left = (Date.parse(approval.expiresAt) - now.value) / 1000;
   const rows = leaves(approval.parameters).filter((row) => row.path);
   const context = leaves(approval.context).filter((row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))));
+  // What others say meanwhile is shown when it is asked for, so that nothing moves under the pointer.
+  const [told, setTold] = useState(approval.approvals.length);
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
   const [card, seen] = useSeen();
   const style = useHeight(card, pending && left > 0);
@@ -41,8 +43,8 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
     <p class="small muted">${usual.data ? Number(usual.data.calls) ? `Compared with the ${usual.data.calls} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : usual.error ? html`<${Text} value=${`It cannot be compared with earlier calls: ${/** @type {Error} */ (usual.error).message}.`} /> ` : ""}${allows(approval)}</p>
     ${approval.accessRequest && html`<p class="small muted">Requested with:</p><dl class="arguments">${leaves(approval.accessRequest).filter((row) => row.path).map((row) => html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd><${Value} value=${row.value} /></dd>`)}</dl>`}
-    ${approval.approvals.map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
-    ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
+    ${approval.approvals.slice(0, pending ? told : undefined).map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
+    ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.${approval.approvals.length > told && html` <button type="button" class="link" onClick=${() => setTold(approval.approvals.length)}>Show who</button>`}</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
     ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} />`}
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
@@ -63,9 +65,6 @@ function demands(approval) {
   const groups = (approval.approvers ?? []).map((each) => `a person in ${each.groups.join(" or ")}`);
   return approval.fresh === undefined ? groups : [...groups, `a person whose sign-in is at most ${duration(approval.fresh)} old`];
 }
-
-/** Where to sign in again and come back to the approval. @param {Approval} approval */
-const again = (approval) => address("/console/sign-in", { to: to(`approvals/${approval.id}`), workspace: session.value?.workspace, ...(approval.fresh !== undefined && { max_age: String(approval.fresh) }) });
 
 /** What an approval permits, in words. @param {Approval} approval */
 function allows(approval) {
@@ -136,7 +135,7 @@ function Decide({ approval, unread, changed }) {
     <label class="sr" for=${`note-${approval.id}`}>Note</label><textarea id=${`note-${approval.id}`} rows="1" maxlength="2000" placeholder="Note, for the log" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.target.value)}></textarea>
     ${approval.usesLeft > 1 && html`<label class="uses">How many calls <input type="number" min="1" max=${approval.usesLeft} placeholder=${String(approval.usesLeft)} value=${uses} onInput=${(/** @type {any} */ event) => setUses(event.target.value)} /></label>`}
     <${Problem} error=${error} />
-    ${error instanceof Refused && ["NOT_AN_APPROVER", "SIGN_IN_TOO_OLD"].includes(error.code) && html`<p><a class="button" href=${again(approval)}>Sign in again</a></p>`}
+    ${error instanceof Refused && /^(NOT_AN_APPROVER|SIGN_IN_TOO_OLD)$/.test(error.code) && html`<${Later} load=${() => import("./problem.js")} name="SignInAgain" approval=${approval} />`}
     <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny", {})}>Deny</button>
       <button type="button" class="approve" disabled=${busy || blocked !== undefined} title=${blocked} onClick=${() => send("approve", grant)}>Approve</button></div>
     ${blocked && html`<p class="small muted">${blocked}.</p>`}

@@ -1,6 +1,7 @@
 // What helps with a refusal: who can, what to try, and what support needs to find it.
 import { Refused } from "../api.js";
-import { to } from "../url.js";
+import { session } from "../session.js";
+import { address, to } from "../url.js";
 import { Fragment, html } from "../vendor/preact.js";
 import { CopyButton } from "./copy.js";
 import { Text } from "./text.js";
@@ -17,6 +18,12 @@ export function Details({ refused }) {
 export function Lost({ screen }) {
   return html`<div class="page"><h1>${screen ? screen.name : "There is no such screen"}</h1>
     <p class="muted">${screen ? `You need the scope ${screen.scopes.join(" or ")} to see this; an administrator can give it.` : "The menu has all there are."}</p></div>`;
+}
+
+/** Signs in again, and comes back to the approval. @param {{approval: Approval}} props */
+export function SignInAgain({ approval }) {
+  const back = address("/console/sign-in", { to: to(`approvals/${approval.id}`), workspace: session.value?.workspace, max_age: approval.fresh });
+  return html`<p><a class="button" href=${back}>Sign in again</a></p>`;
 }
 
 /** @param {Refused} refused */

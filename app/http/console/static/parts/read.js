@@ -2,13 +2,13 @@
 import { noteStale, pause, Refused, whenSeen } from "../api.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
 
-/** @template T @typedef {{data: T | undefined, error: unknown, busy: boolean, slow: boolean, old: boolean, reload: () => void}} Reading */
+/** @template T @typedef {{data: T | undefined, error: unknown, slow: boolean, reload: () => void}} Reading */
 
 /** Read when the key changes, and when the person comes back to the page, unless `once`. What was there stays until the
  * answer is; a fault of the network is tried again.
  * @template T @param {string} key @param {(signal: AbortSignal) => Promise<T>} read @param {{once?: boolean}} [how] @returns {Reading<T>} */
 export function useRead(key, read, { once = false } = {}) {
-  const [state, setState] = useState(/** @type {{key: string, data?: T, error?: unknown, busy: boolean, slow: boolean}} */ ({ key, busy: true, slow: false }));
+  const [state, setState] = useState(/** @type {{key: string, data?: T, error?: unknown, slow: boolean}} */ ({ key, slow: false }));
   const [turn, setTurn] = useState(0);
   const has = useRef("");
   const latest = useRef(read);
@@ -16,7 +16,7 @@ export function useRead(key, read, { once = false } = {}) {
   useEffect(() => {
     const stop = new AbortController();
     const slow = setTimeout(() => setState((before) => ({ ...before, slow: true })), 150);
-    setState((before) => ({ ...before, data: before.key === key ? before.data : undefined, key, busy: true, error: undefined }));
+    setState((before) => ({ ...before, data: before.key === key ? before.data : undefined, key, error: undefined }));
     const attempt = async () => {
       for (let failures = 0; !stop.signal.aborted; failures++) {
         try {
@@ -24,12 +24,12 @@ export function useRead(key, read, { once = false } = {}) {
           if (stop.signal.aborted) return;
           has.current = key;
           noteStale(key);
-          setState({ key, data, busy: false, slow: false });
+          setState({ key, data, slow: false });
           return;
         } catch (error) {
           if (stop.signal.aborted) return;
           if (has.current === key) noteStale(key, error);
-          setState((before) => ({ ...before, error, busy: false, slow: false }));
+          setState((before) => ({ ...before, error, slow: false }));
           if (!(error instanceof Refused) || (error.status && error.status !== 503)) return;
           await pause(Math.min(30_000, 1000 * 2 ** failures), stop.signal);
         }
@@ -43,7 +43,6 @@ export function useRead(key, read, { once = false } = {}) {
   useEffect(() => (once ? undefined : whenSeen(reload)), []);
   const current = state.key === key;
   return {
-    data: current ? state.data : undefined, error: current ? state.error : undefined, busy: !current || state.busy,
-    slow: current && state.slow, old: current && state.data !== undefined && state.error !== undefined, reload,
+    data: current ? state.data : undefined, error: current ? state.error : undefined, slow: current && state.slow, reload,
   };
 }

@@ -6,7 +6,7 @@ import { ApprovalCard } from "../parts/approval_card.js";
 import { Empty, Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { param, setParams, to } from "../url.js";
-import { html, useRef } from "../vendor/preact.js";
+import { html, useRef, useState } from "../vendor/preact.js";
 
 const decided = () => import("../parts/decided_approvals.js");
 const STATUSES = ["pending", "approved", "denied", "consumed", "expired", "cancelled"];
@@ -19,7 +19,9 @@ export function Screen({ id }) {
 /** @param {{id: string}} props */
 function One({ id }) {
   const read = useRead(`approval ${id}`, async (signal) => { const { data } = await get(`/v1/approvals/${encodeURIComponent(id)}`, {}, signal); noteApproval(data); return data; });
-  const approval = approvals.value.get(id) ?? read.data;
+  const shown = useRef(read.data);
+  for (const each of [read.data, approvals.value.get(id)]) if (each && !(shown.current?.version > each.version)) shown.current = each;
+  const approval = shown.current;
   return html`<div class="page narrow"><div class="head"><a class="quiet square" href=${to("approvals")} aria-label="All approvals"><${Icon} name="back" /></a><h1>Approval</h1></div>
     <${Problem} error=${read.error} retry=${read.reload} />
     ${approval ? html`<${ApprovalCard} approval=${approval} alone />` : read.slow && html`<${Skeleton} />`}</div>`;
@@ -30,13 +32,15 @@ function Many() {
   const pending = [...approvals.value.values()].filter((each) => each.status === "pending").sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
   // Every card stays where it was drawn first until the screen is left, whoever decides it and whatever comes: a second
   // click, or one that was on its way, must not reach the buttons of another card.
-  const drawn = useRef(/** @type {Block[]} */ ([]));
-  place(pending, drawn.current);
-  const blocks = drawn.current.map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) })).filter((each) => each.list.length);
+  const [drawn, setDrawn] = useState(/** @type {Block[]} */ ([]));
+  place(pending, drawn);
+  const forgotten = drawn.some(({ ids }) => ids.some((id) => !approvals.value.has(id)));
+  const blocks = drawn.map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) })).filter((each) => each.list.length);
   return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
       <${Later} load=${decided} name="DecidedWithin" /><span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
     ${status !== "pending" ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
+    : forgotten ? html`<${Empty} title="Many were decided meanwhile" icon="approvals"><button type="button" onClick=${() => setDrawn([])}>Show those that wait</button><//>`
     : !blocks.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
       : runs(blocks).map((run) => run[0].together ? html`<${Later} key=${run[0].key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${run[0].list} />`
         : html`<div class="cards" key=${run[0].key}>${run.map(({ list: [each] }) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`)}
