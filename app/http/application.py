@@ -55,7 +55,8 @@ class Application(Litestar):
             return await self._ask_for_ext_authz(scope, receive, send)
         services, path = self.state.services, served_path(scope["path"], scope["raw_path"])
         if path is None:
-            refusal = error_answer(nothing_here(), request_id_header(request_id_of(scope["headers"])))
+            request_id = request_id_header(request_id_of(scope["headers"]))
+            refusal = error_answer(nothing_here(), request_id, path=scope["path"])
             return await send_answer(send, refusal)
         scope["path"] = path = path.rstrip("/") or "/"
         if scope["method"] == "POST" and (door := DOORS.get(path)) is not None:

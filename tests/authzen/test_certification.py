@@ -149,6 +149,17 @@ def test_a_caller_without_a_valid_key_is_401(pdp, key):
     assert isinstance(answer.json(), str)
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", EVALUATION), ("POST", f"{EVALUATION}/"), ("POST", "/access/v1/x")]
+)
+def test_what_is_not_served_is_refused_as_the_standard_does(pdp, method, path):
+    """Section 10.1.2 of the API: with a message, also beyond a slash at the end; and with the request's id."""
+    answer = pdp.request(method, path, json=WHOLE, headers={"X-Request-ID": "1"})
+    wanted = (405, "OPTIONS, POST") if method == "GET" else (404, None)
+    assert (answer.status_code, answer.headers.get("Allow")) == wanted
+    assert (isinstance(answer.json(), str), answer.headers.get_list("X-Request-ID")) == (True, ["1"])
+
+
 EVALUATIONS = "/access/v1/evaluations"
 EXECUTE_ALL = {"evaluations_semantic": "execute_all"}
 ANY = object()
