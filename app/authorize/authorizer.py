@@ -15,7 +15,6 @@ from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
-from app.fairness.asking_key import asking_key
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import InTurns, Pool
 from app.lanes.lane import monotonic_us
@@ -123,7 +122,7 @@ class Authorizer:
                 )
             else:  # large patterns over long strings take many milliseconds, during which every other call would wait
                 plan = await self._pool.run(
-                    caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id, key=caller.root
+                    caller.workspace_id, decide_at_length, agent, request, now_us, caller.key_id
                 )
                 asked_us = monotonic_us()
             at_us, waited_us = self._clock.at(arrived_us), asked_us - arrived_us
@@ -164,7 +163,6 @@ class Authorizer:
 
     async def _load(self, caller: Caller, called: str) -> CachedAgent[CompiledAgent]:
         """The agent as the store has it. Raises AgentNotFound; InsufficientScope if the key is bound to others."""
-        asking_key.set(caller.root)
         try:
             return await self._agents.load(caller.workspace_id, called)
         except AgentNotFound:

@@ -79,7 +79,7 @@ class EscalatedCalls:
         request, plan, workspace_id = question.request, question.plan, question.caller.workspace_id
         decision_id, key_id = question.decision_id, question.caller.key_id
         is_quick = len(request.body) <= _QUICK_BYTES and agent.is_quick(request)
-        in_thread = partial(self._pool.run, workspace_id, key=question.caller.root)
+        in_thread = partial(self._pool.run, workspace_id)
         run = _at_once if is_quick else in_thread
         bound, digest = await run(self._bound, agent, request, question.caller.root)
         probe = ApprovalStep(step="probe", approval_id=decision_id, digest=digest or "", asker_id=key_id)

@@ -53,10 +53,8 @@ class _Work:
 class Pool(Protocol):
     """Runs work that takes more than a moment."""
 
-    async def run(
-        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
-    ) -> _Result:
-        """Return what the function returns, or raise what it raises. key: who asks; left out: `asking_key`."""
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
+        """Return what the function returns, or raise what it raises."""
 
 
 class FairThreadPool:
@@ -89,11 +87,9 @@ class FairThreadPool:
         """The number of functions that wait for a thread."""
         return sum(map(_length, self._waiting.values()))
 
-    async def run(
-        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
-    ) -> _Result:
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
         """Run the function: return or raise what it does. Raises Overloaded if that takes too long."""
-        key = asking_key.get() if key is None else key
+        key = asking_key.get()
         queues: Mapping[str, deque[_Work]] = self._waiting.get(workspace_id, {})
         if _length(queues) >= self._waiting_max or self.waiting >= _WAITING_IN_ALL:
             raise Overloaded("This replica has too much work that takes long from this workspace; nothing was decided")
@@ -175,15 +171,13 @@ class InTurns:
         self._pool, self._room = pool, asyncio.Semaphore(AT_ONCE)
         self._refusal: Overloaded | None = None
 
-    async def run(
-        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
-    ) -> _Result:
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
         """As `FairThreadPool.run`."""
         async with self._room:
             if self._refusal is not None:
                 raise self._refusal
             try:
-                return await self._pool.run(workspace_id, function, *args, key=key)
+                return await self._pool.run(workspace_id, function, *args)
             except Overloaded as error:
                 self._refusal = error
                 raise
@@ -195,12 +189,10 @@ class SlowLanePool:
     def __init__(self, pool: FairThreadPool, lane: Lane) -> None:
         self._pool, self._lane = pool, lane
 
-    async def run(
-        self, workspace_id: str, function: Callable[..., _Result], *args: Any, key: str | None = None
-    ) -> _Result:
+    async def run(self, workspace_id: str, function: Callable[..., _Result], *args: Any) -> _Result:
         """As `FairThreadPool.run`. Raises MoveToSlowLane."""
         self._lane.require_short()
-        return await self._pool.run(workspace_id, function, *args, key=key)
+        return await self._pool.run(workspace_id, function, *args)
 
 
 def _length(queues: Mapping[str, deque[_Work]]) -> int:

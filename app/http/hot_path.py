@@ -18,6 +18,7 @@ from app.errors import (
     PayloadTooLarge,
     Unauthorized,
 )
+from app.fairness.asking_key import asking_key
 from app.fairness.shares import LARGE_BYTES
 from app.http.answers import JSON, Header, RawResponse
 from app.http.authentication import judged_anew, note_failure, peer_of, require_asking
@@ -107,6 +108,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
         given = call.head.call_headers or call_headers_of(call.head)
         raw_key = given.raw_key
         caller = decisions.authenticator.recall(given.digest) or await _authenticated(decisions, raw_key, call)
+        asking_key.set(caller.root)
         counted = 0
         try:
             if not caller.asks_for_all:
@@ -192,7 +194,7 @@ async def _read_in_turn(
     size = len(raw)
     if size <= QUICK_BYTES or (size <= IN_THE_LOOP_BYTES and not takes_long(raw, decisions.redactor)):
         return decisions.loop_budget.run(caller.workspace_id, caller.root, monotonic_us(), door.read, raw, reading)
-    return await decisions.call_pool.run(caller.workspace_id, door.read, raw, reading, key=caller.root)
+    return await decisions.call_pool.run(caller.workspace_id, door.read, raw, reading)
 
 
 class AsgiCall:

@@ -5,12 +5,14 @@ import asyncio
 import os
 import sys
 import threading
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
 
 from app.cancellation import Cancelled, raise_if_cancelled
 from app.errors import Overloaded
+from app.fairness.asking_key import asking_key
 from app.fairness.thread_pool import AT_ONCE, NICENESS, FairThreadPool, InTurns
 
 APP = Path(__file__).parents[1] / "app"
@@ -176,13 +178,20 @@ def test_nothing_in_the_service_uses_the_default_threads():
     assert names == set()
 
 
+def asked(pool, key, *call):
+    """A task that makes the call in the pool, for this key."""
+    context = copy_context()
+    context.run(asking_key.set, key)
+    return asyncio.create_task(pool.run("w", *call), context=context)
+
+
 async def test_the_keys_of_a_workspace_take_turns(gate):
     """One that asks for much delays the others by one piece of work each."""
     pool = FairThreadPool(threads=2)
-    first = asyncio.create_task(pool.run("w", gate.wait, "first", key="greedy"))
+    first = asked(pool, "greedy", gate.wait, "first")
     await begun(gate)
-    asked = [("greedy", "g1"), ("greedy", "g2"), ("modest", "m1"), ("", "nobody's"), ("greedy", "g3"), ("modest", "m2")]
-    others = [asyncio.create_task(pool.run("w", gate.wait, name, key=key)) for key, name in asked]
+    names = [("greedy", "g1"), ("greedy", "g2"), ("modest", "m1"), ("", "nobody's"), ("greedy", "g3"), ("modest", "m2")]
+    others = [asked(pool, key, gate.wait, name) for key, name in names]
     await settle()
     gate.opened.set()
     await asyncio.gather(first, *others)
@@ -194,13 +203,13 @@ async def test_the_keys_of_a_workspace_take_turns(gate):
 async def test_a_key_with_half_of_the_line_is_refused_and_the_others_are_not(gate):
     """It starves neither its workspace nor another."""
     pool = FairThreadPool(threads=2, waiting_max=4)
-    running = asyncio.create_task(pool.run("w", gate.wait, key="greedy"))
+    running = asked(pool, "greedy", gate.wait)
     await begun(gate)
-    waiting = [asyncio.create_task(pool.run("w", gate.wait, key="greedy")) for _ in range(2)]
+    waiting = [asked(pool, "greedy", gate.wait) for _ in range(2)]
     await settle()
     with pytest.raises(Overloaded, match="from this key"):
-        await pool.run("w", gate.wait, key="greedy")
-    waiting.append(asyncio.create_task(pool.run("w", gate.wait, key="modest")))
+        await asked(pool, "greedy", gate.wait)
+    waiting.append(asked(pool, "modest", gate.wait))
     await settle()
     assert pool.waiting == 3
     gate.opened.set()
