@@ -16,12 +16,11 @@ from app.model.agents import (
     Alias,
     Groups,
     agent_reference,
-    require_alias,
-    require_groups,
 )
 from app.model.api_keys import Scope, SessionFrom, can_be_bound
+from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentDescription, DisplayName, Timestamp
-from app.model.text import FieldError, require_visible
+from app.model.text import FieldError
 from app.model.times import parse_time_ms
 from app.model.webhooks import URL_MAX, DeniedFilter, WebhookEvent, WebhookFormat, require_secret, require_separate
 
@@ -42,7 +41,7 @@ class NewAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     type: AgentType = DEFAULT_TYPE
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups, self.alias, self.type)
+        require_valid_fields(self)
 
 
 class AgentChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,7 +58,7 @@ class AgentChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     type: AgentType | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        _require_visible(self.name, self.description, self.groups, self.alias, self.type)
+        require_valid_fields(self)
 
 
 class NewKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +79,7 @@ class NewKey(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     expires_at: Timestamp | None = field(default=None, name="expiresAt")
 
     def __post_init__(self) -> None:
-        require_visible("name", self.name)
+        require_valid_fields(self)
         if self.agents is not None:
             _require_binding(self.agents, self.scopes)
         if self.session_from is not None and not can_be_bound(self.scopes):
@@ -161,25 +160,6 @@ class NewSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.secret is not UNSET:
             require_secret(self.secret)
-
-
-def _require_visible(
-    name: str | UnsetType,
-    description: str | UnsetType | None,
-    groups: list[str] | UnsetType,
-    alias: str | UnsetType | None,
-    kind: str | UnsetType,
-) -> None:
-    if name is not UNSET:
-        require_visible("name", name)
-    if description is not UNSET and description is not None:
-        require_visible("description", description, lines=True)
-    if groups is not UNSET:
-        require_groups(groups)
-    if alias is not UNSET and alias is not None:
-        require_alias("alias", alias)
-    if kind is not UNSET:
-        require_visible("type", kind)
 
 
 def _require_time(expires_at: str | None) -> None:

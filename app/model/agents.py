@@ -12,20 +12,9 @@ from msgspec import Meta, Struct
 from app.model.api_keys import without_raw_keys
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
-from app.model.text import VISIBLE, FieldError, require_visible
+from app.model.text import HOLDS_A_KEY, VISIBLE, FieldError, require_visible
 
 MAX_GROUPS = 16
-GroupName = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=VISIBLE)]
-Groups = Annotated[
-    list[GroupName],
-    Meta(
-        max_length=MAX_GROUPS,
-        description="Groups it belongs to; their policies govern it, too.",
-        extra_json_schema={"uniqueItems": True},
-    ),
-]
-
-
 MAX_ALIAS = 128
 _PART = r"\.*[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*"
 _ALIAS = f"{_PART}(/{_PART})*"
@@ -36,12 +25,47 @@ REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ALIAS, "pattern": f"^{_ALIAS}$"}
 """The schema of an alias, and of an id or alias; `require_alias` is authoritative."""
 
+
+def require_groups(field: str, groups: Sequence[str]) -> None:
+    """Raise FieldError unless every name is visible and none is repeated."""
+    for index, name in enumerate(groups):
+        require_visible(f"{field}[{index}]", name)
+        if name in groups[:index]:
+            raise FieldError(f"{field}[{index}]", f'"{name}" is named twice')
+
+
+def require_alias(field: str, text: str) -> None:
+    """Raise FieldError unless the string can be an agent's alias: one or more plain path segments, and not an id."""
+    if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
+        raise FieldError(field, f"must be {ALIAS_RULES}")
+    require_no_id(field, text)
+
+
+def require_no_id(field: str, text: str) -> None:
+    """Raise FieldError if programs could take the name for an id, or if it contains a raw key."""
+    if _shaped_as_uuid(text):
+        raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
+    if without_raw_keys(text) != text:
+        raise FieldError(field, HOLDS_A_KEY)
+
+
+GroupName = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=VISIBLE)]
+Groups = Annotated[
+    list[GroupName],
+    Meta(
+        max_length=MAX_GROUPS,
+        description="Groups it belongs to; their policies govern it, too.",
+        extra_json_schema={"uniqueItems": True},
+        extra={"check": require_groups},
+    ),
+]
 Alias = Annotated[
     str,
     Meta(
         description="A name for programs, unique among the workspace's agents; accepted wherever an agent's id is. "
         "Never in the form of a UUID.",
         extra_json_schema=CALLED,
+        extra={"check": require_alias},
     ),
 ]
 DEFAULT_TYPE = "agent"
@@ -52,6 +76,7 @@ AgentType = Annotated[
         max_length=64,
         description="What kind of principal it is, as AuthZEN's `subject.type` names it.",
         extra_json_schema=VISIBLE,
+        extra={"check": require_visible},
     ),
 ]
 AgentRef = Annotated[str, Meta(description="The agent's id or its alias.", extra_json_schema=CALLED)]
@@ -105,29 +130,6 @@ class Agent(Struct, frozen=True, kw_only=True):
     active_since: int = 0
     remembers_since: int = 0
     tripped: Trip | None = None
-
-
-def require_groups(groups: Sequence[str]) -> None:
-    """Raise FieldError unless every name is visible and none is repeated."""
-    for index, name in enumerate(groups):
-        require_visible(f"groups[{index}]", name)
-        if name in groups[:index]:
-            raise FieldError(f"groups[{index}]", f'"{name}" is named twice')
-
-
-def require_alias(field: str, text: str) -> None:
-    """Raise FieldError unless the string can be an agent's alias: one or more plain path segments, and not an id."""
-    if len(text) > MAX_ALIAS or not _spelled_as_alias(text):
-        raise FieldError(field, f"must be {ALIAS_RULES}")
-    require_no_id(field, text)
-
-
-def require_no_id(field: str, text: str) -> None:
-    """Raise FieldError if programs could take the name for an id, or if it contains a raw key."""
-    if _shaped_as_uuid(text):
-        raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
-    if without_raw_keys(text) != text:
-        raise FieldError(field, "holds an API key; leave it out, and revoke it if it is in use")
 
 
 def is_alias(text: str) -> bool:

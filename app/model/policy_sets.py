@@ -1,7 +1,7 @@
 """Policy sets, the effect of writing one, and the count of results a shadow policy would have changed."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -9,18 +9,21 @@ from msgspec.structs import replace
 
 from app.model.agents import GroupName
 from app.model.decisions import Result
+from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentId, Count, CreatedAt, Id, UpdatedAt
 from app.model.ids import canonical_uuid
-from app.model.new_policy_checks import NewPolicy
 from app.model.policies import (
+    DEFAULTS,
     WORKSPACE,
     Owner,
     Policy,
     PolicyKind,
     evaluation_order,
+    field_types,
     new_policy,
     require_kind,
     require_owner,
+    struct_of,
     values_of,
 )
 from app.model.text import FieldError
@@ -29,6 +32,16 @@ MAX_POLICIES = 500
 NO_VERSION = "0"
 """The version of a group or workspace without policies."""
 _encode = msgspec.json.encode
+
+
+_New: Any = struct_of("_New", field_types(bounds=True), DEFAULTS, rename="camel", forbid_unknown_fields=True)
+
+
+class NewPolicy(_New):  # type: ignore[misc]  # its fields are those of PolicyFields
+    """A whole policy without its owner, as files and sets have it."""
+
+    def __post_init__(self) -> None:
+        require_valid_fields(self)
 
 
 class PolicyEntry(NewPolicy, kw_only=True):  # type: ignore[call-arg]

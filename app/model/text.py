@@ -85,7 +85,7 @@ MAX_NAME = 255
 Name = Annotated[
     str, Meta(min_length=1, max_length=MAX_NAME, extra_json_schema=VISIBLE, extra={"check": require_visible})
 ]
-"""The check is run by `new_policy_checks`; structs that name other checks call them in `__post_init__`."""
+"""A struct that people write runs the check with `require_valid_fields`."""
 ToolName = Annotated[
     str,
     Meta(

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import fields, replace
 
-from app.model.agents import Alias, GroupName, Groups, require_alias, require_groups
+from app.model.agents import Alias, GroupName, Groups
+from app.model.field_checks import require_valid_fields
 from app.model.fields import AgentDescription, AgentId
 from app.model.ids import canonical_uuid
-from app.model.new_policy_checks import NewPolicy
 from app.model.policies import Owner, Policy
-from app.model.policy_sets import Entries, require_entries
+from app.model.policy_sets import Entries, NewPolicy, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
 from app.policy_files.documents import MAX_BYTES, Document, DocumentError, read_document
@@ -43,11 +43,7 @@ class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     groups: Groups = []
 
     def __post_init__(self) -> None:
-        require_visible("name", self.name)
-        if self.alias is not None:
-            require_alias("alias", self.alias)
-        require_visible("description", self.description or "", lines=True)
-        require_groups(self.groups)
+        require_valid_fields(self)
 
     @property
     def called(self) -> str:

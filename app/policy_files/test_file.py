@@ -116,7 +116,7 @@ class TestFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.groups is not UNSET:
-            require_groups(self.groups)
+            require_groups("groups", self.groups)
         try:
             parse_time_ms(self.start)
         except ValueError as error:

@@ -15,7 +15,7 @@ from app.http.references import PolicyOwner, policy_in_path, require_references,
 from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
-from app.model.new_policy_checks import require_writable_fields
+from app.model.field_checks import require_valid_fields
 from app.model.policies import (
     Owner,
     PolicyChanges,
@@ -84,7 +84,7 @@ class CreatePolicy(Body, PolicyFields, frozen=True, kw_only=True):
     group: GroupName | None = None
 
     def __post_init__(self) -> None:
-        require_writable_fields(self)
+        require_valid_fields(self)
         require_references(self.agent_id, self.group)
         require_owner(self.kind, Owner(self.agent_id, self.group))
         require_kind(self.kind, self.mode, self.rules)
@@ -96,7 +96,7 @@ class UpdatePolicy(Body, PolicyChanges, frozen=True):
     aliases: ClassVar[dict[str, str]] = camel_aliases(*PolicyFields.__struct_fields__)
 
     def __post_init__(self) -> None:
-        require_writable_fields(self)
+        require_valid_fields(self)
 
 
 @endpoint(
