@@ -52,7 +52,7 @@ from app.logs import DecisionNoter, decision_noter
 from app.metrics import Metrics
 from app.model.agents import Agent
 from app.model.api_keys import Caller
-from app.model.identity_provider import IdentityProvider, parse_group_scopes
+from app.model.identity_provider import GroupGrants, IdentityProvider
 from app.model.ids import Ids
 from app.model.policies import Policy
 from app.pdp import CompiledAgent, compile_agent
@@ -261,13 +261,15 @@ def _services(
 
     reader = Agents(prompt, ids, limits, pool)
     cache = AgentCache(reader, compiled, settings.agent_cache_bytes, kept=freeze_heap, pool=pool, budget=budget)
-    issuers = Issuers(client, ids)
+    issuers, provider = Issuers(client, ids), _provider(settings)
+    granted = GroupGrants() if provider is None else GroupGrants(provider.issuer, provider.table)
     authenticator = Authenticator(
         client,
         settings.caller_cache_size,
         prompt,
         tell=partial(lane.send_message, Message.KEYS_HAVE_WORKED),
         admit=Admission(client, issuers, lane).admit,
+        granted=granted,
     )
     lane.on_message(Message.KEYS_HAVE_WORKED, authenticator.hear)
     lane.on_message(Message.ASKS_FOR_KEYS, lambda _: authenticator.tell_all())
@@ -305,13 +307,13 @@ def _services(
     )
     return Services(
         settings=settings,
-        provider=_provider(settings),
+        provider=provider,
         client=client,
         readiness=Readiness(lane, client, (runner, prompt)),
         metrics=metrics,
         pool=pool,
         records=records,
-        admin=_admin(records, ApprovalReaper(client, ids, settings.audit_backlog_max), settings, signer, pool),
+        admin=_admin(records, ApprovalReaper(client, ids, settings.audit_backlog_max), settings, signer, pool, granted),
         decisions=Decisions(
             settings=settings,
             metrics=metrics,
@@ -363,10 +365,16 @@ def _provider(settings: Settings) -> IdentityProvider | None:
     return Provider(settings)
 
 
-def _admin(records: Records, reaper: ApprovalReaper, settings: Settings, signer: Signer, pool: FairThreadPool) -> Admin:
+def _admin(
+    records: Records,
+    reaper: ApprovalReaper,
+    settings: Settings,
+    signer: Signer,
+    pool: FairThreadPool,
+    granted: GroupGrants,
+) -> Admin:
     delivery = Delivery(settings, Secrets(signer))
-    groups = parse_group_scopes(settings.oidc_scopes or "") if settings.oidc_issuer else []
-    lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool, records.workspaces, groups)
+    lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool, records.workspaces, granted.table)
     return Admin(
         agents=AgentAdmin(records.agents, reaper),
         keys=KeyAdmin(records.api_keys, records.agents, reaper),

@@ -7,10 +7,11 @@ KEYS[1]       caller_key      hash; record of the caller's API key; missing = re
 ARGV[1]       now_us          store time, us since the epoch; "" = server's clock (production)
 ARGV[2]       is_use          "1" = the caller uses the key now; "" = an open stream asks whether it is still valid
 
-RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name, root, via, person}
+RETURNS       {status, scopes, agents, session_from, time_us, expires_ms, name, root, via, person, issuer, groups}
   valid       the key's scopes and the agents it is bound to, both comma-separated; agents "" = not bound;
               session_from "" = the request's context names the session; expires_ms "" = never; the key's name and root;
-              how a session is used, and who signed in with the identity provider; "" = no session, nobody
+              how a session is used, and who signed in with the identity provider; "" = no session, nobody. Of a person:
+              the provider's issuer, and their groups, one a line
   revoked     there is no such record; all but time_us is ""
   expired     the key has expired; all but time_us is ""
 WRITES        last use of a valid key, and when a session ends if it is not used again, at most once a second
@@ -29,8 +30,11 @@ local time_text = string.format('%.0f', time_us)
 
 local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name',
   'root', 'ends_ms', 'idle_ms', 'via', 'person')
-if not key[1] then return {'revoked', '', '', '', time_text, '', '', '', '', ''} end
-if key[2] and not (time_ms < tonumber(key[2])) then return {'expired', '', '', '', time_text, '', '', '', '', ''} end
+if not key[1] then return {'revoked', '', '', '', time_text, '', '', '', '', '', '', ''} end
+if key[2] and not (time_ms < tonumber(key[2])) then
+  return {'expired', '', '', '', time_text, '', '', '', '', '', '', ''}
+end
+local of_person = key[11] and redis.call('HMGET', caller_key, 'issuer', 'groups') or {}
 
 local since_ms = time_ms - (tonumber(key[3]) or 0)
 if is_use and not (since_ms >= 0 and since_ms < 1000) then
@@ -41,4 +45,4 @@ if is_use and not (since_ms >= 0 and since_ms < 1000) then
   end
 end
 return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or '', key[7] or '',
-  key[10] or '', key[11] or ''}
+  key[10] or '', key[11] or '', of_person[1] or '', of_person[2] or ''}

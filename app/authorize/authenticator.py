@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from app.errors import ApiKeyExpired, Unauthorized
 from app.model.actors import Via
 from app.model.api_keys import SESSION_TYPE, TOKEN_TYPE, Caller, Scope, SessionFrom, digest_of
+from app.model.identity_provider import GroupGrants
 from app.redis_client.client import Client
 from app.redis_client.replies import check_reply, decoding_record, number_of
 from app.redis_client.scripts import CHECK_KEY
@@ -20,14 +21,14 @@ _SESSION_CACHED_S = 60.0
 class Authenticator:
     """Authentication against the store, with a bounded cache of callers.
 
-    What is cached (workspace, key id, root, name, scopes, bindings) never changes while the key exists. So the cache
-    can be wrong in one way only: the key may be gone or have expired. `commit_decision` checks that again; every other
-    endpoint uses `authenticate`. Unknown keys are never cached.
+    What is cached (workspace, key id, root, name, scopes, bindings) never changes while the key exists and the process
+    runs. So the cache can be wrong in one way only: the key may be gone or have expired. `commit_decision` checks that
+    again; every other endpoint uses `authenticate`. Unknown keys are never cached.
 
     prompt: a client with the shorter timeout of decisions; without it, `client` serves them too. tell: called with the
     digests of keys that have worked here, separated by spaces, so that the replica's other process can `hear` of them.
     admit: verifies a workload's token that is not known yet and lets it count, or raises Unauthorized; None = no token
-    counts.
+    counts. granted: what the groups of people who sign in give them; a session has no other scopes.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Authenticator:
         prompt: Client | None = None,
         tell: Callable[[bytes], None] = lambda _: None,
         admit: Callable[[str], Awaitable[None]] | None = None,
+        granted: GroupGrants = GroupGrants(),  # noqa: B008 - it cannot be changed
     ) -> None:
         self._client = client
         self._prompt = prompt or client
         self._cache_size = cache_size
         self._tell = tell
         self._admit = admit
+        self._granted = granted
         self._remembered: OrderedDict[str, Caller] = OrderedDict()
         self._heard_of: OrderedDict[str, None] = OrderedDict()
         self._looked_up: dict[str, asyncio.Task[Caller]] = {}
@@ -97,7 +100,7 @@ class Authenticator:
         """The caller, whose key is valid now according to the store; its use is recorded.
 
         promptly: within the time limit of a decision.
-        Raises Unauthorized if the key is unknown or revoked, ApiKeyExpired if it has expired.
+        Raises Unauthorized if the key is unknown or revoked, or gives nothing any more; ApiKeyExpired.
         """
         caller, _ = await self._look_up(raw_key, self._prompt if promptly else self._client)
         return caller
@@ -125,15 +128,22 @@ class Authenticator:
         if pointer is not None:
             workspace_id, record, *workload = pointer.split(" ")
             key_id = workload[0] if workload else record
-            reply = await client.run(CHECK_KEY, [Keyspace(workspace_id).key(record)], ["", "1" if is_use else ""])
+            keyspace = Keyspace(workspace_id)
+            reply = await client.run(CHECK_KEY, [keyspace.key(record)], ["", "1" if is_use else ""])
             status, scopes, agents, session_from, time_us, expires_ms, *named = check_reply(CHECK_KEY, reply)
             if status == "valid":
                 with decoding_record(f"The record of API key {key_id}"):
                     granted = frozenset(Scope(scope) for scope in scopes.split(","))
                     session = SessionFrom(session_from) if session_from else None
                     left_s = number_of(expires_ms) / 1e3 - int(time_us) / 1e6 if expires_ms else None
-                    name, root, via, person = named
+                    name, root, via, person, issuer, groups = named
                     used = Via(via or Via.KEY)
+                if person:
+                    called = await client.call("HGET", keyspace.workspace, "name") or ""
+                    granted = self._granted.left_of(granted, issuer, called, groups.split("\n"))
+                    if not granted:
+                        self._drop(digest)
+                        raise Unauthorized("The session's groups no longer give it any scope; sign in again")
                 bound = frozenset(agents.split(",")) if agents else None
                 caller = Caller(
                     workspace_id, key_id, granted, bound, session,

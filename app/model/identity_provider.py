@@ -41,6 +41,20 @@ def scopes_by_workspace(table: Iterable[GroupScopes], groups: Iterable[str]) -> 
     return {workspace: tuple(sorted(scopes)) for workspace, scopes in found.items()}
 
 
+class GroupGrants(NamedTuple):
+    """What the settings give to people who sign in with the provider of this issuer; "" = nobody does."""
+
+    issuer: str = ""
+    table: Sequence[GroupScopes] = ()
+
+    def left_of(self, scopes: Iterable[Scope], issuer: str, workspace: str, groups: Iterable[str]) -> frozenset[Scope]:
+        """What both a session's scopes and those that its groups give now allow; nothing with another provider."""
+        had, given = frozenset(scopes), frozenset(scopes_by_workspace(self.table, groups).get(workspace, ()))
+        if issuer != self.issuer:
+            return frozenset()
+        return given if Scope.ADMIN in had else had if Scope.ADMIN in given else had & given
+
+
 class IdentityProvider(Protocol):
     """An OpenID Connect provider; `app.oidc.provider` says what each method does."""
 

@@ -1,6 +1,6 @@
 """Sessions: made by signing in, listed, ended."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
 from msgspec import json
@@ -131,17 +131,6 @@ class SignIns:
             if await revoke_record(self._client, keyspace, record, revoked, by):
                 return
         contended()
-
-    async def end_beyond(
-        self, workspace_id: str, issuer: str, granted: Callable[[tuple[str, ...]], Collection[Scope]]
-    ) -> None:
-        """End sessions of people of another issuer, or with a scope that, by `granted`, their groups do not give."""
-        by = ChangedBy(COMMAND_LINE, "REMIT_OIDC_ISSUER or REMIT_OIDC_SCOPES no longer gives its scopes")
-        async for session in self.each(workspace_id, skip_unreadable=True):
-            given = granted(session.groups) if session.issuer == issuer else ()
-            if session.person and not set(session.scopes) <= set(given):
-                with suppress(SessionNotFound):  # it has ended meanwhile
-                    await self.end(workspace_id, session.id, by=by)
 
     async def sign_out_once(self, workspace_ids: Iterable[str], who: SignOut) -> bool:
         """End their sessions in these workspaces; False if the same message has done so before.

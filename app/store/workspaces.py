@@ -2,7 +2,6 @@
 
 import hashlib
 import uuid
-from collections.abc import Iterable
 
 from app.errors import Invalid
 from app.model.actors import COMMAND_LINE, ChangedBy
@@ -44,12 +43,6 @@ class Workspaces:
         if name_or_id in ids:
             return ids[name_or_id]
         raise Invalid(f'No workspace "{name_or_id}"; there are: {", ".join(ids) or "none"}')
-
-    async def with_sessions(self, workspace_ids: Iterable[str]) -> set[str]:
-        """Those of the workspaces that have sessions, or a list of sessions that cannot be read; in one round trip."""
-        ids = list(workspace_ids)
-        counts = await self._client.read_each(("ZCARD", Keyspace(each).sign_ins) for each in ids) if ids else []
-        return {each for each, count in zip(ids, counts, strict=True) if count != 0}
 
     async def create(self, name: str, reason: str = "") -> tuple[str, str]:
         """The id of a new workspace and its first admin key, raw. Raises Invalid if the name is taken.

@@ -65,6 +65,31 @@ def test_somebody_without_a_group_is_told_which_groups_were_seen(remit, browser)
     assert browser.session(remit).status_code == 401
 
 
+def test_every_replica_gives_a_session_what_its_own_settings_give(remit, idp, browser, replica, store):
+    """From its first request on: what it takes away needs no other replica, and nothing that is done at its start."""
+    browser.sign_in(remit, "bob", until=lambda url: url.endswith("/console"))
+    token = browser.jar[f"127.0.0.1:{idp.remit_port}"]["__Host-remit"]
+
+    def ask(asked, path="/v1/session", **body):
+        with asked.client(token) as client:
+            return client.post(path, json=body) if body else client.get(path)
+
+    assert ask(remit).json()["scopes"] == ["admin"]
+    changed = settings_for(idp) | {"REMIT_OIDC_SCOPES": "remit-admins=view", "REMIT_PORT": str(free_port())}
+    with_less = FixedReplica(store.url, **changed)
+    try:
+        left = ask(with_less)
+        assert left.json()["scopes"] == ["view"], left.text
+        call = {"agent_id": str(uuid.uuid4()), "tool_name": "file.read"}
+        assert ask(with_less, "/v1/authorize", **call).status_code == 403
+        assert ask(remit, "/v1/authorize", **call).status_code == 404
+    finally:
+        with_less.stop()
+    for path, body in (("/v1/session", {}), ("/v1/authorize", call)):
+        refused = ask(replica, path, **body)  # whose settings name no provider
+        assert (refused.status_code, "sign in again" in refused.text) == (401, True)
+
+
 def sign_out_at(idp, browser):
     """End the browser's session at the provider, which tells the service before it answers."""
     page = browser.send("GET", f"{idp.issuer}/session/end")

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import termios
-import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,18 +18,10 @@ import redis
 from calls import TOOL, Callers, entries, make_agent
 from servers import ADMIN_KEY
 from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
-from tenants import in_store
 
-from app.model.actors import Via
-from app.model.api_keys import Scope
-from app.model.ids import Ids
-from app.model.sign_ins import Identity
 from app.serve import supervisor
 from app.serve.supervisor import remit_command
 from app.settings import Settings
-from app.store.sign_ins import SignIns
-from app.store.workspaces import Workspaces
-from tests.support import parts
 
 pytestmark = pytest.mark.slow
 SMALL_PIPE = 4096
@@ -297,36 +288,3 @@ def test_a_wrong_setting_stops_the_start(service):
     assert service.complained == (
         "Error: REMIT_STORE_TIMEOUT_MS must be a whole number from 10 to 10000, and not 'soon'\n"
     )
-
-
-def test_a_start_ends_sessions_with_scopes_that_groups_no_longer_give(tmp_path, store):
-    """What REMIT_OIDC_SCOPES gave is gone on every replica; whoever still has it, or another workspace's, stays.
-
-    Without REMIT_OIDC_ISSUER, all of them are.
-    """
-    issuer = "https://sso.example.com"
-    ids, names = Ids(), [f"mapped-{uuid.uuid4().hex}" for _ in range(2)]
-
-    async def sign_in(client):
-        workspaces = Workspaces(client, ids, parts.api_keys(client, ids))
-        made = [(await workspaces.create(name))[0] for name in names]
-        for workspace_id in made:
-            for group in ("ops", "finance"):
-                who = Identity(name=group, scopes=(Scope.VIEW,), person=f"of {group}", groups=(group,), issuer=issuer)
-                await SignIns(client, ids).create(workspace_id, who, Via.CONSOLE)
-        return made
-
-    async def signed_in(client):
-        return [{each.name async for each in SignIns(client, ids).each(workspace_id)} for workspace_id in made]
-
-    made = in_store(store.url, sign_in)
-    with_provider = {
-        "REMIT_PUBLIC_URL": "https://remit.example.com",
-        "REMIT_OIDC_ISSUER": issuer,
-        "REMIT_OIDC_CLIENT_ID": "remit",
-        "REMIT_OIDC_CLIENT_SECRET": "x",
-        "REMIT_OIDC_SCOPES": f"{names[0]}/ops=view {names[1]}/ops=view {names[1]}/finance=view,approve",
-    }
-    for settings, left in ((with_provider, [{"ops"}, {"ops", "finance"}]), ({}, [set(), set()])):
-        Service(tmp_path, REMIT_REDIS_URL=store.url, REMIT_COMPACT="false", **settings).start().stop()
-        assert in_store(store.url, signed_in) == left

@@ -6,11 +6,12 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
+from app.authorize.authenticator import Authenticator
 from app.errors import Unauthorized
 from app.model.actors import Via
 from app.model.api_keys import Scope
+from app.model.identity_provider import GroupGrants, parse_group_scopes
 from app.model.sign_ins import Identity, SignOut
-from app.store.keyspace import Keyspace
 from app.store.sign_ins import SignIns
 from app.store.workspaces import Workspaces
 from tests.support import parts
@@ -137,41 +138,36 @@ async def test_whoever_signs_in_again_is_in(valkey_client, ids, workspace_id):
             await sign_ins.create(workspace_id, replace(later, **given), Via.CONSOLE)
 
 
-async def test_a_session_ends_once_its_groups_give_less_than_it_has(valkey_client, ids):
-    """Or its provider is another. No other ends: of people whose groups give all of it, or that no groups gave.
+async def test_a_session_has_only_the_scopes_that_its_groups_still_give(valkey_client, ids):
+    """By the settings of whoever is asked, and only of its provider: without any scope, it is refused.
 
-    What a newer release wrote, and this one cannot read, stands in nobody's way: it lets nobody in.
+    Admin is every scope. Sessions that no groups gave have all of theirs. What settings give anew is of later sign-ins.
     """
-    workspace_id, sign_ins = ids.new(1), SignIns(valkey_client, ids)
-    granted = {"ops": {Scope.ADMIN}, "finance": {Scope.VIEW}, "gone": set()}
-    for name, person, groups, scopes, issuer in (
-        ("still", "ann", ("ops", "gone"), (Scope.ADMIN,), "here"),
-        ("part", "bob", ("finance",), (Scope.APPROVE, Scope.VIEW), "here"),
-        ("none", "cid", ("gone",), (Scope.VIEW,), "here"),
-        ("elsewhere", "dan", ("ops",), (Scope.ADMIN,), "there"),
-        ("by a link", "", (), (Scope.ADMIN,), ""),
+    workspaces, sign_ins = (
+        Workspaces(valkey_client, ids, parts.api_keys(valkey_client, ids)),
+        SignIns(valkey_client, ids),
+    )
+    called = f"scopes-{ids.new(1)}"
+    workspace_id, _ = await workspaces.create(called)
+    table = parse_group_scopes(f"{called}/ops=admin {called}/finance=view,audit ops=audit another/gone=view")
+    callers = Authenticator(valkey_client, 10, granted=GroupGrants("https://here", table))
+    elsewhere = Authenticator(valkey_client, 10)
+    for person, groups, scopes, issuer, left in (
+        ("ann", ("ops", "gone"), {Scope.ADMIN}, "https://here", {Scope.ADMIN}),
+        ("amy", ("ops",), {Scope.VIEW}, "https://here", {Scope.VIEW}),
+        ("bob", ("finance",), {Scope.APPROVE, Scope.VIEW}, "https://here", {Scope.VIEW}),
+        ("ben", ("finance",), {Scope.ADMIN}, "https://here", {Scope.AUDIT, Scope.VIEW}),
+        ("cid", ("gone",), {Scope.VIEW}, "https://here", set()),
+        ("dan", ("ops",), {Scope.ADMIN}, "https://there", set()),
+        ("", (), {Scope.ADMIN}, "", {Scope.ADMIN}),
     ):
-        who = Identity(name=name, scopes=scopes, person=person, groups=groups, issuer=issuer)
-        await sign_ins.create(workspace_id, who, Via.CONSOLE)
-
-    of_a_newer_release, _ = await sign_ins.create(workspace_id, replace(ANN, name="newer"), Via.CONSOLE)
-    newer = Keyspace(workspace_id).key(of_a_newer_release.id)
-    await valkey_client.call("HSET", newer, "scopes", "view,of-a-newer-release")
-
-    def granted_to(groups):
-        return set().union(*(granted[each] for each in groups))
-
-    await sign_ins.end_beyond(workspace_id, "here", granted_to)
-    await valkey_client.call("DEL", newer)
-    assert await names_of_sessions(valkey_client, ids, workspace_id) == ["still", "by a link"]
-
-
-async def test_workspaces_without_sessions_are_told_apart_at_once(valkey_client, ids):
-    """One round trip for all; a list that cannot be read counts as sessions."""
-    signed_in, foreign, without = (ids.new(1) for _ in range(3))
-    await SignIns(valkey_client, ids).create(signed_in, ANN, Via.CONSOLE)
-    await valkey_client.call("SET", Keyspace(foreign).sign_ins, "of another program")
-    workspaces = Workspaces(valkey_client, ids, parts.api_keys(valkey_client, ids))
-
-    assert await workspaces.with_sessions([signed_in, foreign, without]) == {signed_in, foreign}
-    assert await workspaces.with_sessions([]) == set()
+        who = Identity(name=person or "link", scopes=tuple(scopes), person=person, groups=groups, issuer=issuer)
+        _, token = await sign_ins.create(workspace_id, who, Via.CONSOLE)
+        for asked, expected in ((callers, left), (elsewhere, set() if person else left)):
+            for ask in (asked.authenticate, asked.authenticate_once, asked.still_valid):
+                if expected:
+                    assert (await ask(token)).scopes == expected, (person, ask)
+                else:
+                    with pytest.raises(Unauthorized, match="no longer give it any scope"):
+                        await ask(token)
+            assert (asked.cached(token) is not None) == bool(expected), person

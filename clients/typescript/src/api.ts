@@ -3796,7 +3796,7 @@ export interface components {
             id: string;
             /** @description Who signed in: the name of the API key, or of the person. */
             name: string;
-            /** @description What it may do. */
+            /** @description What its sign-in gave it; settings that give its groups less since then count. */
             scopes: components["schemas"]["Scope"][];
             /** @description `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token. */
             via: components["schemas"]["Via"];
@@ -3915,7 +3915,7 @@ export interface components {
             id: string;
             /** @description Who signed in: the name of the API key, or of the person. */
             name: string;
-            /** @description What it may do. */
+            /** @description What its sign-in gave it; settings that give its groups less since then count. */
             scopes: components["schemas"]["Scope"][];
             /** @description `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token. */
             via: components["schemas"]["Via"];
