@@ -1,8 +1,6 @@
 """Create, change and delete agents."""
 
-from msgspec.structs import asdict
-
-from app.admin.requests import AgentChanges, NewAgent
+from app.admin.requests import AgentChanges, NewAgent, given
 from app.approvals.reaper import ApprovalReaper
 from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus
@@ -28,7 +26,7 @@ class AgentAdmin:
         self, workspace_id: str, agent_id: str, changes: AgentChanges, by: ChangedBy, if_match: Versions = None
     ) -> Agent:
         """The agent with these changes. Raises AgentNotFound, VersionConflict, AliasTaken, AgentRevoked."""
-        agent = await self._agents.update(workspace_id, agent_id, **asdict(changes), if_match=if_match, by=by)
+        agent = await self._agents.update(workspace_id, agent_id, **given(changes), if_match=if_match, by=by)
         if agent.status is not AgentStatus.ACTIVE:
             await self._reaper.end_soon(workspace_id, agent.id)
         return agent

@@ -3,9 +3,10 @@
 The body of a request is one of these, and so are the options of a command.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import asdict
 
 from app.model.agents import (
     DEFAULT_TYPE,
@@ -160,6 +161,11 @@ class NewSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.secret is not UNSET:
             require_secret(self.secret)
+
+
+def given(changes: Struct) -> dict[str, Any]:
+    """The fields that are to change, with their new values."""
+    return {name: value for name, value in asdict(changes).items() if value is not UNSET}
 
 
 def _require_time(expires_at: str | None) -> None:

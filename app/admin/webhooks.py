@@ -1,9 +1,8 @@
 """Create and change webhooks; every answer shows how far their events have been sent."""
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import asdict
 
-from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
+from app.admin.requests import NewSecret, NewWebhook, WebhookChanges, given
 from app.errors import Invalid
 from app.model.actors import ChangedBy
 from app.model.webhooks import Webhook
@@ -51,7 +50,7 @@ class WebhookAdmin:
         """The webhook with these changes. Raises Invalid, WebhookNotFound, VersionConflict."""
         if changes.url is not UNSET:
             self._require_destination(changes.url)
-        webhook = await self._webhooks.update(workspace_id, webhook_id, **asdict(changes), if_match=if_match, by=by)
+        webhook = await self._webhooks.update(workspace_id, webhook_id, **given(changes), if_match=if_match, by=by)
         return await self._shown(workspace_id, webhook)
 
     async def rotate(

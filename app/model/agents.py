@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta, Struct
 
@@ -51,7 +51,7 @@ def require_no_id(field: str, text: str) -> None:
 
 GroupName = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=VISIBLE)]
 Groups = Annotated[
-    list[GroupName],
+    tuple[GroupName, ...],
     Meta(
         max_length=MAX_GROUPS,
         description="Groups it belongs to; their policies govern it, too.",
@@ -130,6 +130,17 @@ class Agent(Struct, frozen=True, kw_only=True):
     active_since: int = 0
     remembers_since: int = 0
     tripped: Trip | None = None
+
+
+class AgentFields(TypedDict, total=False):
+    """The fields of an agent that an administrator sets, in the order in which the trail of changes shows them."""
+
+    name: str
+    description: str | None
+    status: AgentStatus
+    groups: tuple[str, ...]
+    alias: str | None
+    type: str
 
 
 def is_alias(text: str) -> bool:

@@ -1,13 +1,13 @@
 """Agents and policies as they were, found by undoing changes that `snapshots.snapshots` wrote into the trail."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
 from msgspec.structs import replace
 
-from app.model.agents import Agent, AgentStatus
+from app.model.agents import Agent, AgentFields
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.ids import time_ms_of
 from app.model.policies import Policy
@@ -18,17 +18,15 @@ from app.model.times import parse_time_ms
 _S = TypeVar("_S", Agent, Policy)
 
 
-class _AgentFields(Struct, rename={"revision": "version", "created_at": "createdAt"}):
-    """An agent's fields as the trail keeps them; a change has only those that differ, a deletion all."""
-
-    name: str | UnsetType = UNSET
-    description: str | None | UnsetType = UNSET
-    status: AgentStatus | UnsetType = UNSET
-    groups: tuple[str, ...] | UnsetType = UNSET
-    alias: str | None | UnsetType = UNSET
-    type: str | UnsetType = UNSET
-    revision: int | UnsetType = UNSET
-    created_at: str | UnsetType = UNSET
+_PastAgent = defstruct(
+    "_PastAgent",
+    [
+        (name, kind | UnsetType, UNSET)
+        for name, kind in (get_type_hints(AgentFields) | {"revision": int, "created_at": str}).items()
+    ],
+    rename={"revision": "version", "created_at": "createdAt"},
+)
+"""An agent's fields as the trail keeps them; a change has only those that differ, a deletion all."""
 
 
 class PastState(Generic[_S]):
@@ -71,7 +69,7 @@ class Past:
     """Agents and policies by id: as they are now, until changes are undone, newest first."""
 
     def __init__(self, agents: Iterable[Agent], policies: Iterable[Policy]) -> None:
-        self.agents = {agent.id: PastState(agent, _AgentFields) for agent in agents}
+        self.agents = {agent.id: PastState(agent, _PastAgent) for agent in agents}
         self.policies = {policy.id: past_policy(policy) for policy in policies}
 
     def undo(self, change: Change) -> None:
@@ -93,9 +91,7 @@ def _undo(states: dict[str, PastState[_S]], change: Change, unknown: Callable[[s
 
 def _unknown_agent(agent_id: str) -> PastState[Agent]:
     created_ms = time_ms_of(agent_id)
-    return PastState(
-        Agent(id=agent_id, name="", created_ms=created_ms, updated_ms=created_ms, version=""), _AgentFields
-    )
+    return PastState(Agent(id=agent_id, name="", created_ms=created_ms, updated_ms=created_ms, version=""), _PastAgent)
 
 
 def _unknown_policy(policy_id: str) -> PastState[Policy]:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import fields
 
-from app.model.agents import Agent
+from app.model.agents import Agent, AgentFields
 from app.model.api_keys import ApiKey
 from app.model.changes import Change, ChangeKind
 from app.model.policies import Policy, answered, field_types, optional, struct_of
@@ -56,10 +56,9 @@ def _fields(resource: Resource | None) -> dict[str, Any]:
     """The fields an admin can set, and the version, under their API names. A key's digest is not included."""
     match resource:
         case Agent():
-            own = {"name": resource.name, "description": resource.description, "status": resource.status}
-            named = {"groups": resource.groups, "alias": resource.alias, "type": resource.type}
+            own = {name: getattr(resource, name) for name in AgentFields.__annotations__}
             since = {"remembersSince": resource.remembers_since} if resource.remembers_since else {}
-            return own | named | since | {"version": resource.revision}
+            return own | since | {"version": resource.revision}
         case Policy():
             return {spelling: getattr(resource, name) for name, spelling in _POLICY_FIELDS}
         case ApiKey():

@@ -2,9 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -91,6 +91,16 @@ class Webhook(Struct, frozen=True, kw_only=True):
         """The URL as shown to readers who may not post to it: what follows the host is often secret."""
         origin = "/".join(self.url.split("/", 3)[:3])
         return f"{origin}/… (sha256 {hashlib.sha256(self.url.encode()).hexdigest()[:8]})"
+
+
+class WebhookFields(TypedDict, total=False):
+    """Fields of a webhook that an administrator changes."""
+
+    url: str
+    events: Sequence[WebhookEvent]
+    format: WebhookFormat
+    denied: DeniedFilter | None
+    enabled: bool
 
 
 class WebhookState(Struct, frozen=True, kw_only=True):

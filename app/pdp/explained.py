@@ -40,9 +40,7 @@ RuleStates = Mapping[Place, RuleState]
 
 def explained_agent(agent: Agent) -> ExplainedAgent:
     """The agent as an explanation shows it."""
-    return ExplainedAgent(
-        id=agent.id, name=agent.name, alias=agent.alias, status=agent.status, groups=list(agent.groups)
-    )
+    return ExplainedAgent(id=agent.id, name=agent.name, alias=agent.alias, status=agent.status, groups=agent.groups)
 
 
 def policy_parts(trace: Trace, outcome: Outcome, call: AuthorizeRequest, rule_states: RuleStates) -> list[PolicyPart]:

@@ -40,7 +40,7 @@ class FileAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
     alias: Alias | None = None
     description: AgentDescription | None = None
-    groups: Groups = []
+    groups: Groups = ()
 
     def __post_init__(self) -> None:
         require_valid_fields(self)

@@ -2,14 +2,14 @@
 
 import secrets
 from collections.abc import AsyncIterator, Sequence
+from typing import Unpack
 
-from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
 from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
-from app.model.agents import DEFAULT_TYPE, Agent, AgentStatus
+from app.model.agents import DEFAULT_TYPE, Agent, AgentFields, AgentStatus
 from app.model.ids import Ids, canonical_uuid
 from app.model.marks import shared_marks
 from app.model.snapshots import snapshots
@@ -126,17 +126,12 @@ class Agents:
         workspace_id: str,
         agent_id: str,
         *,
-        name: str | UnsetType = UNSET,
-        description: str | None | UnsetType = UNSET,
-        status: AgentStatus | UnsetType = UNSET,
-        groups: Sequence[str] | UnsetType = UNSET,
-        alias: str | None | UnsetType = UNSET,
-        type: str | UnsetType = UNSET,  # noqa: A002 - the field's name
         forgets: bool = False,
         if_match: Versions = None,
         by: ChangedBy,
+        **changes: Unpack[AgentFields],
     ) -> Agent:
-        """The agent with the given fields changed; with no fields given, the agent unchanged.
+        """The agent with these changes; without any, the agent unchanged.
 
         forgets: nothing that people have approved for it so far counts as approved before.
         Raises AgentNotFound; VersionConflict; AliasTaken; AgentRevoked on any attempt to reactivate a revoked agent.
@@ -145,20 +140,13 @@ class Agents:
             agent = await self.get(workspace_id, agent_id)
             # The script relies on this check: it writes only while the version token is still the one read here.
             require_version(agent.revision, if_match)
-            if not forgets and all(each is UNSET for each in (name, description, status, groups, alias, type)):
+            if not changes and not forgets:
                 return agent
-            if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):
+            updated = replace(agent, **changes)
+            if agent.status is AgentStatus.REVOKED and updated.status is not agent.status:
                 raise AgentRevoked("A revoked agent stays revoked; create another agent")
-            updated = replace(
-                agent,
-                name=agent.name if name is UNSET else name,
-                description=agent.description if description is UNSET else description,
-                status=agent.status if status is UNSET else status,
-                groups=agent.groups if groups is UNSET else tuple(groups),
-                alias=agent.alias if alias is UNSET else alias,
-                type=agent.type if type is UNSET else type,
-                remembers_since=agent.revision + 1 if forgets else agent.remembers_since,
-            )
+            if forgets:
+                updated = replace(updated, remembers_since=agent.revision + 1)
             if updated.status is not agent.status:
                 updated = _with_status_changed(agent, updated)
             changed = await self._put(workspace_id, agent, updated, by)

@@ -1,10 +1,9 @@
 """Create, read, update and delete a workspace's webhooks, and report their state."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
-from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import WebhookEventNotFound, WebhookNotFound
@@ -12,7 +11,7 @@ from app.model.actors import ChangedBy
 from app.model.ids import Ids
 from app.model.snapshots import snapshots
 from app.model.times import rfc3339
-from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
+from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFields, WebhookFormat, WebhookState
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
@@ -108,21 +107,16 @@ class Webhooks:
         workspace_id: str,
         webhook_id: str,
         *,
-        url: str | UnsetType = UNSET,
-        events: Sequence[WebhookEvent] | UnsetType = UNSET,
-        format: WebhookFormat | UnsetType = UNSET,  # noqa: A002 - the word of the API
-        denied: DeniedFilter | None | UnsetType = UNSET,
-        enabled: bool | UnsetType = UNSET,
         if_match: Versions = None,
         by: ChangedBy,
+        **changes: Unpack[WebhookFields],
     ) -> Webhook:
-        """The webhook with the given fields changed. A webhook that is enabled again receives events from then on.
+        """The webhook with these changes. A webhook that is enabled again receives events from then on.
 
         Raises WebhookNotFound, VersionConflict.
         """
-        fields: dict[str, Any] = {"url": url, "format": format, "denied": denied, "enabled": enabled}
-        fields["events"] = events if events is UNSET else tuple(dict.fromkeys(events))
-        changes = {name: value for name, value in fields.items() if value is not UNSET}
+        if "events" in changes:
+            changes["events"] = tuple(dict.fromkeys(changes["events"]))
         for _ in range(ATTEMPTS):
             current = await self.get(workspace_id, webhook_id)
             require_version(current.version, if_match)

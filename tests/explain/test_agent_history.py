@@ -122,7 +122,7 @@ async def change_something(past, rng, agent_id, others):
             entries = [PolicyEntry(name=f"s{rng.randrange(9)}", rules=rng.choice(RULES)) for _ in range(2)]
             await past.sets.put(past.workspace_id, Owner(agent_id), entries, prune=rng.random() < 0.5, by=BY)
         case 7:
-            groups = rng.sample(GROUPS, rng.randrange(3))
+            groups = tuple(rng.sample(GROUPS, rng.randrange(3)))
             await past.agents.update(past.workspace_id, agent_id, groups=groups, by=BY)
         case 8:
             status = rng.choice([AgentStatus.ACTIVE, AgentStatus.SUSPENDED])

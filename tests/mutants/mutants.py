@@ -380,8 +380,8 @@ SURFACE = [
     Mutant(
         "revoked-is-reactivated",
         "app/store/agents.py",
-        "if agent.status is AgentStatus.REVOKED and status not in (UNSET, AgentStatus.REVOKED):",
-        "if agent.status is AgentStatus.REVOKED and status is AgentStatus.SUSPENDED:",
+        "if agent.status is AgentStatus.REVOKED and updated.status is not agent.status:",
+        "if agent.status is AgentStatus.REVOKED and updated.status is AgentStatus.SUSPENDED:",
         "a revoked agent stays revoked",
     ),
     Mutant(

@@ -68,7 +68,7 @@ async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, wo
     """I8: of the agent, its workspace and each of its groups; nothing is written if one has changed."""
     scene = await Scene(client, client, workspace_id).enter()
     policies = parts.policies(client, scene.ids)
-    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew", "night"], by=BY)
+    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=("crew", "night"), by=BY)
     guardrail = await policies.create(workspace_id, WORKSPACE, PolicyFields(**GUARDRAIL), by=BY)
     tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
     assert isinstance(await scene.commit(quota("q", 9, 60), tokens=tokens), Decision)
@@ -77,7 +77,7 @@ async def test_a_commit_needs_every_token_that_its_plan_was_made_from(client, wo
         lambda: policies.create(workspace_id, Owner(group="night"), PolicyFields(name="n", rules=NEVER), by=BY),
         lambda: policies.update(workspace_id, guardrail.id, PolicyChanges(enabled=False), by=BY),
         lambda: policies.create(workspace_id, Owner(group="crew"), PolicyFields(name="c", rules=NEVER), by=BY),
-        lambda: scene.agents.update(workspace_id, scene.agent.id, groups=["crew"], by=BY),
+        lambda: scene.agents.update(workspace_id, scene.agent.id, groups=("crew",), by=BY),
         lambda: policies.delete(workspace_id, guardrail.id, by=BY),
     ):
         await change()
@@ -134,7 +134,7 @@ async def test_a_plan_from_before_a_groups_last_policy_was_deleted_is_stale(clie
     """I8: the group then has no token at all."""
     scene = await Scene(client, client, workspace_id).enter()
     policies = parts.policies(client, scene.ids)
-    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=["crew"], by=BY)
+    scene.agent = await scene.agents.update(workspace_id, scene.agent.id, groups=("crew",), by=BY)
     last = await policies.create(workspace_id, Owner(group="crew"), PolicyFields(name="c", rules=NEVER), by=BY)
     tokens = (await scene.agents.load(workspace_id, scene.agent.id)).tokens
     await policies.delete(workspace_id, last.id, by=BY)
