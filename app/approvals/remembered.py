@@ -37,7 +37,7 @@ class RememberedValues:
                     approved, approval_id, parameter = said.split(" ", 2)
                     approved_ms, ref = number_of(approved), RuleRef(index, rule.tag())
                     ends_ms = approved_ms + 1000 * rule.remembered.get(parameter, 0)
-                    if now_ms < ends_ms:
+                    if approved_ms <= now_ms < ends_ms:
                         times = (rfc3339(approved_ms), rfc3339(ends_ms))
                         value = Remembered(policy.id, ref, parameter, digest, approval_id, *times)
                         found.setdefault((memory, digest), (approved_ms, value))

@@ -26,7 +26,9 @@ if looks_up then
       local is_remembered = false
       for mac in string.gmatch(macs, '%x+') do
         local approved_ms = tonumber(string.match(call('HGET', quota, mac) or '', '^%d+'))
-        is_remembered = is_remembered or approved_ms and time_ms - approved_ms < tonumber(within_ms)
+        local age_ms = approved_ms and time_ms - approved_ms
+        -- Approved later than now: the clock has been set back, and how old the value is, is not known.
+        is_remembered = is_remembered or age_ms and age_ms >= 0 and age_ms < tonumber(within_ms)
       end
       if not is_remembered then wait = math.huge end
     end

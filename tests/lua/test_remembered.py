@@ -46,13 +46,17 @@ async def looks_up(scene, plan, now_us):
 
 
 async def test_a_value_counts_from_its_approval_on(scene):
-    """To the millisecond before its time is over; under any secret in use; and only with all others."""
+    """To the millisecond before its time is over; under any secret in use; only with all others; not before it.
+
+    A clock that has been set back does not prolong what was approved while it was ahead.
+    """
     step = await approve(scene, START)
     assert not await looks_up(scene, looking_for("aa"), START)
     await scene.commit(plan=remembering("aa", "bb0"), approval=step, at=START + 5 * SECOND)
     assert await looks_up(scene, looking_for("aa", "bb"), START + 59_999_000)
     assert not await looks_up(scene, looking_for("aa", "cc"), START + 59_999_000)
     assert not await looks_up(scene, looking_for("aa"), START + 60_000_000)
+    assert not await looks_up(scene, looking_for("aa"), START - 1000)
     assert not await looks_up(scene, looking_for("aa", within_ms=1000), START + 5 * SECOND)
 
 
