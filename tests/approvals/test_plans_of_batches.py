@@ -7,9 +7,10 @@ import pytest
 from approval_steps import ALLOW, ASK, answering
 
 
-def send(tenant, agent_id, *amounts, client=None):
+def send(tenant, agent_id, *amounts, client=None, **context):
     """The decisions on a batch of a free call and of refunds of these amounts."""
-    refunds = [{"agent_id": agent_id, "tool_name": "refund.create", "parameters": {"amount": each}} for each in amounts]
+    call = {"agent_id": agent_id, "tool_name": "refund.create", "context": context}
+    refunds = [call | {"parameters": {"amount": each}} for each in amounts]
     calls = [{"agent_id": agent_id, "tool_name": "refund.list"}, *refunds]
     answer = (client or tenant.reader).post("/v1/authorize/batch", json={"calls": calls})
     assert answer.status_code == 200, answer.text
@@ -53,6 +54,24 @@ def test_a_plan_is_decided_at_once_except_for_what_is_struck_out(tenant, agent_i
     assert [each["result"] for each in send(tenant, agent_id, 1, 3)] == ["allowed", "escalated", "escalated"]
     alone = tenant.authorize(agent_id, "refund.create", parameters={"amount": 9})
     assert "plan" not in person.get(f"/v1/approvals/{alone['approval']['id']}").json()
+
+
+def test_an_approved_plan_is_for_its_calls_alone(tenant, agent_id, person, replicas):
+    """Not for the same calls of another agent, key or session; in any order, and of two equal calls for one."""
+    other = tenant.new_agent()["id"]
+    tenant.new_policy(other, ALLOW, ASK)
+    found = waiting(person, plan_of(person, send(tenant, agent_id, 1, 2, 2)[1])["id"])
+    assert len(found) == 2
+    decide(person, "approve", found)
+    with replicas[1].client(tenant.new_key(["read"])["key"]) as client:
+        for agent, asking, more in (
+            (other, tenant.reader, {}),
+            (agent_id, client, {}),
+            (agent_id, tenant.reader, {"session": "another"}),
+        ):
+            decisions = send(tenant, agent, 1, 2, client=asking, **more)
+            assert [each["result"] for each in decisions] == ["allowed", "escalated", "escalated"]
+    assert [each["result"] for each in send(tenant, agent_id, 2, 1, 2)[1:]] == ["allowed", "allowed", "escalated"]
 
 
 def test_a_plan_may_be_long(tenant, agent_id, person):
