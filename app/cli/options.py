@@ -19,7 +19,7 @@ from app.model.agents import require_alias
 from app.model.api_keys import Scope
 from app.model.audit import ANY_SHADOW
 from app.model.ids import canonical_uuid
-from app.model.query_fields import QueryFields, Spelled
+from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_moment_ms, rfc3339
 from app.struct_schemas.queries import Parameter, parameters_of
@@ -181,20 +181,6 @@ class Shadow(Uuid):
         return ANY_SHADOW if value == ANY_SHADOW else super().convert(value, param, ctx)
 
 
-class _Spelled(click.ParamType[Any]):
-    """A value as a query of the API spells it."""
-
-    def __init__(self, spelled: Spelled) -> None:
-        self.name = spelled.schema.get("format", "text")
-        self._read = spelled.read
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return self._read(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 class Option(Struct, frozen=True):
     """The differences between an option and the query field it is made from."""
 
@@ -203,13 +189,11 @@ class Option(Struct, frozen=True):
     help: str | None = None
 
 
-def filters(
-    fields: type[QueryFields], builds: type[QueryFields] | None = None, **differing: Option
-) -> Callable[[F], F]:
+def filters(fields: type[QueryFields], **differing: Option) -> Callable[[F], F]:
     """Options for the fields of a query: with name, type and description of the field, unless `differing` has others.
 
-    The command receives them as one argument, `query`: a struct of the type `builds`, or without it a dict for the
-    query of a request. A field that is added to the struct is thereby an option.
+    The command receives those given as one argument, `query`: a dict for the query of a request. A field that is added
+    to the struct is thereby an option.
     """
     parameters = parameters_of(fields)
 
@@ -217,24 +201,21 @@ def filters(
         @wraps(command)
         def with_query(**values: Any) -> Any:
             typed = [(field, values.pop(field.attribute)) for field in parameters]
-            if builds is None:
-                query: Any = {field.name: _text(field, value) for field, value in typed if value not in (None, False)}
-            else:
-                query = builds(**{field.attribute: _value(field, value) for field, value in typed})
+            query = {field.name: _text(field, value) for field, value in typed if value not in (None, False)}
             return command(query=query, **values)
 
         decorated: Any = with_query
         for field in reversed(parameters):
-            decorated = _option(field, differing.get(field.attribute, Option()), as_text=builds is None)(decorated)
+            decorated = _option(field, differing.get(field.attribute, Option()))(decorated)
         return decorated  # type: ignore[no-any-return]
 
     return decorate
 
 
-def _option(field: Parameter, differing: Option, *, as_text: bool) -> Callable[[F], F]:
+def _option(field: Parameter, differing: Option) -> Callable[[F], F]:
     kind, flag = differing.kind, differing.flag or f"--{field.name.replace('_', '-')}"
     if kind is None and field.spelled is not None:
-        kind = click.STRING if as_text else _Spelled(field.spelled)
+        kind = click.STRING
     elif kind is None and field.kind is int:
         kind = WholeNumber(field.schema["minimum"], field.schema["maximum"])
     elif kind is None and issubclass(field.kind, Enum):
@@ -247,9 +228,3 @@ def _text(field: Parameter, value: Any) -> str:
     if isinstance(value, int) and field.schema.get("format") == "date-time":
         return rfc3339(value)
     return "true" if value is True else str(value)
-
-
-def _value(field: Parameter, value: Any) -> Any:
-    if value is None:
-        return field.default
-    return field.kind(value) if issubclass(field.kind, Enum) else value

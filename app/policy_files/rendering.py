@@ -37,16 +37,15 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(list, _flat)
 
 
-def as_yaml(value: Any, schema: str | None = None) -> str:
-    """The value as YAML; the first line names its schema for editors."""
-    head = f"# yaml-language-server: $schema={schema}\n" if schema else ""
+def as_yaml(value: Any) -> str:
+    """The value as YAML."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
-    return head + text
+    return text
 
 
-def as_json(value: Any, schema: str | None = None) -> str:
+def as_json(value: Any) -> str:
     """The value as JSON."""
-    return msgspec.json.format(msgspec.json.encode({"$schema": schema, **value} if schema else value)).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(value)).decode() + "\n"
 
 
 def file_name(called: str) -> str:
