@@ -14,7 +14,7 @@ from app.redis_client.replies import StoreAway
 
 log = logging.getLogger(__name__)
 AWAY = "The store cannot be reached; nothing was decided"
-_GONE = "The store did not answer in time; whether the decision was recorded is not known"
+GONE = "The store did not answer in time; whether the decision was recorded is not known"
 _HEAD_START = 16
 """If the store is idle, this many commands are sent early, so that it works on them during the rest of the tick.
 
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self.lost.set()
         while self._waiting:
-            _fail(self._waiting.popleft()[1], StoreAway(_GONE))
+            _fail(self._waiting.popleft()[1], StoreAway(GONE))
         if error is not None:
             log.warning("lost the connection to the store: %s", type(error).__name__)
 

@@ -17,10 +17,11 @@ from redis.asyncio.connection import parse_url
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
-from app.redis_client.connection import AWAY, Connection
+from app.redis_client.connection import AWAY, GONE, Connection
 from app.redis_client.packed_call import BatchedCalls, PackedCall, pack
 from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import Script
+from app.redis_client.tls import require_same_kind, tls_context, tls_fault
 
 log = logging.getLogger(__name__)
 _BACKOFF_S = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
@@ -69,6 +70,8 @@ class PipelinedClient:
             self._connection = await self._connect()
         except StoreUnavailable as error:
             if required:
+                if str(error) in (AWAY, GONE):  # unlike a store that answers, as with LOADING
+                    await self._require_same_kind()
                 raise
             log.warning("no store yet: %s", error)
         self._task = asyncio.create_task(self._keep())
@@ -148,11 +151,8 @@ class PipelinedClient:
         """A connection that is logged in and has loaded the scripts."""
         try:
             async with asyncio.timeout(max(self._timeout_s, 1.0)):
-                url = self._url if isinstance(self._url, str) else await self._url()
-                # redis-py reads the URL and builds the TLS context; the socket is ours.
-                options = parse_url(url)
-                kind = cast("type[RedisConnection]", options.pop("connection_class", RedisConnection))
-                connection = await _open_connection(kind, dict(options), self._timeout_s, self._written)
+                kind, options = await self._options()
+                connection = await _open_connection(kind, options, self._timeout_s, self._written)
                 try:
                     for command in (*_login(options), *(("SCRIPT", "LOAD", each.text) for each in self._scripts)):
                         await connection.send(pack(command))
@@ -160,8 +160,19 @@ class PipelinedClient:
                     connection.close()
                     raise
         except (OSError, TimeoutError) as error:
-            raise StoreAway(AWAY) from error
+            fault = tls_fault(error)
+            raise (StoreAway(AWAY) if fault is None else StoreUnavailable(fault)) from error
         return connection
+
+    async def _options(self) -> tuple[type[RedisConnection], dict[str, Any]]:
+        """The kind of the connection and its options: redis-py reads the URL and builds the TLS context."""
+        options = dict(parse_url(self._url if isinstance(self._url, str) else await self._url()))
+        return cast("type[RedisConnection]", options.pop("connection_class", RedisConnection)), options
+
+    async def _require_same_kind(self) -> None:
+        kind, options = await self._options()
+        if not issubclass(kind, UnixDomainSocketConnection):
+            await require_same_kind(options, tls_context(options) if issubclass(kind, SSLConnection) else None)
 
 
 async def _open_connection(
@@ -175,10 +186,7 @@ async def _open_connection(
     if issubclass(kind, UnixDomainSocketConnection):
         _, connection = await loop.create_unix_connection(made, options["path"])
         return connection
-    context = None
-    if issubclass(kind, SSLConnection):
-        tls = {name: value for name, value in options.items() if name.startswith("ssl") or name in {"host", "port"}}
-        context = SSLConnection(**tls).ssl_context.get()
+    context = tls_context(options) if issubclass(kind, SSLConnection) else None
     host, port = options.get("host", "localhost"), options.get("port", 6379)
     _, connection = await loop.create_connection(made, host, port, ssl=context)
     return connection

@@ -11,6 +11,7 @@ from redis import exceptions
 
 from app.errors import StoreUnavailable
 from app.redis_client.scripts import Script
+from app.redis_client.tls import tls_fault
 
 _DIGITS = 18
 """More digits than any counter or time in ms has."""
@@ -61,6 +62,8 @@ _denied_in_script = re.compile("The user executing the script can't run |ACL fai
 
 def describe_fault(error: BaseException) -> str:
     """A public sentence: the leading code of a store's error, never its text, which may contain arguments."""
+    if (fault := tls_fault(error)) is not None:
+        return fault
     if _denied_in_script(str(error)):
         return "The store's user may not run a command of a script (NOPERM); what the script did before is not undone"
     text = str(error).partition(" ")[0]
@@ -92,7 +95,7 @@ _AWAY = (
 
 def is_away(error: BaseException) -> bool:
     """True if the error is one that StoreAway stands for."""
-    return isinstance(error, _AWAY) and not isinstance(error, _REFUSED)
+    return isinstance(error, _AWAY) and not isinstance(error, _REFUSED) and tls_fault(error) is None
 
 
 log = logging.getLogger(__name__)
