@@ -21,6 +21,8 @@ from app.store.workspaces import workspace_ids
 log = logging.getLogger(__name__)
 _LEASE_ASKED_S = 1.0
 _WORKSPACES_AT_ONCE = 256
+_SEGMENTS_AT_ONCE = 16
+"""The most that are sealed of a workspace before others have their turn; its log may grow as fast as it is sealed."""
 _PART_OF_SEGMENT = 8
 """Once the store is nearly out of memory, a stream that would fill this share of a segment (an eighth) is sealed."""
 
@@ -76,11 +78,11 @@ class Compactor:
         return due
 
     async def _seal(self, workspace_id: str, enough: int, stopped: asyncio.Event | None) -> bool:
-        """Seal a segment, and more while enough entries are left; True if anything was sealed."""
+        """Seal a segment, and some more while enough entries are left; True if anything was sealed."""
         keyspace = Keyspace(workspace_id)
         any_sealed = False
         asked_at = -_LEASE_ASKED_S
-        while True:
+        for _ in range(_SEGMENTS_AT_ONCE):
             # Once a second, not per segment: renewing takes a tenth of the time to build one, and losing the lease does
             # no harm.
             if time.monotonic() - asked_at >= _LEASE_ASKED_S:

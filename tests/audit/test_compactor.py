@@ -21,6 +21,15 @@ async def writer(client, workspace_id):
 
 
 @pytest.fixture
+async def first(client, ids):
+    """The log of another workspace, which has its turn before."""
+    name, workspace_id = "! sorts first", ids.new(0)
+    await client.call("HSET", WORKSPACES, name, workspace_id)
+    yield Writer(client, workspace_id)
+    await client.call("HDEL", WORKSPACES, name)
+
+
+@pytest.fixture
 def compactor(client):
     return Compactor(client, Settings(audit_segment_entries=16, audit_seal_after_seconds=10))
 
@@ -63,44 +72,51 @@ async def test_another_compactors_lease_is_respected_until_it_expires(writer, co
     assert 0 < await writer.client.call("PTTL", writer.keyspace.audit_lease) <= LEASE_MS
 
 
-async def test_one_workspace_that_cannot_be_sealed_does_not_stop_the_others(writer, compactor, client, ids):
+async def test_one_workspace_that_cannot_be_sealed_does_not_stop_the_others(writer, first, compactor, client):
     """A log that somebody broke is reported; the others go on."""
-    broken = Writer(client, ids.new(0))
-    name = "! sorts first"
-    await client.call("HSET", WORKSPACES, name, broken.keyspace.workspace.split("{")[1].split("}")[0])
-    await broken.append(16)
-    await client.call("SET", broken.keyspace.audit_head, "not a hash")
+    await first.append(16)
+    await client.call("SET", first.keyspace.audit_head, "not a hash")
     await writer.append(16)
-    try:
-        await compactor.sweep()
-        assert await sealed_sequence(writer) == 16
-    finally:
-        await client.call("HDEL", WORKSPACES, name)
+    await compactor.sweep()
+    assert await sealed_sequence(writer) == 16
 
 
-async def test_damage_in_one_workspace_does_not_stop_sealing_in_others(
-    writer, compactor, client, ids, monkeypatch, caplog
-):
+async def test_damage_in_one_workspace_does_not_stop_sealing_in_others(writer, first, compactor, monkeypatch, caplog):
     """Even damage that nobody thought of, which the compactor would meet again after every restart."""
-    other = Writer(client, ids.new(0))
-    other_id = other.keyspace.workspace.split("{")[1].split("}")[0]
-    await client.call("HSET", WORKSPACES, "! sorts first", other_id)
-    await other.append(16)
+    await first.append(16)
     await writer.append(16)
     seal_next = compactor._sealer.seal_next
 
     async def failing(workspace_id):
-        if workspace_id == other_id:
+        if workspace_id in first.keyspace.workspace:
             raise ZeroDivisionError("unexpected")
         return await seal_next(workspace_id)
 
     monkeypatch.setattr(compactor._sealer, "seal_next", failing)
-    try:
-        await compactor.sweep()
-        assert await sealed_sequence(writer) == 16
-        assert "unexpected" in caplog.text
-    finally:
-        await client.call("HDEL", WORKSPACES, "! sorts first")
+    await compactor.sweep()
+    assert await sealed_sequence(writer) == 16
+    assert "unexpected" in caplog.text
+
+
+async def test_a_log_that_grows_as_fast_as_it_is_sealed_keeps_no_other_waiting(writer, first, compactor, monkeypatch):
+    """Its sealing goes on when the others have had their turn."""
+    for each in (first, writer):
+        await each.append(16)
+    seal_next, stopped = compactor._sealer.seal_next, asyncio.Event()
+
+    async def growing(workspace_id):
+        if workspace_id in first.keyspace.workspace:
+            await first.append(16)
+            if await sealed_sequence(first) > 100 * 16:
+                stopped.set()
+        return await seal_next(workspace_id)
+
+    monkeypatch.setattr(compactor._sealer, "seal_next", growing)
+    assert await compactor.sweep(stopped)
+    assert await sealed_sequence(writer) == 16
+    before = await sealed_sequence(first)
+    await compactor.sweep(stopped)
+    assert await sealed_sequence(first) > before > 16
 
 
 async def test_stopping_finishes_the_segment_and_no_more(writer, client, monkeypatch):
