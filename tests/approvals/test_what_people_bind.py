@@ -25,7 +25,7 @@ def test_two_concurrent_approvals_both_count_only_if_two_are_needed(tenant, pers
 
         def decide(number, approval_id=approval_id, together=together):
             with replicas[number].client(keys[number]) as client:
-                together.wait(20)
+                together.wait(60)
                 return client.post(f"/v1/approvals/{approval_id}/approve", json={})
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -109,7 +109,7 @@ async def test_a_compactor_killed_at_any_step_of_sealing_loses_and_duplicates_no
         await writer.append(40)
         await client.call("DEL", writer.keyspace.audit_lease)
         dying = python(HERE / "dying.py", own_store.url, workspace_id, "at", at, mode)
-        if dying.wait(30) == 0:
+        if dying.wait(60) == 0:
             break
         assert dying.returncode == -signal.SIGKILL
         await assert_whole(writer, workspace_id)
@@ -130,7 +130,7 @@ async def test_a_store_without_a_tree_gets_it_however_often_its_growth_is_killed
     reached, kills = [], 0
     for at in range(2, 100, 5):
         dying = python(HERE / "dying.py", own_store.url, workspace_id, "grow", at, "after" if at % 2 else "sent")
-        if dying.wait(30) == 0:
+        if dying.wait(60) == 0:
             break
         assert dying.returncode == -signal.SIGKILL
         kills += 1
@@ -158,7 +158,7 @@ async def test_compactors_that_race_for_one_workspace_seal_everything_once(own_s
     finally:
         for each in racing:
             each.stdin.close()
-            assert each.wait(10) == 0
+            assert each.wait(60) == 0
             each.stdout.close()
     await assert_whole(writer, workspace_id)
     for agent in AGENTS:
@@ -179,13 +179,13 @@ async def test_two_compactors_share_the_work_and_one_goes_on_when_the_other_is_k
         await writer.append(160)
         await until(lambda: empty(writer))
         both[0].kill()
-        both[0].wait(10)
+        both[0].wait(60)
         await writer.append(160)
         await until(lambda: empty(writer))
     finally:
         for each in both:
             each.terminate()
-            each.wait(10)
+            each.wait(60)
     assert both[1].returncode == 0
     await assert_whole(writer, workspace_id)
 
@@ -227,7 +227,7 @@ async def test_a_long_backlog_is_sealed_once_a_compactor_is_back(large_store, wo
         await until(lambda: shorter_than(writer, 512), patience_s=300)
     finally:
         up.terminate()
-        assert up.wait(10) == 0
+        assert up.wait(60) == 0
 
     expected = 0
     async for stretch in Scan(client, workspace_id, AuditQuery()).chunks(0, BACKLOG):
@@ -303,13 +303,13 @@ async def test_whatever_is_killed_under_load_every_answer_is_in_the_log_once(own
                 replica.start()
             else:
                 sealing.kill()
-                sealing.wait(10)
+                sealing.wait(60)
                 sealing = compactor(own_store.url)
         await callers.answers(60)
     finally:
         callers.stop()
         sealing.terminate()
-        sealing.wait(10)
+        sealing.wait(60)
         replica.stop()
 
     logged = await all_ids(client, workspace_id)

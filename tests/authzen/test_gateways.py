@@ -153,7 +153,7 @@ class Gateway:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ class Terminal:
     def close(self):
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         os.close(self._screen)
 
 
@@ -170,7 +170,7 @@ def test_a_program_that_watches_gets_lines_of_json_and_is_asked_nothing(tenant, 
             person.post(f"/v1/approvals/{first}/deny", json={})
         assert json.loads(watching.until("\n"))["status"] == "denied"
         watching.process.send_signal(signal.SIGINT)
-        assert watching.process.wait(10) == 0
+        assert watching.process.wait(60) == 0
     finally:
         watching.close()
 
@@ -184,6 +184,6 @@ def test_a_stream_that_the_service_ends_is_no_end_of_the_watch_without_a_word(te
         watching.until("listening; Ctrl-C ends it")
         stopping.stop()
         watching.until("Error: The service has ended the stream; start this again, and it shows what is open")
-        assert watching.process.wait(10) == 1
+        assert watching.process.wait(60) == 1
     finally:
         watching.close()

@@ -157,7 +157,7 @@ def test_a_compactor_ends_cleanly_when_it_is_told_to(run_remit, redis_store, wri
                 break
         assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
         process.send_signal(number)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert json.loads(done.stdout)["sealedSequence"] == 40
 
 

@@ -68,6 +68,6 @@ def test_a_witness_that_was_set_up_by_command_signs_what_the_service_signs(tenan
         assert [signed_at(note, VerifierKey.parse(each)) is not None for each in (shown[0], vkey)] == [True, True]
     finally:
         running.terminate()
-        running.wait(10)
+        running.wait(60)
         running.stdout.close()
         running.stderr.close()

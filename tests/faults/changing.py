@@ -32,7 +32,7 @@ class Changing(Background):
 
     def after(self, count: int) -> None:
         wanted = len(self.acknowledged) + count
-        until(lambda: len(self.acknowledged) >= wanted, f"{count} more changes are acknowledged")
+        until(lambda: len(self.acknowledged) >= wanted, f"{count} more changes are acknowledged", 120)
 
     def _run(self, _number: int) -> None:
         while not self._stopping.is_set():

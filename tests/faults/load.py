@@ -37,6 +37,7 @@ class Load(Background):
     kept: takes every call, beside `calls`.
     idempotent: every call has an Idempotency-Key and is sent until it is answered.
     keep_alive: false = a connection for every call.
+    pause_s: between a caller's calls. Without any, callers take the cores from whatever else the test waits for.
     wrong: answers that were neither a decision nor 503 STORE_UNAVAILABLE.
     """
 
@@ -52,6 +53,7 @@ class Load(Background):
         count: int = 4,
         idempotent: bool = False,
         keep_alive: bool = True,
+        pause_s: float = 0.005,
     ) -> None:
         super().__init__(count)
         self.calls: list[Call] = []
@@ -62,6 +64,7 @@ class Load(Background):
         self._kept = kept
         self._idempotent = idempotent
         self._keep_alive = keep_alive
+        self._pause_s = pause_s
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -81,7 +84,7 @@ class Load(Background):
         """The connection was made, and ended before an answer came."""
         return list(filter(KINDS["cut"], self.calls))
 
-    def after(self, count: int, kind: str = "answered", seconds: float = 40) -> None:
+    def after(self, count: int, kind: str = "answered", seconds: float = 60) -> None:
         """Return when so many calls sent from now on are `answered`, `refused` or `cut`."""
         start, deadline = time.monotonic_ns(), time.monotonic() + seconds
         since = max(0, len(self.calls) - len(self._threads))  # each caller may have one that it has not sent yet
@@ -104,8 +107,8 @@ class Load(Background):
                 if call.answer is not None or not self._idempotent or self._stopping.is_set():
                     break
                 time.sleep(random.uniform(0.5, 1.5) * _RETRY_S)
-            if call.answer is None:
-                self._stopping.wait(_RETRY_S)
+            if pause_s := _RETRY_S if call.answer is None else self._pause_s:
+                self._stopping.wait(pause_s)
         caller.close()
 
 

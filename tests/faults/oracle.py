@@ -184,7 +184,7 @@ def check_chain(url: str, workspace_id: str) -> None:
     """The hash chain leads from the first entry to the last, and the stream follows it."""
 
     async def verify() -> None:
-        client = open_client(url, 2_000)
+        client = open_client(url, 10_000)
         try:
             found = await Verifier(client, workspace_id).verify()
         finally:

@@ -51,7 +51,7 @@ class Proxy:
     def stop(self) -> None:
         self._run(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     def break_(self, fault: Fault, needle: str = "") -> None:
@@ -64,7 +64,7 @@ class Proxy:
         self._run(self._set(Fault.NONE, b""))
 
     def _run(self, coroutine) -> None:
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
 
     async def _listen(self) -> None:
         if self._server is None:

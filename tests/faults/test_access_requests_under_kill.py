@@ -77,10 +77,10 @@ def test_a_replica_killed_before_its_answer_has_made_the_task(tenant, behind, ot
     proxy.break_(Fault.HOLD, "killed in between")
     with behind.client(tenant.read_key) as client, ThreadPoolExecutor(1) as pool:
         lost = pool.submit(submit, client, body, "key 1")
-        assert proxy.struck.wait(20)
+        assert proxy.struck.wait(60)
         kill_all_of(behind)
         with pytest.raises(httpx.HTTPError):
-            lost.result(20)
+            lost.result(60)
     first = submitted(tenant)
     assert len(first) == 1
     answer = submit(tenant.reader, body, "key 1")
@@ -102,7 +102,7 @@ def test_replicas_that_race_make_one_task(tenant, own, store, other):
             start = threading.Barrier(RACERS)
 
             def race(client, body=body, start=start, key=f"key {number}"):
-                start.wait(20)
+                start.wait(60)
                 return submit(client, body, key)
 
             answers = list(pool.map(race, clients))
@@ -127,10 +127,10 @@ def test_a_callback_is_made_although_the_replica_that_decided_was_killed(tenant,
         with behind.client(tenant.admin_key) as client, ThreadPoolExecutor(1) as pool:
             path, note = f"/v1/approvals/{task['id']}/approve", {"note": "killed after this note"}
             lost = pool.submit(client.post, path, json=note)
-            assert proxy.struck.wait(20)
+            assert proxy.struck.wait(60)
             kill_all_of(behind)
             with pytest.raises(httpx.HTTPError):
-                lost.result(20)
+                lost.result(60)
         receiver.wait(1)
         _, told = receiver.events(secret)[0]
         assert (told["state"], told["task"]["id"], told["task"]["status"]) == (state, task["id"], "approved")

@@ -39,11 +39,11 @@ class Background:
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
 
 
 class Actors:
@@ -66,6 +66,7 @@ class Actors:
             act = chance.choices((self._ask, self._decide, self._suspend), (70, 28, 2))[0]
             with contextlib.suppress(*MIGHT_HAVE_HAPPENED):
                 act(chance, replica, clients)
+            self.stopped.wait(0.005)
         for client in clients.values():
             client.close()
 

@@ -63,12 +63,14 @@ def test_limits_stay_exact_and_plans_whole_while_a_replica_is_killed(tenant, thr
     with ThreadPoolExecutor(CALLERS + 1) as threads:
         editing = threads.submit(edit)
         asking = [threads.submit(callers.ask, caller) for caller in range(CALLERS)]
-        for _ in range(3):
-            three[-1].kill()
-            three[-1].start()
-        for each in asking:
-            each.result()
-        over.set()
+        try:
+            for _ in range(3):
+                three[-1].kill()
+                three[-1].start()
+            for each in asking:
+                each.result()
+        finally:
+            over.set()
         editing.result()
 
     log = {each["id"]: each for each in entries(tenant, agent)}

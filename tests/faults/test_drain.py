@@ -10,7 +10,7 @@ from topologies import until
 def test_a_drain_also_answers_connections_that_wait_to_be_accepted(witness):
     """With a connection for every call: those that the kernel has accepted and the replica has not are served."""
     agent_id = witness.new_agent(max_calls=100)
-    with witness.load(agent_id, count=16, keep_alive=False) as load:
+    with witness.load(agent_id, count=16, keep_alive=False, pause_s=0) as load:
         for _ in range(3):
             load.after(100)
             witness.replica.stop()
@@ -23,7 +23,7 @@ def test_a_drain_also_answers_connections_that_wait_to_be_accepted(witness):
 def test_a_worker_that_is_stopped_alone_turns_nobody_away(witness):
     """Its successor takes over the socket, with the connections made in between."""
     agent_id = witness.new_agent(max_calls=100)
-    with witness.load(agent_id, count=8, keep_alive=False) as load:
+    with witness.load(agent_id, count=8, keep_alive=False, pause_s=0) as load:
         for _ in range(2):
             load.after(50)
             [worker] = [pid for pid, name in children_of(witness.replica.process.pid).items() if REPLICA in name]

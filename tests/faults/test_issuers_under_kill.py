@@ -68,6 +68,7 @@ class Workloads:
                         self.wrong.append((sub, answer.text))
                 elif answer.status_code == 401 and was_shut_out:
                     self.refused_after[sub] += 1
+            self.stopped.wait(0.005)
 
     def change(self, *let_in):
         """Let in these subjects and no others, or delete the issuer; return once that was answered."""

@@ -13,6 +13,7 @@ from tenants import FREE
 HOUR = 3600
 CALLERS, CALLS = 9, 60
 USERS, SESSIONS = ["ann", "bob", "cid"], [f"s{number}" for number in range(6)]
+LAST = "last"
 TOOLS = ["mail", "pay", "close", "pay", "look"]
 
 
@@ -95,13 +96,16 @@ def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, th
             three[2].start()
         for each in work:
             each.result()
+    rest = {"parameters": {"user": "ann", "amount": 1.25}, "context": {"session": LAST}}
+    while callers.ask(0, "look", **rest)["allowed"]:
+        pass  # until the budget is spent, however many calls came while the agent was suspended
 
     entries = log(tenant, agent_id=agent_id, result="allowed")
     assert set(callers.allowed) <= {entry["id"] for entry in entries}
     paid = Counter(entry["parameters"]["user"] for entry in entries if entry["toolName"] == "pay")
     assert max(paid.values()) <= 5
     assert sum(entry["parameters"]["amount"] for entry in entries if entry["toolName"] == "look") == 20
-    seen: dict[str, set[str]] = {session: set() for session in SESSIONS}
+    seen: dict[str, set[str]] = {session: set() for session in (*SESSIONS, LAST)}
     for entry in entries:
         before, tool = seen[entry["context"]["session"]], entry["toolName"]
         assert not (tool == "pay" and "mail" in before)
@@ -132,18 +136,21 @@ def test_a_call_not_executed_is_refunded_once_however_many_reports_are_lost(eith
         while not stop.is_set():
             callers.ask(place + number, "pay", **call)
             number += 1
+            stop.wait(0.005)
 
     with ThreadPoolExecutor(10) as pool:
         asking = [pool.submit(ask, place) for place in range(2)]
         work = [pool.submit(report, place) for place in range(8)]
-        for fault in (Fault.LOSE, Fault.CUT_MID_REPLY, Fault.CUT):
-            proxy.break_(fault)
-            three[2].kill()
-            proxy.heal()
-            three[2].start()
-        for each in work:
-            each.result()
-        stop.set()
+        try:
+            for fault in (Fault.LOSE, Fault.CUT_MID_REPLY, Fault.CUT):
+                proxy.break_(fault)
+                three[2].kill()
+                proxy.heal()
+                three[2].start()
+            for each in work:
+                each.result()
+        finally:
+            stop.set()
         for each in asking:
             each.result()
 

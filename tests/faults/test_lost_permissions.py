@@ -40,7 +40,10 @@ def test_a_permission_that_was_gone_for_a_while_leaves_nothing_behind(store, rep
     Without LPUSH, a commit is refused after its entry and before its Idempotency-Key, so each retry adds an entry.
     """
     agent_id, head = witness.new_agent(max_calls=100_000), Keyspace(witness.tenant.id).audit_head
-    with witness.load(agent_id, idempotent=command != "lpush") as patient, witness.load(agent_id) as load:
+    with (
+        witness.load(agent_id, idempotent=command != "lpush") as patient,
+        witness.load(agent_id) as load,
+    ):
         patient.after(FEW)
         store.redis.acl_log_reset()
         store.redis.execute_command("ACL", "SETUSER", "remit", f"-{command}")

@@ -18,7 +18,7 @@ def at_once(*acts):
     gate = threading.Barrier(len(acts))
 
     def begin(act):
-        gate.wait(10)
+        gate.wait(60)
         return act()
 
     with ThreadPoolExecutor(len(acts)) as pool:
@@ -231,6 +231,7 @@ def test_an_explanation_is_of_one_moment_or_none(witness, proxy, behind):
     with behind.client(witness.tenant.read_key) as asking, RollingBack(witness, path) as rolling:
         asking.post("/v1/explain", json=question).raise_for_status()
         for fault in AFTER_IT_RAN:
+            rolling.after(1)
             for _ in range(20):
                 answer = asking.post("/v1/explain", json=question)
                 assert answer.status_code == 200, answer.text

@@ -5,7 +5,6 @@ REMIT_TEST_FAILOVERS says how many in a row; without it there are two.
 """
 
 import os
-import time
 
 import pytest
 import redis
@@ -83,7 +82,7 @@ class Changes(Background):
                 self.acknowledged.append(answer.json()["id"])
             else:
                 assert answer.status_code == 503, answer.text
-                time.sleep(0.01)
+            self._stopping.wait(0.01)
 
 
 @pytest.mark.slow

@@ -46,6 +46,7 @@ class Senders:
                     with client.client(self.person_key) as person:
                         person.post(f"/v1/approvals/{told['approval']['id']}/approve", json={})
                     self._send(asking, call)
+            self.stopped.wait(0.005)
 
     def _send(self, client, call):
         body = {"agent_id": self.agent_id, "tool_name": "send", "parameters": call}

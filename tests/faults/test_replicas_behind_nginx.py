@@ -96,7 +96,7 @@ def test_nginx_never_claims_that_nothing_was_decided(replicas, balancer, proxy, 
     proxy.break_(Fault.HOLD, question.mark)
     asking = threading.Thread(target=question.send)
     asking.start()
-    assert proxy.struck.wait(10)
+    assert proxy.struck.wait(60)
     power_off(first)
     asking.join()
     proxy.heal()

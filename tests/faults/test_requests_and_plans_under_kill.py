@@ -30,10 +30,10 @@ def killed_before_its_answer(behind, proxy, key, act):
     proxy.break_(Fault.HOLD, "killed in between")
     with behind.client(key) as client, ThreadPoolExecutor(1) as pool:
         lost = pool.submit(act, client)
-        assert proxy.struck.wait(20)
+        assert proxy.struck.wait(60)
         kill_all_of(behind)
         with pytest.raises(httpx.HTTPError):
-            lost.result(20)
+            lost.result(60)
 
 
 def pin(client, request=REQUEST):

@@ -25,7 +25,7 @@ def witness(guarded, replica, own):
 
 def fail_over(guarded, witness):
     """Kill the master; return once the replica is in charge and decisions and admins' reads work."""
-    guarded.master.kill()
+    guarded.kill_master()
     guarded.wait_for_failover()
     witness.store = guarded.on_replica_bytes
     until(lambda: witness.tenant.admin.get("/v1/agents").status_code == 200, "what is stored can be read")
@@ -37,7 +37,7 @@ def test_a_failover_is_503_until_the_replica_takes_over_and_then_decisions_go_on
     with witness.load(limited, count=4) as load:
         load.after(40)
         witness.may_lose_until_now()
-        guarded.master.kill()
+        guarded.kill_master()
         load.after(10, "refused")
         guarded.wait_for_failover()
         witness.store = guarded.on_replica_bytes

@@ -82,8 +82,8 @@ def test_a_store_that_syncs_always_loses_nothing_however_often_it_is_killed(dura
     witness = own(Witness(redis.Redis(port=durable.port), durable.url, replica))
     agent_id, limited = witness.new_agent(), witness.new_agent(max_calls=40)
     with (
-        witness.load(agent_id, limited, count=3) as load,
-        witness.load(agent_id, limited, count=3, idempotent=True) as patient,
+        witness.load(agent_id, limited, count=3, pause_s=0) as load,
+        witness.load(agent_id, limited, count=3, idempotent=True, pause_s=0) as patient,
         Admin(witness.tenant) as admin,
     ):
         for _ in range(KILLS):

@@ -1,5 +1,6 @@
 """Stores and replicas as in real deployments, made to be broken."""
 
+import contextlib
 import signal
 import subprocess
 import time
@@ -12,9 +13,11 @@ from servers import Store, free_port, wait_for_port
 SEALING_FAST = {"REMIT_AUDIT_SEGMENT_ENTRIES": "16", "REMIT_AUDIT_SEAL_AFTER_SECONDS": "1"}
 """Small, so that a short run has segments and the compactor is busy when something breaks."""
 SERVICE = "remit"
+CALM_MS, ALERT_MS = 10_000, 1_000
+"""After how much silence a master is failed over: while it only waits for a core, and once a test has killed it."""
 
 
-def until(claim, what: str, seconds: float = 30) -> None:
+def until(claim, what: str, seconds: float = 60) -> None:
     """Wait until `claim()` is true."""
     deadline = time.monotonic() + seconds
     while not claim():
@@ -24,10 +27,10 @@ def until(claim, what: str, seconds: float = 30) -> None:
 
 
 class Node(Store):
-    """One server of a cluster."""
+    """One server of a cluster. Others give it up if it is silent for five seconds; see `Cluster.losing`."""
 
     def __init__(self, binary: str, folder: Path) -> None:
-        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", str(free_port()))
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port", str(free_port()))
         options += ("--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0")
         super().__init__(binary, folder, *options)
         self.redis = redis.Redis(port=self.port, decode_responses=True)
@@ -96,15 +99,23 @@ class Cluster:
         until(lambda: all(to.id in str(self.holder(node, slot)) for node in self.nodes), "every node knows the move")
         self.redis.nodes_manager.initialize()
 
-    def bring_back(self, node: Node) -> None:
-        """Bring a frozen or killed node back as an up-to-date replica."""
-        if node.process.poll() is None:
-            node.process.send_signal(signal.SIGCONT)
-        else:
-            node.start()
+    @contextlib.contextmanager
+    def losing(self, node: Node):
+        """The others soon replace a node that is frozen or killed in this context; then it is back, as a replica."""
+        for each in self.nodes:
+            each.redis.config_set("cluster-node-timeout", 3000)
+        try:
+            yield
+        finally:
+            if node.process.poll() is None:
+                node.process.send_signal(signal.SIGCONT)
+            else:
+                node.start()
         until(lambda: node.redis.role()[0] == "slave" and node.redis.role()[3] == "connected", "it is a replica")
         until(self.is_whole, "every node knows the whole cluster")
         self.redis.nodes_manager.initialize()
+        for each in self.nodes:
+            each.redis.config_set("cluster-node-timeout", 5000)
 
     def holder(self, node: Node, slot: int):
         """Who has the slot, as `node` sees it."""
@@ -119,7 +130,7 @@ class Sentinel(Store):
         self.conf = folder / "sentinel.conf"
         self.conf.write_text(
             f"sentinel monitor {SERVICE} 127.0.0.1 {master_port} 2\n"
-            f"sentinel down-after-milliseconds {SERVICE} 500\n"
+            f"sentinel down-after-milliseconds {SERVICE} {CALM_MS}\n"
             f"sentinel failover-timeout {SERVICE} 4000\n"
         )
         super().__init__(binary, folder)
@@ -150,7 +161,7 @@ class Guarded:
         until(self.is_connected, "the replica has what the master has")
         self.sentinels = [Sentinel(binary, folder / f"sentinel{number}", self.master.port) for number in range(3)]
         self.watchers = [redis.Redis(port=each.port, decode_responses=True) for each in self.sentinels]
-        until(lambda: all(map(self._knows_all, self.watchers)), "every Sentinel knows the others and the replica")
+        until(lambda: all(map(self._knows_all, self.watchers)), "every Sentinel knows the others and the replica", 120)
         addresses = [f"127.0.0.1:{port}" for port in (free_port(), *(each.port for each in self.sentinels))]
         self.url = f"redis+sentinel://{','.join(addresses)}/{SERVICE}"
 
@@ -170,8 +181,15 @@ class Guarded:
         self.on_master.execute_command("CLIENT", "KILL", "TYPE", "replica")
         until(lambda: not self.on_master.info("replication")["connected_slaves"], "the replica is cut off")
 
+    def kill_master(self) -> None:
+        """Kill it; the Sentinels notice soon."""
+        for watcher in self.watchers:
+            watcher.execute_command("SENTINEL", "SET", SERVICE, "down-after-milliseconds", ALERT_MS)
+        self.master.kill()
+
     def wait_for_failover(self) -> None:
-        until(lambda: self.on_replica.role()[0] == "master", "the replica is in charge")
+        # A Sentinel that got no core for two seconds does nothing for thirty.
+        until(lambda: self.on_replica.role()[0] == "master", "the replica is in charge", 90)
 
     def _knows_all(self, watcher: redis.Redis) -> bool:
         state = watcher.sentinel_master(SERVICE)

@@ -1,10 +1,12 @@
 """A test's own workspace that remembers everything asked in it, and compares it with the log."""
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import redis
 from load import Caller, Load, ask_in_turn
 from oracle import Call, Forbidden, Log, Quota, check_all, check_suffix, gone, read_log
@@ -86,6 +88,19 @@ class Witness:
             check_suffix(log, [call for call in calls if call.sent < self._lost_before], lost)
             calls = [replace(call, answer=None) if call in lost else call for call in calls]
         return check_all(self.store, self.url, self.tenant.id, calls, self.quotas, self.forbidden)
+
+
+class Listing(threading.Thread):
+    """A read of all agents, which waits for the store longer than a decision does."""
+
+    def __init__(self, admin: httpx.Client) -> None:
+        super().__init__(daemon=True)
+        self.answer: httpx.Response | None = None
+        self._admin = admin
+        self.start()
+
+    def run(self) -> None:
+        self.answer = self._admin.get("/v1/agents")
 
 
 class Question:

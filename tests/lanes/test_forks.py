@@ -50,7 +50,7 @@ class Family:
 
     def end(self) -> int:
         """The parent's exit code; nothing is left of the family."""
-        code = self.parent.wait(20)
+        code = self.parent.wait(60)
         assert all_gone(list(self.pids.values()), 10)
         return code
 

@@ -217,7 +217,7 @@ def test_a_killed_supervisor_takes_its_children_along_and_a_new_start_works(serv
     with Callers(service.port, key, agent_id) as callers:
         callers.after(50)
         kill(service.process.pid)
-        service.process.wait(10)
+        service.process.wait(60)
         service.start()  # at once: it waits for the old store to have closed its files
         callers.after(50)
     assert all_gone(children, 0)
@@ -231,7 +231,7 @@ def test_a_store_that_is_slow_to_end_keeps_its_files_from_the_next(service):
     [store] = service.children(STORE)
     os.kill(store, signal.SIGSTOP)  # so that it cannot end when its parent does
     kill(service.process.pid)
-    service.process.wait(10)
+    service.process.wait(60)
     with (service.data_dir / "lock").open() as lock:
         with pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

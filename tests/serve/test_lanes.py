@@ -81,7 +81,7 @@ class Talk:
     """One connection with pipelined requests of every kind."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.reader = self.socket.makefile("rb")
 
     def __enter__(self) -> Self:
@@ -485,7 +485,7 @@ def stop_all(callers: list[Mixed]) -> None:
     for caller in callers:
         caller.stopping.set()
     for caller in callers:
-        caller.join(20)
+        caller.join(60)
 
 
 @pytest.mark.parametrize("round_", range(3))

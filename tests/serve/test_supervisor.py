@@ -158,7 +158,7 @@ def test_a_service_whose_terminal_is_closed_answers_what_it_accepted(service):
         callers.after(100)
         os.close(terminal)
         process.send_signal(signal.SIGHUP)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     assert all_gone(children, 0)
     assert callers.cut == 0
     service.start()

@@ -19,7 +19,7 @@ class Background:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(60)
 
     def _run(self, number: int) -> None:
         """What the thread of this number does."""

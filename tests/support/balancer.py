@@ -33,4 +33,4 @@ class Balancer:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)

@@ -62,7 +62,7 @@ class Callers(Background):
         self._port, self._key = port, key
         self._body = json.dumps({"agent_id": agent_id, "tool_name": TOOL})
 
-    def after(self, answers: int, seconds: float = 30) -> None:
+    def after(self, answers: int, seconds: float = 60) -> None:
         """Return once that many further answers have been seen."""
         wanted, deadline = len(self.answered) + answers, time.monotonic() + seconds
         while len(self.answered) < wanted:
@@ -70,7 +70,7 @@ class Callers(Background):
             time.sleep(0.01)
 
     def _run(self, _number: int) -> None:
-        connection, served = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10), 0
+        connection, served = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30), 0
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         while not self._stopping.is_set():
             try:

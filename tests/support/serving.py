@@ -50,7 +50,7 @@ class Service:
 
     def ended(self) -> int:
         """Its exit code, once it has ended by itself."""
-        return self.process.wait(30)
+        return self.process.wait(60)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send the signal; return the exit code."""
@@ -58,7 +58,7 @@ class Service:
             self.process.send_signal(number)
         return self.ended()
 
-    def until(self, claim, what: str, seconds: float = 30) -> None:
+    def until(self, claim, what: str, seconds: float = 60) -> None:
         """Return when `claim()` is true; fail if that takes too long, or the process ends first."""
         deadline = time.monotonic() + seconds
         while not claim():
@@ -84,7 +84,7 @@ class Service:
         return [pid for pid, command in children_of(self.process.pid).items() if kind in command]
 
     def client(self, key: str, **options) -> httpx.Client:
-        return httpx.Client(base_url=self.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=10, **options)
+        return httpx.Client(base_url=self.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=30, **options)
 
     def answers(self) -> bool:
         """Whether decisions can be made now."""
@@ -110,7 +110,7 @@ def is_running(pid: int) -> bool:
     return False
 
 
-def all_gone(pids: list[int], seconds: float = 30) -> bool:
+def all_gone(pids: list[int], seconds: float = 60) -> bool:
     """Whether every one of these processes ends in time."""
     deadline = time.monotonic() + seconds
     while any(map(is_running, pids)) and time.monotonic() < deadline:
@@ -131,4 +131,4 @@ def kill_all_of(replica: Any) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    replica.process.wait(10)
+    replica.process.wait(60)

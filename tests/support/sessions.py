@@ -25,7 +25,7 @@ def shell_in(folder, environment):
     finally:
         shell.stdin.close()
         shell.stdout.close()
-        shell.wait(10)
+        shell.wait(60)
 
 
 def run(shell, command):

@@ -87,7 +87,7 @@ def in_store(store_url, act):
     """What `act` gives with a client of the store."""
 
     async def run():
-        client = open_client(store_url, 1000)
+        client = open_client(store_url, 10_000)
         try:
             return await act(client)
         finally:
