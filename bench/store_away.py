@@ -14,7 +14,7 @@ KEYS, US_A_KEY = 20_000, 100
 """What the store loads at its start, and how long each takes: two seconds of LOADING."""
 READY = "ms after the store"
 _SETTLED_SECONDS = 5
-"""After a start: the supervisor looks for a replica that is ready once a second, and ends if one dies before."""
+"""After a start: the supervisor looks for a replica that is ready, each second at most, and ends if one dies before."""
 
 
 def measure(bench: Bench) -> Table:

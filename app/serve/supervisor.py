@@ -5,6 +5,7 @@ import contextlib
 import errno
 import http.client
 import json
+import select
 import shlex
 import shutil
 import socket
@@ -33,7 +34,10 @@ from app.store.workspaces import DEFAULT
 
 _BACKLOG = 2048
 _STOPPING_SECONDS = 2.0
-_ASK_SECONDS = 1.0
+_ASK_SECONDS = (0.1, 1.0)
+"""The pauses between two questions whether a replica is ready: the first, which doubles up to the last."""
+_PATIENCE_SECONDS = 10.0
+"""How long an answer is waited for: longer than a slow replica takes, so that no questions pile up there."""
 _TICKS_BETWEEN_TRIES = 4
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a service that listens everywhere is reached
 
@@ -198,19 +202,24 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 def _wait_until_ready(settings: Settings, children: Children, say: Say, pause: Callable[[], None]) -> None:
     """Wait until a replica is ready, saying what it waits for. Raises StartFailed if a child ends instead."""
-    printed, asks_at = None, 0.0
+    printed, asks_at, (between_s, longest_s) = None, 0.0, _ASK_SECONDS
+
+    def wait() -> None:
+        _require_running(children)
+        pause()
+
     while True:
         if time.monotonic() >= asks_at:
-            obstacle = _obstacle(settings)
+            obstacle = _obstacle(settings, wait)
             if obstacle is None:
                 return
             if obstacle not in ("", printed):
                 say(f"waiting   {obstacle}")
                 printed = obstacle
             if obstacle:  # each such answer is a line of the log, and the store may take hours to be repaired
-                asks_at = time.monotonic() + _ASK_SECONDS
-        _require_running(children)
-        pause()
+                asks_at = time.monotonic() + between_s
+                between_s = min(2 * between_s, longest_s)
+        wait()
 
 
 def _require_running(children: Children) -> None:
@@ -218,11 +227,19 @@ def _require_running(children: Children) -> None:
         raise StartFailed(f"{', '.join(dead)} did not start; its messages stand above")
 
 
-def _obstacle(settings: Settings) -> str | None:
-    """The reason why no replica is ready, in the words of /readyz; "" if none answers; None if one is ready."""
-    connection = http.client.HTTPConnection(_ANYWHERE.get(settings.host, settings.host), settings.port, timeout=1)
+def _obstacle(settings: Settings, wait: Callable[[], None]) -> str | None:
+    """The reason why no replica is ready, in the words of /readyz; "" if none answers; None if one is ready.
+
+    wait: waits for a moment; what it raises ends the question.
+    """
+    host, deadline = _ANYWHERE.get(settings.host, settings.host), time.monotonic() + _PATIENCE_SECONDS
+    connection = http.client.HTTPConnection(host, settings.port, timeout=_PATIENCE_SECONDS)
     try:
         connection.request("GET", "/readyz")
+        while not select.select([connection.sock], [], [], 0)[0]:
+            if time.monotonic() >= deadline:
+                return ""
+            wait()
         answer = connection.getresponse()
         if answer.status == http.client.OK:
             return None

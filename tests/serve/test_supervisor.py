@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import termios
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,8 @@ from servers import ADMIN_KEY
 from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
 
 from app.serve import supervisor
-from app.serve.supervisor import remit_command
+from app.serve.signals import Told
+from app.serve.supervisor import StartFailed, remit_command
 from app.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -243,23 +245,68 @@ def refused_checks(service: Service) -> int:
     return sum(json.loads(line).get("status") == 503 for line in service.complained.rpartition("\n")[0].splitlines())
 
 
-def test_a_start_that_waits_asks_once_a_second_and_says_each_reason_once(monkeypatch):
-    """Each question that is refused is a line of the log. One without an answer is asked again at once."""
-    answers = ["", "", "read-only", "read-only", "full", None]
+def test_a_start_that_waits_asks_at_growing_intervals_and_says_each_reason_once(monkeypatch):
+    """Up to a second: each question that is refused is a line of the log. Without an answer, it asks again at once."""
+    answers = ["", "", *["read-only"] * 5, "full", None]
     clock, asked, said = SimpleNamespace(now=0.0), [], []
 
-    def obstacle(_settings) -> str | None:
+    def obstacle(_settings, _wait) -> str | None:
         asked.append(clock.now)
         return answers[len(asked) - 1]
 
     def pause():
-        clock.now += 0.25
+        clock.now += 0.125
 
     monkeypatch.setattr(supervisor, "_obstacle", obstacle)
     monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: clock.now))
     supervisor._wait_until_ready(Settings(), SimpleNamespace(dead=list), said.append, pause)
-    assert asked == [0.0, 0.25, 0.5, 1.5, 2.5, 3.5]
+    assert asked == [0.0, 0.125, 0.25, 0.375, 0.625, 1.125, 2.0, 3.0, 4.0]
     assert said == ["waiting   read-only", "waiting   full"]
+
+
+def test_a_replica_that_does_not_answer_has_one_question_to_answer(monkeypatch):
+    """It accepts, and is stopped: it gets no second question before the first has been given up, however long it takes.
+
+    Meanwhile, a signal or the end of a child ends the start.
+    """
+    clock, pauses = SimpleNamespace(now=0.0), []
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings = Settings(port=listening.getsockname()[1])
+        reading, writing = os.pipe()
+        if not (pid := os.fork()):  # it takes the first question, and says so
+            taken, _ = listening.accept()
+            taken.recv(1)
+            os.write(writing, b"x")
+            signal.pause()
+        try:
+            os.close(writing)
+
+            def pause():
+                if not pauses:
+                    assert os.read(reading, 1) == b"x"
+                    os.kill(pid, signal.SIGSTOP)
+                pauses.append(clock.now)
+                clock.now += 0.5
+                if clock.now > 35:
+                    raise Told
+
+            with pytest.raises(Told):
+                supervisor._wait_until_ready(settings, SimpleNamespace(dead=list), list, pause)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(reading)
+        listening.setblocking(False)
+        waiting = 0
+        with suppress(BlockingIOError):
+            while True:
+                listening.accept()[0].close()
+                waiting += 1
+        assert waiting == 3
+        dead = iter([[], ["replica 1"]])
+        with pytest.raises(StartFailed, match="replica 1"):
+            supervisor._wait_until_ready(settings, SimpleNamespace(dead=lambda: next(dead)), list, lambda: None)
 
 
 def test_decisions_go_on_if_nobody_reads_the_log(service):
