@@ -7,7 +7,7 @@ type Loose<T, K extends keyof T> = Omit<T, K> & { [name in K]: any };
 
 declare global {
   type AskOptions = { query?: Record<string, any>; body?: unknown; ifMatch?: string | number; reason?: string; signal?: AbortSignal };
-  type Answer = { data: any; etag: string; next: string; floor: string; total: string };
+  type Answer = { data: any; etag: string; next: string; floor: string };
   /** keyId: the key that the session was made from. id: what the log and the trail call this session. */
   type Session = {
     workspaceId: string; workspace: string; name: string; scopes: string[]; until: string | null; keyId: string; id: string;
