@@ -11,7 +11,7 @@ from app.model.actors import Actor, Via
 from app.model.call_values import CallValue, PlanPlace
 from app.model.decisions import RuleRef
 from app.model.fields import AgentId, Count, CreatedAt, Id, Timestamp, Uuid, VersionNumber
-from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, Spelled
+from app.model.query_fields import AgentFilter, IdFilter, PageLimit, QueryFields, several
 from app.model.text import Name, require_visible
 
 DEFAULT_SECONDS = 900
@@ -209,20 +209,6 @@ def policies_that_asked(record: Mapping[str, str]) -> list[str]:
     return record.get("policies", record.get("policy_id", "")).split()
 
 
-def statuses_in(text: str) -> tuple[ApprovalStatus, ...]:
-    """The statuses that a query names. Raises ValueError."""
-    names = text.split(",")
-    if len(set(names)) < len(names) or not {*names} <= {*ApprovalStatus}:
-        raise ValueError(f"must be one or several of {', '.join(ApprovalStatus)}, comma-separated, each once")
-    return tuple(map(ApprovalStatus, names))
-
-
-_STATUS = f"({'|'.join(ApprovalStatus)})"
-StatusFilter = Annotated[
-    tuple[ApprovalStatus, ...], Spelled(statuses_in, {"type": "string", "pattern": f"^{_STATUS}(,{_STATUS})*$"})
-]
-
-
 class ApprovalFilters(QueryFields, frozen=True):
     """Filters on approvals; all that are given must match.
 
@@ -232,7 +218,7 @@ class ApprovalFilters(QueryFields, frozen=True):
     plan_id: Only those of calls that were sent together, as this plan.
     """
 
-    status: StatusFilter | None = None
+    status: Annotated[tuple[ApprovalStatus, ...], several(ApprovalStatus)] | None = None
     agent_id: AgentFilter | None = None
     tool_name: Name | None = None
     plan_id: IdFilter | None = None

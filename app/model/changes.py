@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from app.model.actors import BREAKER, COMMAND_LINE, MAX_REASON, UNRECORDED, Via
 from app.model.agents import Trip
 from app.model.fields import Count, Timestamp, Uuid
-from app.model.query_fields import IdFilter, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
+from app.model.query_fields import IdFilter, PageLimit, QueryFields, Spelled, TimeMs, several, uuid_in
 from app.model.text import MAX_NAME, VisibleLines, require_text
 
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -103,7 +103,7 @@ class ChangeFilters(QueryFields, frozen=True):
 
     actor_id: Only changes made with this API key, without one (`console`), or by denial breakers (`breaker`).
     person: Only changes made by the person with this id, in any of their sessions.
-    resource_type: Only changes to this type of thing.
+    resource_type: Only changes to this type of thing; several, separated by commas, mean any of them.
     resource_id: Only changes to the thing with this id.
     from_ms: Only changes at or after this time; without an offset it is UTC.
     to_ms: Only changes at or before this time; without an offset it is UTC.
@@ -111,7 +111,7 @@ class ChangeFilters(QueryFields, frozen=True):
 
     actor_id: Annotated[str, Spelled(_actor_in, _ACTOR)] | None = None
     person: IdFilter | None = None
-    resource_type: ResourceType | None = None
+    resource_type: Annotated[tuple[ResourceType, ...], several(ResourceType)] | None = None
     resource_id: IdFilter | None = None
     from_ms: TimeMs | None = field(name="from", default=None)
     to_ms: TimeMs | None = field(name="to", default=None)

@@ -6,6 +6,7 @@ document; the command line makes options of it.
 """
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -30,6 +31,19 @@ class Spelled(Struct, frozen=True, eq=False):
 
     read: Callable[[str], Any]
     schema: dict[str, Any]
+
+
+def several(kind: type[StrEnum]) -> Spelled:
+    """The spelling of one or several values of an enumeration, as a tuple: comma-separated, each once."""
+
+    def read(text: str) -> tuple[StrEnum, ...]:
+        names = text.split(",")
+        if len(set(names)) < len(names) or not {*names} <= {*kind}:
+            raise ValueError(f"must be one or several of {', '.join(kind)}, comma-separated, each once")
+        return tuple(map(kind, names))
+
+    one = f"({'|'.join(kind)})"
+    return Spelled(read, {"type": "string", "pattern": f"^{one}(,{one})*$"})
 
 
 def uuid_in(text: str) -> str:

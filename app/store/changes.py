@@ -126,7 +126,7 @@ def _matches(record: dict[str, str], query: ChangeQuery) -> bool:
     return (
         query.actor_id in (None, record["actorId"])
         and query.person in (None, record.get("person"))
-        and query.resource_type in (None, record["resourceType"])
+        and (query.resource_type is None or record["resourceType"] in query.resource_type)
         and query.resource_id in (None, record["resourceId"])
     )
 

@@ -12,7 +12,7 @@ from app.cli import approvals, audit, changes
 from app.cli.options import Option, filters
 from app.model.approvals import ApprovalFilters
 from app.model.audit import AuditFilters
-from app.model.changes import ChangeFilters, ResourceType
+from app.model.changes import ChangeFilters
 from app.model.query_fields import AgentFilter, QueryFields, TimeMs
 from app.struct_schemas.queries import parameters_of
 
@@ -99,8 +99,3 @@ def test_every_filter_of_the_api_is_an_option(command, fields):
     options = {each.name: each.help for each in command.params}
     assert {each.attribute for each in parameters_of(fields)} <= options.keys()
     assert {each.description for each in parameters_of(fields)} & set(options.values())
-
-
-def test_the_trail_can_be_filtered_by_every_type_it_has():
-    [option] = (each for each in changes.changes.params if each.name == "resource_type")
-    assert list(option.type.choices) == list(ResourceType)

@@ -2,11 +2,13 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from receivers import Receiver
 from sending import Sending
 
+from app.model.changes import ResourceType
 from app.policy_files.documents import read_document
 from app.settings import Settings
 from tests.console.browsing import PATIENCE_MS, press, until
@@ -76,7 +78,9 @@ def test_a_session_is_ended_on_purpose(visit, scene):
     change.get_by_text("ended the session of to end").wait_for()
     press(change.get_by_role("button", name="Show what was deleted"))
     change.locator(".diff").get_by_text("view").first.wait_for()
-    press(page.get_by_role("link", name="Overview"))
+    with page.expect_request("**/v1/changes?*&limit=6") as asked:
+        press(page.get_by_role("link", name="Overview"))
+    assert {*ResourceType} - {*parse_qs(urlsplit(asked.value.url).query)["resource_type"][0].split(",")} == {"session"}
     latest = page.locator(".card").filter(has=page.get_by_role("heading", name="Latest changes"))
     latest.wait_for()
     assert "session" not in latest.inner_text()  # who signs in would hide who changed what

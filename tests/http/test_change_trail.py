@@ -214,6 +214,19 @@ def test_pages_by_cursor_are_the_trail_of_the_key(client, make):
     assert pages == whole
 
 
+def test_changes_to_several_types_are_one_list(client, make):
+    """In their order, without those to other types, however many there are of them."""
+    agent_id = make["agent_id"]()
+    keys = {make["key_id"]() for _ in range(3)}
+    policy_id = make["policy_id"]()
+    found = client.get("/v1/changes", params={"resource_type": "policy,agent", "limit": 3}).json()
+    assert {each["resourceType"] for each in found} == {"agent", "policy"}
+    assert found[0]["resourceId"] == policy_id
+    assert agent_id in [each["resourceId"] for each in found]
+    alone = client.get("/v1/changes", params={"resource_type": "api_key", "limit": 3}).json()
+    assert {each["resourceId"] for each in alone} == keys
+
+
 def test_no_raw_key_and_no_digest_is_in_the_trail(client, admin):
     """I10: neither of the created key nor of the one that created it."""
     trail = json.dumps(client.get("/v1/changes", params={"limit": 1000}).json())
@@ -234,7 +247,8 @@ def test_a_read_key_does_not_see_who_changed_what(replica, client):
     [
         ({"actor_id": "nobody"}, "actor_id"),
         ({"actor_id": "CONSOLE"}, "actor_id"),
-        ({"resource_type": "quota"}, "resource_type"),
+        ({"resource_type": "agent,quota"}, "resource_type"),
+        ({"resource_type": "agent,agent"}, "resource_type"),
         ({"resource_id": "7"}, "resource_id"),
         ({"cursor": "7"}, "cursor"),
         ({"cursor": "-"}, "cursor"),

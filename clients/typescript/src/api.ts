@@ -5925,8 +5925,8 @@ export interface operations {
                 actor_id?: string;
                 /** @description Only changes made by the person with this id, in any of their sessions. */
                 person?: string;
-                /** @description Only changes to this type of thing. `resourceType` is accepted, too. */
-                resource_type?: "agent" | "policy" | "api_key" | "webhook" | "catalog" | "session" | "issuer" | "workload" | "request";
+                /** @description Only changes to this type of thing; several, separated by commas, mean any of them. `resourceType` is accepted, too. */
+                resource_type?: string;
                 /** @description Only changes to the thing with this id. `resourceId` is accepted, too. */
                 resource_id?: string;
                 /** @description Only changes at or after this time; without an offset it is UTC. */

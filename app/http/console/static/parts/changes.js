@@ -1,5 +1,5 @@
 // Changes: who did what to which resource, why, and what differs.
-import { get } from "../api.js";
+import { all } from "../api.js";
 import { agents, policies } from "../names.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
@@ -28,9 +28,12 @@ function nameOf({ before, after, resourceId, resourceType }) {
   return what.name ?? what.url ?? agents.find(resourceId)?.name ?? policies.find(resourceId)?.name ?? (resourceType === "catalog" ? "of tools" : resourceId);
 }
 
-/** The newest few, one line each; who signed in is on the screen of changes. */
+/** Who signed in is on the screen of changes: however often, it hides nothing of the newest few. */
+const LATEST = { resource_type: Object.keys(TYPES).filter((type) => type !== "session").join(), limit: 6 };
+
+/** The newest few, one line each. */
 export function Latest() {
-  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ ((await get("/v1/changes", { limit: 100 }, signal)).data.filter((/** @type {Change} */ each) => each.resourceType !== "session").slice(0, 6)));
+  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ (await all("/v1/changes", LATEST, 6, signal)));
   if (!read.data?.length) return null;
   return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${done(each)} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }
