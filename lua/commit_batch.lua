@@ -6,13 +6,14 @@ The lines `--@ commit_decision` and `--@ commit_with_parts` below are replaced b
 unchanged, but for their `call`: the clock, the caller's record, agents' versions and `commits` are read once for all
 calls, and `commits` is written once at the end.
 
-KEYS[i]       key             of each call, one call after the other, as its script declares them
+KEYS[i]       key             of each call, one call after the other, as its script declares them; of one `again`, none
 
 ARGV[1]       mode            each = every call is decided; all = all are allowed, or nothing is written: their plans allow
                               them, and none asks a person or has an Idempotency-Key
 ARGV[2]       calls           for each call, each followed by a space: its script, `plain` or `parts`, and how many keys
-                              and arguments it has
-ARGV[2+i]     argument        of each call, likewise
+                              and arguments it has; or `again`, 0, and how many of its arguments, which are its first,
+                              may differ from those of the call before: all else is as there
+ARGV[2+i]     argument        of each call, likewise; of one `again`, those that may differ
 
 RETURNS       {status, replies}
   done        then the reply of each call, in order; `failed` and why, if its script failed. Nothing was written for that
@@ -42,14 +43,14 @@ function reads.HMGET(key, ...)
   elseif key ~= commits then
     return ask('HMGET', key, ...)
   end
-  local names, values, missing = {...}, {}, {}
-  for i, name in ipairs(names) do
-    values[i] = fields[name]
-    if values[i] == nil then missing[#missing + 1] = name end
-  end
-  if #missing > 0 then
-    for i, value in ipairs(ask('HMGET', key, unpack(missing))) do fields[missing[i]] = value end
-    for i, name in ipairs(names) do values[i] = fields[name] end
+  local names, values = {...}, {...}
+  for i = 1, #names do
+    if fields[names[i]] == nil then
+      for j, value in ipairs(ask('HMGET', key, ...)) do
+        if fields[names[j]] == nil then fields[names[j]] = value end
+      end
+    end
+    values[i] = fields[names[i]]
   end
   return values
 end
@@ -131,11 +132,19 @@ local function parts(KEYS, ARGV)
 end
 
 local replies, key_at, arg_at, failed = {'done'}, 0, 2, nil
+local script, keys, args
 for kind, key_count, arg_count in string.gmatch(calls, '(%l+) (%d+) (%d+) ') do
-  local keys, args = {unpack(KEYS, key_at + 1, key_at + key_count)}, {unpack(ARGV, arg_at + 1, arg_at + arg_count)}
+  if kind == 'again' then
+    -- In the same tables: no script keeps them, or changes them.
+    local differing = {unpack(ARGV, arg_at + 1, arg_at + arg_count)}
+    for i = 1, #differing do args[i] = differing[i] end
+  else
+    script = kind == 'plain' and plain or parts
+    keys, args = {unpack(KEYS, key_at + 1, key_at + key_count)}, {unpack(ARGV, arg_at + 1, arg_at + arg_count)}
+  end
   key_at, arg_at = key_at + key_count, arg_at + arg_count
   local is_done, reply = false, failed
-  if not failed then is_done, reply = pcall(kind == 'plain' and plain or parts, keys, args) end
+  if not failed then is_done, reply = pcall(script, keys, args) end
   if not is_done then
     failed = type(reply) == 'table' and (reply.err or 'no reply') or reply
     reply = {'failed', args[3], failed}

@@ -33,7 +33,7 @@ class PackedCall:
     def __init__(self, send: Send, script: Script, keys: Sequence[str], per_call: int, fixed: Sequence[Value]) -> None:
         self._send = send
         self._script = script
-        self.key_count, self.argument_count = len(keys), per_call + len(fixed)
+        self.key_count, self.argument_count, self.per_call = len(keys), per_call + len(fixed), per_call
         self._begin = b"*%d\r\n" % (3 + len(keys) + per_call + len(fixed))
         self._by_name = self._begin + encode_arguments("EVALSHA", script.sha)
         self._keys = encode_arguments(len(keys), *keys)
@@ -45,10 +45,18 @@ class PackedCall:
         """True if it is a commit without parts."""
         return self._script is COMMIT_DECISION
 
-    def wired(self, per_call: Sequence[Value]) -> tuple[bytes, bytes]:
-        """Its keys and its arguments in the wire format."""
-        keys = self._keys.split(b"\r\n", 2)[2]  # without their number
-        return keys, pack(per_call)[self._per_call_at :] + self._fixed
+    @property
+    def same_each_time(self) -> tuple[str, int, bytes, bytes]:
+        """All of it but the arguments that differ from call to call."""
+        return self._script.sha, self.per_call, self._keys, self._fixed
+
+    def wired_keys(self) -> bytes:
+        """Its keys in the wire format."""
+        return self._keys.split(b"\r\n", 2)[2]  # without their number
+
+    def wired(self, per_call: Sequence[Value], *, again: bool) -> bytes:
+        """Its arguments in the wire format. again: only those that differ from call to call."""
+        return pack(per_call)[self._per_call_at :] + (b"" if again else self._fixed)
 
     async def __call__(self, *per_call: Value) -> Any:
         """The reply; if the store has lost the script (restart, failover), the script is sent in full once."""
@@ -117,21 +125,23 @@ class BatchedCalls:
                     future.set_exception(error)
 
     async def _reply(self, some: Sequence[_Waiting]) -> Any:
-        counts = "".join(
-            f"{'plain' if packed.is_plain else 'parts'} {packed.key_count} {packed.argument_count} "
-            for packed, _, _ in some
-        )
-        wired = [packed.wired(per_call) for packed, per_call, _ in some]
-        key_count = sum(packed.key_count for packed, _, _ in some)
-        total = 5 + key_count + sum(packed.argument_count for packed, _, _ in some)
-        rest = b"".join(
-            (
-                encode_arguments(key_count),
-                *(keys for keys, _ in wired),
-                encode_arguments("all" if self._whole else "each", counts),
-                *(arguments for _, arguments in wired),
-            )
-        )
+        counts, keys, wired = "", list[bytes](), list[bytes]()
+        key_count, argument_count = 0, 0
+        before: tuple[str, int, bytes, bytes] | None = None
+        for packed, per_call, _ in some:
+            again = packed.same_each_time == before
+            if again:
+                counts += f"again 0 {packed.per_call} "
+            else:
+                counts += f"{'plain' if packed.is_plain else 'parts'} {packed.key_count} {packed.argument_count} "
+                keys.append(packed.wired_keys())
+                key_count += packed.key_count
+            argument_count += packed.per_call if again else packed.argument_count
+            wired.append(packed.wired(per_call, again=again))
+            before = packed.same_each_time
+        total = 5 + key_count + argument_count
+        mode = encode_arguments("all" if self._whole else "each", counts)
+        rest = b"".join((encode_arguments(key_count), *keys, mode, *wired))
         begin = b"*%d\r\n" % total
         try:
             return await self._send(begin + encode_arguments("EVALSHA", _script_of_batches().sha) + rest)

@@ -40,12 +40,23 @@ def test_limits_count_across_the_calls_of_a_batch(tenant, number):
 
 
 def test_every_answer_is_its_entry(tenant):
-    """In the order of the calls, which is the order of the log."""
-    agent = limited(tenant, 1000)
-    made = decided(tenant, [call(agent, f"file.{number}", parameters={"n": number}) for number in range(50)])
-    log = list(reversed(tenant.log(agent_id=agent, limit=1000)))
-    assert [each["decision"]["id"] for each in made] == [each["id"] for each in log]
-    assert [(each["toolName"], each["parameters"]) for each in log] == [(f"file.{n}", {"n": n}) for n in range(50)]
+    """In the order of the calls; what calls in a row have in common is sent to the store once."""
+    agents = limited(tenant, 1000), limited(tenant, 1), tenant.new_agent()["id"]
+    calls = [
+        call(agents[n // 5 % 3], f"file.{n // 3 % 2}", action=f"a{n // 2}", parameters={"n": n}, context={"n": n % 2})
+        for n in range(50)
+    ]
+    made = [each["decision"] for each in decided(tenant, calls)]
+    entries = {each["id"]: each for each in tenant.log(limit=len(calls))}
+    log = [entries[each["id"]] for each in made]
+    same = ("id", "result", "reason", "policyId")
+    assert [[each[name] for name in same] for each in made] == [[each[name] for name in same] for each in log]
+    kept = {"agent_id": "agentId", "tool_name": "toolName", "action": "action", "parameters": "parameters"}
+    assert [{name: each[kept[name]] for name in kept} for each in log] == [
+        {name: each[name] for name in kept} for each in calls
+    ]
+    allowed = {n for n, each in enumerate(calls) if each["agent_id"] == agents[0]} | {5}
+    assert {n for n, each in enumerate(made) if each["result"] == "allowed"} == allowed
 
 
 def test_an_error_of_one_call_is_its_answer(tenant):

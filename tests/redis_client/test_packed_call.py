@@ -1,5 +1,8 @@
 """Script calls that are packed once have the same words as those packed each time."""
 
+import asyncio
+
+import pytest
 from commit_calls import named
 from commit_scene import ALLOWED, DENIED, POLICY, quota
 from msgspec.structs import replace
@@ -8,13 +11,14 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.commit import CommitDecision, CommitQuestion
 from app.authorize.packed_commits import PackedCommits
 from app.authorize.store_clock import StoreClock
+from app.errors import StoreUnavailable
 from app.model.agents import Agent
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result, RuleRef, Tokens
 from app.model.idempotency import Idempotency
-from app.redis_client.packed_call import NoScript, PackedCall, pack
-from app.redis_client.scripts import CHECK_KEY
+from app.redis_client.packed_call import BatchedCalls, NoScript, PackedCall, pack
+from app.redis_client.scripts import CHECK_KEY, COMMIT_BATCH
 from app.store.keyspace import Keyspace
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))
@@ -56,6 +60,18 @@ async def test_a_call_that_the_store_does_not_know_is_sent_in_full():
     assert await call("now") == "reply"
 
     assert wire.sent[1] == pack(["EVAL", CHECK_KEY.text, 1, "k", "now", "fixed"])
+
+
+async def test_calls_in_a_row_that_are_the_same_each_time_are_sent_once():
+    """A batch has of the second only what differs; of the same call after another one, all."""
+    wire = Wire()
+    first, same, other = (PackedCall(wire.send, CHECK_KEY, ["k"], 2, [fixed]) for fixed in ("f", "f", "g"))
+    calls = BatchedCalls(wire.send)
+    with pytest.raises(StoreUnavailable):  # the wire gives no reply of a batch
+        await asyncio.gather(*(calls.call(each, (1, 2)) for each in (first, same, other, first)))
+    counts = "parts 1 3 again 0 2 parts 1 3 parts 1 3 "
+    arguments = (1, 2, "f", 1, 2, 1, 2, "g", 1, 2, "f")
+    assert wire.sent == [pack(["EVALSHA", COMMIT_BATCH.sha, 3, "k", "k", "k", "each", counts, *arguments])]
 
 
 class Runner:
