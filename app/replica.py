@@ -386,7 +386,7 @@ def _admin(
 
 
 def open_alone(settings: Settings) -> AbstractAsyncContextManager[Services]:
-    """The same parts for a process that serves nobody, such as a command. Raises StoreUnavailable."""
+    """The same parts for a process that answers no requests, such as a command. Raises StoreUnavailable."""
     return open_services(settings, Metrics(), Lane(), shared_limits(settings), store_required=True)
 
 

@@ -85,7 +85,7 @@ class Approvals:
         return approval
 
     async def callback(self, workspace_id: str, approval_id: str) -> StoredCallback | None:
-        """Who is told how its access request ended; None for nobody."""
+        """Who is told how its access request ended; None if no one is."""
         stored = await self._client.call("HGET", Keyspace(workspace_id).approval(approval_id), "callback")
         with decoding_record(f"The callback of approval {approval_id}"):
             return _callback.decode(stored) if stored else None

@@ -71,7 +71,7 @@ class ApprovalFollower:
         if making is None:
             making = self._making[name] = asyncio.create_task(make())
             making.add_done_callback(lambda _: self._making.pop(name, None))
-        return await asyncio.shield(making)  # whoever is cancelled does not cancel it for the others
+        return await asyncio.shield(making)  # one that is cancelled does not cancel it for the others
 
     async def newest(self, workspace_id: str) -> str:
         """The position of the newest event."""

@@ -11,7 +11,7 @@ from app.store.keyspace import Keyspace
 
 
 def line_of(segment: Segment) -> ArchivedSegment:
-    """The segment's line in the manifest. The caller has verified it, or says that nobody has."""
+    """The segment's line in the manifest. The caller has verified it, or says that it is not verified."""
     return ArchivedSegment(
         segment=segment.number,
         file=f"{segment.number}.jsonl.zst",

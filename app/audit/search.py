@@ -1,6 +1,5 @@
 """Runs a query through the sealed part of the log: newest first, and only through frames that may contain a match."""
 
-import sys
 from collections.abc import Sequence
 
 from app.audit.entry_filter import EntryFilter
@@ -68,8 +67,8 @@ class SealedSearch:
         matcher: EntryFilter,
         page: Page,
         below: int,
-        segments_max: int = sys.maxsize,
-        entries_max: int = sys.maxsize,
+        segments_max: int,
+        entries_max: int,
     ) -> None:
         self._client = client
         self._keyspace = keyspace

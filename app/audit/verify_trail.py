@@ -44,7 +44,8 @@ class TrailCheck:
         async for link in read_links(self._client, self._keyspace):
             if link.position <= self._link.position:
                 raise _broken(
-                    Fault.INSERTED, f"The chain of the changes holds something that is not a link, after {self._link}"
+                    Fault.INSERTED,
+                    f"The chain of the changes contains something that is not a link, after {self._link}",
                 )
             await self._check(link, changes, waiting)
             self._link = link

@@ -67,7 +67,7 @@ async def check_unsealed(
         raise _broken(Fault.TRUNCATED, segment, message)
     if (first := await _below(client, keyspace, sequence)) is not None:
         raise _broken(
-            Fault.INSERTED, segment, f"The stream holds {first}, which is already sealed or which no commit wrote"
+            Fault.INSERTED, segment, f"The stream contains {first}, which is already sealed or which no commit wrote"
         )
     return Unsealed(newest - sequence, newest, own.hexdigest())
 
@@ -123,7 +123,9 @@ async def _below(client: Client, keyspace: Keyspace, sequence: int) -> str | Non
 def _out_of_place(entry_id: bytes, following: int, newest: int, segment: int) -> FaultFound:
     sequence = sequence_of(entry_id)
     if sequence is None or sequence > newest:
-        message = f"The stream holds {entry_id.decode()}, which no commit wrote: the last commit's sequence is {newest}"
+        message = (
+            f"The stream contains {entry_id.decode()}, which no commit wrote: the last commit's sequence is {newest}"
+        )
         return _broken(Fault.INSERTED, segment, message)
     gone = f"Entry {following} is" if sequence == following + 1 else f"Entries {following} to {sequence - 1} are"
     return _broken(Fault.REMOVED, segment, f"{gone} gone from the stream; entry {sequence} follows")

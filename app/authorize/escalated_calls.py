@@ -54,7 +54,7 @@ class EscalatedCalls:
         signer: Signer,
         bounds: Bounds,
         pool: Pool,
-        redactor: Redactor | None = None,
+        redactor: Redactor,
     ) -> None:
         self._approvals = CallApprovals(read)
         self._redactor = redactor
@@ -100,7 +100,7 @@ class EscalatedCalls:
             full = answer.full
         parameters = request.recorded_parameters
         # In a thread, because it takes a while to find secrets in long strings.
-        if self._redactor is not None and may_show_more(request):
+        if may_show_more(request):
             parameters = await in_thread(shown_parameters, request, self._redactor, self._signer, workspace_id)
         # Only the store's clock can tell whether the approval that the caller named has expired.
         now_ms = 0 if request.approval_id else now_us // 1000

@@ -96,7 +96,7 @@ class Words:
     def _has_breaks(self, start: int, lines: str) -> bool:
         """True if the text has line breaks where a string that begins at `start` has them.
 
-        A break in place of a space would begin a further header, command or item that nobody wrote.
+        A break in place of a space would begin another header, command or item, which the caller did not write.
         """
         at = lines.find("\n")
         if at >= 0 and not self._lines:

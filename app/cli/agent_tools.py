@@ -79,7 +79,7 @@ def _rows(limit: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _value(seen: dict[str, Any]) -> str:
-    """The value with its name; characters that nobody would see are escaped."""
+    """The value with its name; invisible characters are escaped."""
     return with_hidden_shown(f"{seen['name']} = {json.dumps(seen['value'], ensure_ascii=False)}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 _SECONDS = 1.0
-"""Whoever types waits this long for the names, and then gets none."""
+"""The longest that completion keeps a person waiting; then there are no names."""
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 

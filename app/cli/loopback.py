@@ -47,7 +47,7 @@ class _Listener(HTTPServer):
         self.host = f"127.0.0.1:{self.server_port}"
 
     def _say_nothing(self, request: Any, client_address: Any) -> None:
-        """A client that leaves or is too slow concerns nobody."""
+        """Ignore clients that leave or are too slow."""
 
     handle_error = _say_nothing
 
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def sign_in(metadata: dict[str, Any], client_id: str, wanted: dict[str, str], ask: Ask) -> str:
-    """The ID token of whoever signs in with a browser on this machine, within ten minutes. Raises ClickException.
+    """The ID token of a person who signs in with a browser on this machine within ten minutes. Raises ClickException.
 
     metadata: of the provider. wanted: client, scope and whatever else the request has. ask: posts a form, and returns
     the answer.

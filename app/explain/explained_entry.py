@@ -153,7 +153,7 @@ class _Doubt:
         if place in self._in_doubt and rule.part is not Part.NOT_REACHED:
             return replace(rule, part=Part.UNKNOWN, reason="reads what the log does not hold")
         if not self._sure:
-            return replace(rule, part=Part.UNKNOWN, reason="cannot be told from what the log holds")
+            return replace(rule, part=Part.UNKNOWN, reason="cannot be told from what the log contains")
         if place in self._open:
             return replace(rule, part=Part.UNKNOWN, reason="how full it was is not in the log")
         return rule

@@ -5,7 +5,6 @@ import mmap
 import os
 import secrets
 import struct
-import time
 import weakref
 from collections.abc import Callable
 from hashlib import blake2b
@@ -31,9 +30,7 @@ class SharedBuckets:
     choose names that collide.
     """
 
-    def __init__(
-        self, size: int, per_second: float, names_max: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, size: int, per_second: float, names_max: int, clock: Callable[[], float]) -> None:
         self._size, self._per_second = float(size), per_second
         self._clock = clock
         self._groups = max(1, names_max // _WAYS)

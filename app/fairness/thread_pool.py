@@ -164,7 +164,7 @@ class FairThreadPool:
 class InTurns:
     """Runs a few functions in `pool` at a time, while the others wait outside: one request never fills its queue.
 
-    Once one is refused, so are all that still wait: the request has failed, and nobody needs what they would do.
+    Once one is refused, so are all that still wait: the request has failed, so their results are no longer needed.
     """
 
     def __init__(self, pool: Pool) -> None:

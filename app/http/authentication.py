@@ -93,9 +93,7 @@ def note_failure(decisions: Decisions, peer: str | None, headers: Iterable[Heade
         decisions.auth_failures.note(peer, _forwarded(headers))
 
 
-def require_not_locked_out(
-    decisions: Decisions, peer: str | None, headers: Iterable[Header], *, cookies: bool = False
-) -> None:
+def require_not_locked_out(decisions: Decisions, peer: str | None, headers: Iterable[Header], *, cookies: bool) -> None:
     """Raise LockedOut if the request's address is locked out, unless its key has worked on this replica.
 
     cookies: the key may be that of a session in a cookie.

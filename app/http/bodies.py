@@ -139,7 +139,7 @@ def require_readable(
         if raw.count(b"e") + raw.count(b"E") > MAX_LARGE_EXPONENTS:
             _require_small_exponents(raw)
         if raw.count(b":") > max_names and keys_written(raw) > max_names:
-            raise Invalid.at("$", f"holds more than {max_names} names")
+            raise Invalid.at("$", f"contains more than {max_names} names")
 
 
 def require_content(raw: bytes) -> None:
@@ -162,14 +162,14 @@ def _require_flat(raw: bytes, max_nested: int) -> None:
     if max(accumulate(steps[: 2 * max_nested]), default=0) > MAX_DEPTH + _ENVELOPE:
         raise Invalid.at("$", f"values are nested more than {MAX_DEPTH} levels deep")
     if len(steps) > 2 * max_nested:
-        raise Invalid.at("$", f"holds more than {max_nested} objects and lists")
+        raise Invalid.at("$", f"contains more than {max_nested} objects and lists")
 
 
 def _require_small_exponents(raw: bytes) -> None:
     # Bodies that are mostly strings are not searched for these: there can only be a few, and decoding them is quicker.
     is_large = len(raw) > MAX_BODY_BYTES
     if (is_large or _has_many_large_exponents(raw)) and _has_many_large_exponents(outside_strings(raw)):
-        raise Invalid.at("$", f"holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
+        raise Invalid.at("$", f"contains more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits")
 
 
 def _has_many_large_exponents(raw: bytes) -> bool:
@@ -230,7 +230,7 @@ def not_json(error: Exception) -> Invalid:
     if isinstance(error, UnicodeDecodeError):
         return Invalid.at("$", "is not JSON: its text is not UTF-8")
     if isinstance(error, msgspec.ValidationError):
-        return Invalid.at("$", "holds a number that is too large; numbers are 64-bit floats or shorter integers")
+        return Invalid.at("$", "contains a number that is too large; numbers are 64-bit floats or shorter integers")
     reason = str(error).removeprefix("JSON is malformed: ")
     if "truncated" in reason:  # which is also what msgspec says of half a surrogate pair near the end
         reason = "it ends too early, or a \\u escape lacks its other half"
@@ -240,7 +240,7 @@ def not_json(error: Exception) -> Invalid:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     by_name = dict(pairs)
     if "\0" in "".join(by_name):
-        raise Invalid.at("$", "a name holds NUL, where some programs would end it and read another name")
+        raise Invalid.at("$", "a name contains NUL, where some programs would end it and read another name")
     if len(by_name) == len(pairs):
         return by_name
     # A dict keeps a repeated name in its first place, so the two sequences agree up to the first repetition. All in C.

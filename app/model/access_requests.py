@@ -1,4 +1,4 @@
-"""Access requests, as AuthZEN's access request and approval profile has them: approvals, seen by whoever asked.
+"""Access requests, as AuthZEN's access request and approval profile has them: approvals, as the requester sees them.
 
 An approval is the only state there is. A task is a view of one, or of several that were requested together.
 """

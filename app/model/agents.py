@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from app.model.api_keys import without_raw_keys
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
-from app.model.text import HOLDS_A_KEY, VISIBLE, FieldError, require_visible
+from app.model.text import CONTAINS_A_KEY, VISIBLE, FieldError, require_visible
 
 MAX_GROUPS = 16
 MAX_ALIAS = 128
@@ -46,7 +46,7 @@ def require_no_id(field: str, text: str) -> None:
     if _shaped_as_uuid(text):
         raise FieldError(field, "looks like a UUID, and would be taken for an id; give it another form")
     if without_raw_keys(text) != text:
-        raise FieldError(field, HOLDS_A_KEY)
+        raise FieldError(field, CONTAINS_A_KEY)
 
 
 GroupName = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema=VISIBLE)]

@@ -64,7 +64,7 @@ class Caller(Struct, frozen=True):
     agents: ids of the only agents it may ask about; None means all.
     session_from: if None, `context.session` names the session of a call.
     asks_for_all: True if it may ask for decisions about every agent; the hot path then checks no further.
-    name: of the key. root: who holds it (`ApiKey.root`); the key's own id if left out.
+    name: of the key. root: whose key it is (`ApiKey.root`); the key's own id if left out.
     via, person: of a session, as in `Actor`.
     record: the id of the record that says whether it is still valid, if that is another: a workload's token has a
     record of its own, and its key_id is that of the workload.
@@ -116,7 +116,8 @@ class ApiKey(Struct, frozen=True, kw_only=True):
 
     agents: ids of the only agents it may ask about; empty means all.
     session_from: if None, `context.session` names the session of a call.
-    root: who holds it; keys with one root are one person. A new key is its own root, a successor has its predecessor's.
+    root: whose key it is; keys with the same root belong to one person. A new key is its own root, a successor has its
+    predecessor's.
     made_by: roots of the keys that created or rotated it, of those that created these, and so on: none of them and this
     key are two people.
     """

@@ -12,7 +12,7 @@ from app.model.checkpoints import Finding
 from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.fields import AgentId, Count, Id, Ordinal, Timestamp, Uuid
 from app.model.query_fields import AgentFilter, IdFilter, Offset, PageLimit, QueryFields, Spelled, TimeMs, uuid_in
-from app.model.text import HOLDS_A_KEY, Name
+from app.model.text import CONTAINS_A_KEY, Name
 
 ANY_SHADOW = "any"
 
@@ -94,7 +94,7 @@ def _text_in(text: str) -> str:
     if not 1 <= len(text) <= TEXT_MAX:
         raise ValueError(f"must have 1 to {TEXT_MAX} characters, not {len(text)}; leave it out to match all")
     if without_raw_keys(text) != text:
-        raise ValueError(HOLDS_A_KEY)
+        raise ValueError(CONTAINS_A_KEY)
     return text
 
 

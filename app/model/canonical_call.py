@@ -52,7 +52,7 @@ def canonical_call(
 ) -> bytes:
     """The canonical bytes of one call.
 
-    asker: the root of the key that asks, so nobody joins or uses what somebody else has asked for.
+    asker: the root of the key that asks, so that no other key joins its request or uses its approval.
     body: the request as received, found well-formed by `app.http`: no key occurs twice.
     bound: the bound part of the context by path, as decoded by `bound_context`.
     """

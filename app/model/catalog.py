@@ -8,7 +8,7 @@ from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from app.model.api_keys import without_raw_keys
-from app.model.text import HOLDS_A_KEY, FieldError, ToolName, require_tool_name
+from app.model.text import CONTAINS_A_KEY, FieldError, ToolName, require_tool_name
 
 MAX_TOOLS = 1_000
 MAX_TOOL_NAME = 255
@@ -41,7 +41,7 @@ class ToolEntry(Struct, frozen=True, kw_only=True, rename="camel"):
         if len(text) > MAX_TOOL_BYTES:
             raise FieldError("inputSchema", f"makes the tool more than {MAX_TOOL_BYTES} bytes of JSON")
         if without_raw_keys(text) != text:
-            raise FieldError("description", HOLDS_A_KEY)
+            raise FieldError("description", CONTAINS_A_KEY)
 
 
 ToolEntries = Annotated[list[ToolEntry], Meta(max_length=MAX_TOOLS)]

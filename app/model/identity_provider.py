@@ -61,7 +61,6 @@ class IdentityProvider(Protocol):
     issuer: str
     name: str
     cli_client_id: str
-    leeway_s: int
     table: Sequence[GroupScopes]
 
     async def authorization_url(self, state: str, nonce: str, verifier: str, max_age_s: int | None) -> str: ...

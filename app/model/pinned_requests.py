@@ -1,4 +1,4 @@
-"""The user's request of a session, pinned once by whoever vouches for it."""
+"""The user's request of a session, pinned once by the key that vouches for it."""
 
 from typing import Annotated
 

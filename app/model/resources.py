@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from app.model.api_keys import KEY_TYPE, without_raw_keys
-from app.model.text import HOLDS_A_KEY, VISIBLE, FieldError, require_visible
+from app.model.text import CONTAINS_A_KEY, VISIBLE, FieldError, require_visible
 
 MAX_RESOURCES = 10_000
 MAX_RESOURCE_BYTES = 16 * 1024
@@ -60,7 +60,7 @@ def require_storable(entry: ResourceEntry) -> None:
     if len(text) > MAX_RESOURCE_BYTES:
         raise FieldError("properties", f"make the resource more than {MAX_RESOURCE_BYTES} bytes of JSON")
     if KEY_TYPE in text and without_raw_keys(text) != text:
-        raise FieldError("description", HOLDS_A_KEY)
+        raise FieldError("description", CONTAINS_A_KEY)
 
 
 def shown_in_trail(resource: CatalogResource | None, name: str) -> bytes:

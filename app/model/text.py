@@ -21,7 +21,7 @@ VISIBLE = {"pattern": f"^[^{HIDDEN}]+$"}
 NOT_IN_TOOLS = HIDDEN + r"\u0020\u00A0\u1680\u2000-\u200A\u202F\u205F\u3000"
 """`HIDDEN` and every space: a tool's name has only single spaces, each between two other characters."""
 
-HOLDS_A_KEY = "holds an API key; leave it out, and revoke it if it is in use"
+CONTAINS_A_KEY = "contains an API key; leave it out, and revoke it if it is in use"
 
 
 class FieldError(ValueError):
@@ -40,7 +40,7 @@ def require_visible(field: str, text: str, *, lines: bool = False) -> None:
     the log would see the key. With `lines`, line feeds and tabs are allowed.
     """
     if without_raw_keys(text) != text:
-        raise FieldError(field, HOLDS_A_KEY)
+        raise FieldError(field, CONTAINS_A_KEY)
     if text.isascii() and text.isprintable():
         return
     for position, character in enumerate(text):

@@ -13,7 +13,7 @@ from app.model.api_keys import without_raw_keys
 from app.model.canonical_constraints import EmailDomainConstraint
 from app.model.constraints import require_name
 from app.model.rules import PolicyRule
-from app.model.text import HOLDS_A_KEY, FieldError, require_tool_name
+from app.model.text import CONTAINS_A_KEY, FieldError, require_tool_name
 
 
 def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
@@ -40,7 +40,7 @@ def require_writable(field: str, rules: Iterable[PolicyRule]) -> None:
         if without_raw_keys(written) != written:
             for path, text in _strings(rule_path, msgspec.to_builtins(rule)):
                 if without_raw_keys(text) != text:
-                    raise FieldError(path, HOLDS_A_KEY)
+                    raise FieldError(path, CONTAINS_A_KEY)
 
 
 def _require_mailboxes(path: str, domains: EmailDomainConstraint) -> None:

@@ -30,7 +30,7 @@ from app.settings import PREFIX, Settings, SettingsError
 REFRESH_S = 3600.0
 """Endpoints and keys are read again after this long."""
 UNKNOWN_KEY_S = 60.0
-"""For a key that is not known, they are read again at most this often: nobody can make Remit ask all the time."""
+"""An unknown key makes Remit read them again, but at most this often, so strangers cannot make it ask all the time."""
 RETRY_S = 5.0
 """After a failure, the provider is left alone for this long."""
 STALE_S = 24 * 3600.0
@@ -47,7 +47,6 @@ class Provider:
 
     def __init__(self, settings: Settings, now_s: Callable[[], float] = time.monotonic) -> None:
         self.issuer = settings.oidc_issuer or ""
-        self.leeway_s = LEEWAY_S
         self.name = settings.oidc_name
         self.client_id = settings.oidc_client_id or ""
         self.cli_client_id = settings.oidc_cli_client_id or ""

@@ -171,7 +171,7 @@ class _Reader:
             case yaml.DocumentStartEvent():
                 self.documents += 1
                 if self.documents > 1:
-                    raise DocumentError(self.line, "a second document begins; a file holds one")
+                    raise DocumentError(self.line, "a second document begins; a file has one")
             case yaml.MappingStartEvent():
                 self._begin({}, event.anchor)
             case yaml.SequenceStartEvent():
@@ -205,7 +205,7 @@ class _Reader:
         """Put the value into the open object or list; return its path."""
         self._parts += 1
         if self._parts > MAX_PARTS:
-            raise DocumentError(self.line, f"holds more than {MAX_PARTS} values")
+            raise DocumentError(self.line, f"contains more than {MAX_PARTS} values")
         if not self._open:
             self.root = value
             path: Path = ()
@@ -243,7 +243,9 @@ def _plain(text: str, line: int) -> Any:
     if _FLOAT(text):
         number = float(text)
         if number in (float("inf"), float("-inf")):
-            raise DocumentError(line, "holds a number that is too large; numbers are 64-bit floats or shorter integers")
+            raise DocumentError(
+                line, "contains a number that is too large; numbers are 64-bit floats or shorter integers"
+            )
         return number
     return text
 

@@ -212,7 +212,7 @@ class Client:
         except (exceptions.RedisError, exceptions.RedisClusterException, OSError, TimeoutError) as error:
             if is_foreign(error):
                 raise ForeignData(
-                    "A key of the store holds another type than Remit writes (WRONGTYPE); nothing was done"
+                    "A key of the store has another type than Remit writes (WRONGTYPE); nothing was done"
                 ) from error
             sentence = describe_fault(error)
             if "(NOREPLICAS)" in sentence or "(READONLY)" in sentence:
@@ -220,7 +220,7 @@ class Client:
             raise (StoreAway if is_away(error) else StoreUnavailable)(sentence) from error
         except UnicodeDecodeError as error:
             await self._drop_idle()
-            raise ForeignData("A key of the store holds text that is not UTF-8, which Remit did not write") from error
+            raise ForeignData("A key of the store is not UTF-8, so Remit did not write it") from error
         except (RuntimeError, AttributeError) as error:
             # Raised by uvloop and redis-py if a connection is closed during a command.
             log.warning("the store's client failed", exc_info=error)

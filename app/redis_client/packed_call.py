@@ -81,7 +81,7 @@ class BatchedCalls:
     one gets its reply, the others NotTaken.
     """
 
-    def __init__(self, send: Send, whole: int = 0) -> None:
+    def __init__(self, send: Send, whole: int) -> None:
         self._send = send
         self._whole = whole
         self._waiting: list[_Waiting] = []
@@ -119,7 +119,7 @@ class BatchedCalls:
                 raise StoreUnavailable("The store answered another batch than the one that was sent")  # noqa: TRY301
             for (_, _, future), reply in zip(some, replies, strict=True):
                 _settle(future, reply)
-        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+        except Exception as error:  # noqa: BLE001 - those who wait get it
             for _, _, future in some:
                 if not future.done():
                     future.set_exception(error)
@@ -179,7 +179,7 @@ def pack(command: Sequence[Value]) -> bytes:
     try:
         packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub knows one argument only
     except UnicodeEncodeError as error:  # bytes that are not UTF-8 are read as surrogates
-        raise ForeignData("A record of the store holds text that is not UTF-8; nothing was done") from error
+        raise ForeignData("A record of the store contains text that is not UTF-8; nothing was done") from error
     return packed
 
 

@@ -64,9 +64,7 @@ class Children:
     wait for its successor instead of being refused. unix: a socket on which all replicas accept, or None.
     """
 
-    def __init__(
-        self, settings: Settings, listeners: Sequence[socket.socket], unix: socket.socket | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, listeners: Sequence[socket.socket], unix: socket.socket | None) -> None:
         self._listeners = listeners
         shared = () if unix is None else (unix.fileno(),)
         env = dict(os.environ) | {"REMIT_REDIS_URL": settings.redis_url or ""}

@@ -23,7 +23,9 @@ def embedded_secret(folder: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"REMIT_DATA_DIR: {path} cannot be used ({error}); REMIT_SECRET gives another") from None
     if len(secret) < MIN_SECRET_BYTES:
-        raise SettingsError(f"REMIT_DATA_DIR: {path} holds no secret of {MIN_SECRET_BYTES} bytes; restore or remove it")
+        raise SettingsError(
+            f"REMIT_DATA_DIR: {path} contains no secret of {MIN_SECRET_BYTES} bytes; restore or remove it"
+        )
     return secret
 
 

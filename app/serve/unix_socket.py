@@ -57,7 +57,9 @@ def _bound(path: Path, mode: int, group: str | None) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket file if nobody listens on it. Raises SettingsError if somebody does, or it is no socket."""
+    """Remove the socket file of a process that has ended. Raises SettingsError if one listens on it, or it is
+    not a socket.
+    """
     try:
         kind = path.lstat().st_mode
     except FileNotFoundError:

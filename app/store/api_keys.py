@@ -91,8 +91,8 @@ class ApiKeys:
     ) -> tuple[ApiKey, str, ApiKey]:
         """Rotate the key; return its successor, the successor's raw form, and the key, which expires after the overlap.
 
-        The successor has the same name, scopes and root. Whoever rotates a key has seen its successor, and so is among
-        those who made it.
+        The successor has the same name, scopes and root. Rotating a key shows its successor, so `by` counts among those
+        who made it.
 
         expires_ms: when the successor expires; None = after the lifetime that the key was made with, if limited.
         Both records are written at once, so nothing has to run later. A key that would expire before the overlap ends

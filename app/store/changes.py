@@ -58,7 +58,7 @@ class Changes:
 
 
 async def read_back(
-    client: Client, keyspace: Keyspace, newest: str = "+", oldest: str = "-"
+    client: Client, keyspace: Keyspace, newest: str, oldest: str = "-"
 ) -> AsyncIterator[tuple[str, dict[str, str] | None]]:
     """Yield the ids and fields of the changes between two ids, newest first; None for a foreign entry."""
     while True:

@@ -85,7 +85,7 @@ class Issuers:
             before = None if known is None else _decoded(name, known)
             now_ms = await store_time_ms(self._client)
             if before is not None and _same(before, fields):
-                await self.drop_stale(workspace_id)  # whoever put it may have been interrupted
+                await self.drop_stale(workspace_id)  # the last to put it may have been interrupted
                 return before, before
             issuer = Issuer(
                 **structs.asdict(fields),
@@ -106,7 +106,7 @@ class Issuers:
             try:
                 before, known = await self.get(workspace_id, name)
             except IssuerNotFound:
-                await self.drop_stale(workspace_id)  # whoever deleted it may have been interrupted
+                await self.drop_stale(workspace_id)  # the last to delete it may have been interrupted
                 raise
             if await self._write(workspace_id, name, known, before, None, by):
                 await self.drop_stale(workspace_id)

@@ -42,7 +42,7 @@ async def put_policies(
     owner: StoredOwner,
     changes: Sequence[PolicyChange],
     by: ChangedBy,
-    expected: str = ANY_TOKEN,
+    expected: str,
 ) -> WrittenPolicies | None:
     """Make all of these changes, or none; return None if a version or the token is no longer as expected.
 

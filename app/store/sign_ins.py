@@ -107,7 +107,7 @@ class SignIns:
         return session_of(record) if "ends_ms" in record else None
 
     async def each(self, workspace_id: str, *, skip_unreadable: bool = False) -> AsyncIterator[SignIn]:
-        """Yield the sessions that have not ended, those first that end first. An unreadable one lets nobody in."""
+        """Yield the sessions that have not ended, those first that end first. An unreadable one counts as none."""
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         ids = await self._client.call("ZRANGE", keyspace.sign_ins, f"({now_ms}", "+inf", "BYSCORE")
         async for records in read_records(self._client, keyspace.key, ids):

@@ -26,7 +26,6 @@ class Parameter(Struct, frozen=True):
     also: str | None
     attribute: str
     kind: Any
-    default: Any
     spelled: Spelled | None
     schema: dict[str, Any]
     description: str
@@ -55,7 +54,6 @@ def _parameter(field: msgspec.structs.FieldInfo, hint: Any, description: str) ->
         also=camel if camel != name else None,
         attribute=field.name,
         kind=bare,
-        default=field.default,
         spelled=spelled,
         schema=_schema(bare, kind, spelled, field.default),
         description=description or next(filter(None, (getattr(note, "description", "") for note in annotations)), ""),

@@ -14,7 +14,7 @@ from standardwebhooks import Webhook as Signing
 
 from app.model.api_keys import without_raw_keys
 from app.model.fields import Count
-from app.model.text import HOLDS_A_KEY
+from app.model.text import CONTAINS_A_KEY
 from app.model.webhooks import Webhook, WebhookEvent, WebhookFormat
 from app.outgoing_http import Unanswered, request
 from app.settings import Settings
@@ -104,7 +104,7 @@ class Delivery:
         Everyone who may read webhooks or the trail of changes sees the URL.
         """
         if any(without_raw_keys(written) != written for written in (url, unquote(url))):
-            raise Refused(HOLDS_A_KEY)
+            raise Refused(CONTAINS_A_KEY)
         destination_of(url, allow_http=self._allow_http, networks=self._networks)
 
     async def send(self, workspace_id: str, webhook: Webhook, event_id: str, body: bytes) -> Attempt:

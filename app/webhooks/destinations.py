@@ -107,7 +107,7 @@ class Lookups:
 
 
 async def _ended(found: asyncio.Future[list[Address]], slot: AsyncExitStack) -> list[Address]:
-    """The addresses. The slot is given back when the thread ends, not when nobody waits any more."""
+    """The addresses. The slot is given back when the thread ends, even if its caller leaves earlier."""
     async with slot:
         return await found
 

@@ -81,7 +81,7 @@ class Admission:
 
 
 def _named(token: str) -> tuple[str, str]:
-    """The `iss` and `aud` of a token that nobody has verified yet. Raises Unauthorized."""
+    """The `iss` and `aud` of a token that is not verified yet. Raises Unauthorized."""
     try:
         middle = token.split(".")[1]
         claims = _payload(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))

@@ -25,7 +25,7 @@ REFRESH_MS = 3_600_000
 """Keys are read again after this long."""
 
 PAUSE_MS = 60_000
-"""After any attempt, the issuer is left alone for this long, whoever asks and however often."""
+"""After any attempt, the issuer is left alone for this long, however often its keys are needed."""
 
 KEYS_BYTES = 64 * 1024
 _AT_ONCE, _OF_WORKSPACE = 256, 8

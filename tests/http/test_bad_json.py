@@ -26,7 +26,7 @@ FILLER = b'{"name": "%s"}'
 @pytest.mark.parametrize("inside", ['{"n\\u0000": 1}', '{"n": 1, "n\\u0000x": 2}', '{"a": [{"\\u0000": 1}]}'])
 def test_a_name_that_holds_nul_is_refused(inside):
     """A tool that ends strings at NUL would read another name; NUL inside a value concerns only the tool."""
-    with pytest.raises(Invalid, match="a name holds NUL"):
+    with pytest.raises(Invalid, match="a name contains NUL"):
         decode_json(f'{{"parameters": {inside}}}'.encode())
     assert decode_json(b'{"text": "a\\u0000b: c"}') == {"text": "a\0b: c"}
     assert decode_json(b'{"a\\\\u0000": 1}') == {"a\\u0000": 1}
@@ -85,7 +85,7 @@ def test_a_number_too_large_for_any_parser_is_refused(tenant, endpoint, number):
     body = f'{{"agent_id": "x", "tool_name": "t", "name": "a", "parameters": {{"n": {number}}}}}'
     refused(
         tenant.admin.post(endpoint, content=body),
-        "holds a number that is too large; numbers are 64-bit floats or shorter integers",
+        "contains a number that is too large; numbers are 64-bit floats or shorter integers",
     )
 
 

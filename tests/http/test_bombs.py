@@ -17,10 +17,10 @@ from bench.harness.hostile import AGENT, JSON_BOMBS, LARGE_CALLS, LARGEST, POLIC
 
 ID = "00000000-0000-7000-8000-000000000000"
 DEEP = "$: values are nested more than 32 levels deep"
-NESTED = f"$: holds more than {MAX_NESTED} objects and lists"
-NAMES = f"$: holds more than {MAX_NAMES} names"
+NESTED = f"$: contains more than {MAX_NESTED} objects and lists"
+NAMES = f"$: contains more than {MAX_NAMES} names"
 LONG = f"at most {MAX_RECORDED_BYTES} are kept"
-EXPONENTS = f"$: holds more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits"
+EXPONENTS = f"$: contains more than {MAX_LARGE_EXPONENTS} numbers with exponents of three digits"
 REFUSALS = {
     "open brackets": DEEP,
     "open objects": DEEP,
@@ -42,7 +42,7 @@ REFUSALS = {
     "64 KiB of secrets": LONG,
     "a name given twice at the end": NAMES,
     "64 KiB, and a name given twice at the end": '$: "n0" is given twice in one object',
-    "a long number": "$: holds a number that is too large",
+    "a long number": "$: contains a number that is too large",
     "exponents": EXPONENTS,
     "an exponent too large": EXPONENTS,
 }

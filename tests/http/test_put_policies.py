@@ -190,7 +190,7 @@ def test_a_set_may_be_as_large_as_what_an_agent_may_have(tenant, agent):
     assert refusal(refused)[:2] == (413, "PAYLOAD_TOO_LARGE")
     assert str(MAX_SET_BYTES) in refusal(refused)[2]
     refused = tenant.admin.put(path, content=b'{"policies": [' + b"[]," * MAX_SET_NESTED + b"[]]}")
-    assert refusal(refused) == (400, "VALIDATION_ERROR", f"$: holds more than {MAX_SET_NESTED} objects and lists")
+    assert refusal(refused) == (400, "VALIDATION_ERROR", f"$: contains more than {MAX_SET_NESTED} objects and lists")
     assert tenant.admin.post("/v1/policies", content=b" " * 300_000).status_code == 413
 
 

@@ -190,7 +190,7 @@ def test_a_key_is_no_name(tenant, path, body):
         body = body | {"agent_id": tenant.new_agent()["id"]}
     answer = tenant.admin.post(path, json=body)
     assert answer.status_code == 400
-    assert "holds an API key" in answer.text
+    assert "contains an API key" in answer.text
     assert RAW.search(answer.text) is None
 
 
@@ -227,7 +227,7 @@ def test_no_rule_may_contain_a_raw_key(tenant, place):
     ):
         assert answer.status_code == 400, answer.text
         (detail,) = answer.json()["error"]["details"]
-        assert "holds an API key" in detail["message"]
+        assert "contains an API key" in detail["message"]
         assert detail["path"] == f"$.rules[1].{place}".replace(STRAY, STRAY[:12] + "...")
         assert STRAY not in answer.text
 
@@ -244,7 +244,7 @@ def test_no_url_of_a_webhook_may_contain_a_raw_key(tenant, path):
     ):
         assert answer.status_code == 400, answer.text
         assert answer.json()["error"]["details"][0]["path"] == "$.url"
-        assert "holds an API key" in answer.text
+        assert "contains an API key" in answer.text
         assert STRAY not in answer.text
 
 

@@ -69,7 +69,7 @@ def test_a_reason_is_in_the_trail_as_given(tenant, reason):
         ([b"\xff"], "is not UTF-8"),
         ([b"a", b"b"], "is given twice; give it once"),
         (["a\u202eb".encode()], "has the invisible character U+202E at position 1; remove it"),
-        ([b"svc_" + b"0" * 32], "holds an API key; leave it out, and revoke it if it is in use"),
+        ([b"svc_" + b"0" * 32], "contains an API key; leave it out, and revoke it if it is in use"),
     ],
 )
 def test_a_reason_that_cannot_be_kept_is_refused_and_nothing_changes(tenant, policy, given, message):

@@ -109,7 +109,7 @@ def test_nested_aliases_are_bounded():
     """Ten lines that stand for a thousand million values are refused."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9)]
-    with pytest.raises(DocumentError, match="holds more than 200000 values"):
+    with pytest.raises(DocumentError, match="contains more than 200000 values"):
         read_document("\n".join(lines).encode())
 
 

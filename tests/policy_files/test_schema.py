@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 SCHEMA = jsonschema_rs.Draft202012Validator(schema(), validate_formats=True, ignore_unknown_formats=True)
 
 LOOSER = {
-    "a pattern in RE2 syntax": "is not a regular expression in RE2 syntax|holds an API key",
+    "a pattern in RE2 syntax": "is not a regular expression in RE2 syntax|contains an API key",
     "a time zone of the IANA": "is not an IANA time zone",
     "bounds that exclude each other": "nothing can satisfy it",
     "names of values": r"`\[`, `\]` and `\*` stand only|has an empty part|names more than",

@@ -174,7 +174,7 @@ def test_the_secret_is_made_once_and_kept_for_its_user_alone(tmp_path):
     assert {each.name for each in tmp_path.iterdir()} == {"secret"}
 
     path.write_text("short")
-    with pytest.raises(SettingsError, match="holds no secret of 32 bytes"):
+    with pytest.raises(SettingsError, match="contains no secret of 32 bytes"):
         embedded_secret(tmp_path)
 
 

@@ -11,6 +11,7 @@ from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import FairThreadPool
 from app.http.protocol.connections import Connections
 from app.lanes.lane import Lane
+from app.redaction.redactor import Redactor
 from app.redaction.signer import UNSIGNED
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
@@ -58,7 +59,7 @@ def authorizer(cache, commit, escalated, clock, ids, metrics, client=None):
 
 
 def escalated_calls(read, signer, bounds=Bounds()):  # noqa: B008 - a frozen struct
-    return EscalatedCalls(read, signer, bounds, FairThreadPool())
+    return EscalatedCalls(read, signer, bounds, FairThreadPool(), Redactor(()))
 
 
 def agent_history(client, kept):

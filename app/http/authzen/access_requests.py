@@ -12,7 +12,7 @@ from app.http.tool_calls import Reading, not_a_call
 from app.model.access_requests import MAX_ITEMS, Callback
 from app.model.api_keys import without_raw_keys
 from app.model.fields import Timestamp
-from app.model.text import HOLDS_A_KEY
+from app.model.text import CONTAINS_A_KEY
 
 _STATE_BYTES = 4096
 _DEEPEST_CHAIN = 8
@@ -173,4 +173,4 @@ def _require_state(callback: Callback) -> None:
     if len(state) > _STATE_BYTES:
         raise Invalid.at("$.callback.state", f"must have at most {_STATE_BYTES} bytes")
     if without_raw_keys(state.decode()) != state.decode():
-        raise Invalid.at("$.callback.state", HOLDS_A_KEY)
+        raise Invalid.at("$.callback.state", CONTAINS_A_KEY)

@@ -123,7 +123,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(set(map(folded, found))) != len(found):
         raise ValueError("an object has two members whose names differ only in letter case")
     if "\0" in "".join(found):
-        raise ValueError("a name holds NUL, where some programs end it")
+        raise ValueError("a name contains NUL, where some programs end it")
     return found
 
 

@@ -102,4 +102,4 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise MalformedAnswer(f"The stream holds something that is not JSON ({error}).") from error
+        raise MalformedAnswer(f"The stream contains something that is not JSON ({error}).") from error
