@@ -10,10 +10,18 @@ from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 
 TEXTS = ("", "0", "-1", "1", "99999999999999999999", "x", "\xff", " 1", "01", "1.0", "a" * 64)
+LIKE_OTHERS = re.compile(r"audit:(segment|data):[48]$|audit:by:(action|key|result|rule|tool):")
+"""Keys that are read as others are, of which everything is tried: a middle and the last segment, and most indexes."""
 
 
 async def alterations(client, key):
-    """Names and commands: each alters this key in one place."""
+    """Names and commands: each alters this key in one place. Of those LIKE_OTHERS, in a third of the ways."""
+    for number, each in enumerate([each async for each in _all_alterations(client, key)]):
+        if number % 3 == 0 or not LIKE_OTHERS.search(key):
+            yield each
+
+
+async def _all_alterations(client, key):
     kind = await client.call("TYPE", key)
     yield "deleted", [("DEL", key)]
     yield "another type", [("DEL", key), ("RPUSH", key, "x")]
@@ -138,7 +146,7 @@ async def test_every_alteration_of_one_key_is_found_or_named(valkey_store, works
     await client.call("HDEL", WORKSPACES, workspace_id)
     await client.close()
     assert (missed - NOT_FOUND.keys(), NOT_FOUND.keys() - missed) == (set(), set())
-    assert tried > 1_000, tried
+    assert tried > 800, tried
 
 
 @pytest.mark.parametrize("names", ["", "x", "0", "0 1", "0 1 1 1 1", "0 -1 1 1", "9" * 30, "1 1 1 1"])
