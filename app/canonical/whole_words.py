@@ -85,7 +85,7 @@ class Words:
                 raise Ambiguous(f"and the values before it stand at more than {MAX_PLACES_IN_ALL} places there")
             if self._is_whole(start, start + len(wanted)):
                 if lines is None:  # not before a place is found: until then, the string may be much longer
-                    lines = _lines(text) if self._fold else ""
+                    lines = "" if not self._fold or text.isprintable() else _lines(text)  # no break is printable
                 if self._has_breaks(start, lines):
                     return True
             start = self._text.find(wanted, start + 1)
