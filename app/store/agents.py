@@ -100,7 +100,7 @@ class Agents:
         """Yield the workspace's agents, oldest first, that match the given filters."""
         keyspace = Keyspace(workspace_id)
         filters = {"alias": alias, "name": name, "status": status}
-        wanted = {field: str(value) for field, value in filters.items() if value is not None}
+        wanted = {field: (str(value),) for field, value in filters.items() if value is not None}
         if alias is not None:
             holder = await self._client.call("HGET", keyspace.agent_aliases, alias)
             ids = [] if holder is None else [holder]
@@ -111,7 +111,7 @@ class Agents:
         async for found in with_values(self._client, keyspace.agent, ids, wanted):
             async for records in read_records(self._client, keyspace.agent, found):
                 for record in records:
-                    if any(record.get(field) != value for field, value in wanted.items()):
+                    if any(record.get(field) not in among for field, among in wanted.items()):
                         continue  # it has just changed
                     if skipped:
                         skipped -= 1

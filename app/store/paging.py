@@ -1,6 +1,6 @@
 """Read hashes, and the sorted sets that list them, a page at a time."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
@@ -36,14 +36,20 @@ async def read_records(
 
 
 async def with_values(
-    client: Client, name_of: Callable[[str], str], ids: Sequence[str], wanted: Mapping[str, str]
+    client: Client, name_of: Callable[[str], str], ids: Sequence[str], wanted: Mapping[str, Collection[str | None]]
 ) -> AsyncIterator[list[str]]:
-    """Yield those of these ids whose hashes have all wanted values, in their order; only these fields are read."""
+    """Yield those of these ids whose hashes have wanted values, in their order; only these fields are read.
+
+    wanted: for each field the values of which it has one; None = it is missing.
+    """
     if not wanted:
         yield [*ids]
         return
-    fields, values = tuple(wanted), [*wanted.values()]
     for start in range(0, len(ids), _TOGETHER):
         some = ids[start : start + _TOGETHER]
-        replies = await client.read_pipelined([("HMGET", name_of(each), *fields) for each in some])
-        yield [each for each, found in zip(some, replies, strict=True) if found == values]
+        replies = await client.read_pipelined([("HMGET", name_of(each), *wanted) for each in some])
+        yield [each for each, found in zip(some, replies, strict=True) if _have(found, wanted)]
+
+
+def _have(found: Sequence[str | None], wanted: Mapping[str, Collection[str | None]]) -> bool:
+    return all(value in among for value, among in zip(found, wanted.values(), strict=True))

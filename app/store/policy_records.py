@@ -81,10 +81,14 @@ def policy_of(record: dict[str, str]) -> Policy:
         )
 
 
-def kind_of(record: dict[str, str]) -> PolicyKind:
-    """The record's kind; records older than kinds are grants."""
-    with decoding_record(f"The record of policy {record.get('id', '')}"):
-        return PolicyKind(record.get(_CALLED["kind"], PolicyKind.GRANT))
+def wanted_values(kind: PolicyKind | None, key: str | None) -> dict[str, tuple[str | None, ...]]:
+    """The values of a policy's record that make it one of this kind, with this key; None = whichever it has."""
+    wanted: dict[str, tuple[str | None, ...]] = {}
+    if kind is not None:  # records older than kinds are grants
+        wanted[_CALLED["kind"]] = (kind.value, None) if kind is PolicyKind.GRANT else (kind.value,)
+    if key is not None:
+        wanted["key"] = (key,)
+    return wanted
 
 
 def _as_stored(value: Any) -> Value:

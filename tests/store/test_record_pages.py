@@ -1,8 +1,12 @@
 """Records are read in order of their names, a few at a time."""
 
+from app.model.policies import Owner, PolicyFields, PolicyKind
+from app.model.rules import ToolAllowlist
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.paging import read_records, with_values
+from tests.support import parts
+from tests.support.actors import BY
 
 
 class Counting:
@@ -14,6 +18,20 @@ class Counting:
 
     async def read_pipelined(self, commands):
         self.steps.append(len(commands))
+        return await self._client.read_pipelined(commands)
+
+
+class WholeRecords:
+    """A client that counts the records that are read whole."""
+
+    def __init__(self, client) -> None:
+        self._client, self.keys = client, 0
+
+    async def call(self, *command):
+        return await self._client.call(*command)
+
+    async def read_pipelined(self, commands):
+        self.keys += sum(name == "HGETALL" for name, *_ in commands)
         return await self._client.read_pipelined(commands)
 
 
@@ -54,7 +72,8 @@ async def test_records_are_found_by_their_values_without_reading_others_whole(cl
         await client.call("HSET", name_of(str(n)), "name", f"n{n % 5}", "status", "active", "more", "x" * 1000)
     counting = Counting(client)
 
-    async def found(**wanted):
+    async def found(**values):
+        wanted = {field: (value,) for field, value in values.items()}
         return [each for some in [one async for one in with_values(counting, name_of, ids, wanted)] for each in some]
 
     assert await found(name="n3", status="active") == [str(n) for n in range(600) if n % 2 == 0 and n % 5 == 3]
@@ -62,6 +81,29 @@ async def test_records_are_found_by_their_values_without_reading_others_whole(cl
     assert await found(name="n3", status="revoked") == []
     assert await found() == ids
     assert len(counting.steps) == 6
+
+
+async def test_a_page_of_policies_by_kind_reads_no_record_of_another_kind(client, workspace_id, ids):
+    """Their rules can be long. Records that are older than kinds are grants."""
+    keyspace, policies, owner = Keyspace(workspace_id), parts.policies(client, ids), Owner(group="g")
+    rules = (ToolAllowlist(tools=["*"]),)
+    for n in range(30):
+        kind = PolicyKind.GRANT if n % 10 else PolicyKind.GUARDRAIL
+        fields = PolicyFields(name="p", rules=rules, key=f"k{n:02}", kind=kind, priority=1000 - n)
+        made = await policies.create(workspace_id, owner, fields, by=BY)
+        if n == 7:
+            await client.call("HDEL", keyspace.policy(made.id), "policy_kind")
+    reading = WholeRecords(client)
+    found = parts.policies(reading, ids)
+
+    async def keys_of(**filters):
+        return [each.key async for each in found.each(workspace_id, owner, **filters)]
+
+    assert await keys_of(kind=PolicyKind.GUARDRAIL) == ["k00", "k10", "k20"]
+    assert await keys_of(kind=PolicyKind.GUARDRAIL, limit=1, offset=1) == ["k10"]
+    assert await keys_of(kind=PolicyKind.GRANT, key="k07") == ["k07"]
+    assert await keys_of(kind=PolicyKind.GUARDRAIL, key="k07") == []
+    assert reading.keys == 3 + 3 + 1 + 0
 
 
 async def test_no_names_need_no_command(client):
