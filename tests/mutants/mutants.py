@@ -621,7 +621,7 @@ IDENTITY = [
     Mutant(
         "interrupted-change",
         "app/store/issuers.py",
-        "                await self.drop_stale(workspace_id)  # whoever put it may have been interrupted\n",
+        "                await self.drop_stale(workspace_id)  # the last to put it may have been interrupted\n",
         "",
         "a change that is made again binds",
     ),
