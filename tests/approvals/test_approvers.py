@@ -2,26 +2,19 @@
 
 import pytest
 from approval_steps import ALLOW, ask
-from approvals_races import pat
 
 from app.model.actors import Via
-from app.model.ids import Ids
 from app.redis_client.clients import store_time_ms
 from app.store.keyspace import Keyspace
-from app.store.sign_ins import SignIns
 
 
 @pytest.fixture
-def signed_in(tenant):
+def signed_in(tenant, session_of):
     """Gives the headers of a new session of Pat, with these groups, and credentials shown so many seconds ago."""
 
     def sign_in(*groups, ago=None):
-        async def made(client):
-            now_s = await store_time_ms(client) // 1000
-            identity = pat(groups=groups, authenticated_s=None if ago is None else now_s - ago)
-            return await SignIns(client, Ids()).create(tenant.id, identity, Via.CONSOLE)
-
-        return {"Authorization": f"Bearer {tenant.in_store(made)[1]}"}
+        now_s = tenant.in_store(store_time_ms) // 1000
+        return session_of(Via.CONSOLE, *groups, authenticated_s=None if ago is None else now_s - ago)
 
     return sign_in
 

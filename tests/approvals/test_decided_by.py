@@ -9,16 +9,13 @@ from command_line import run_remit
 from servers import clean_env
 
 from app.model.actors import Via
-from app.model.ids import Ids
-from app.store.sign_ins import SignIns
 from app.webhooks.slack import slack_message
 
 
 @pytest.fixture
-def in_session(tenant):
+def in_session(session_of):
     """The headers of a new session in which Pat, who has signed in with the identity provider, uses a program."""
-    _, token = tenant.in_store(lambda client: SignIns(client, Ids()).create(tenant.id, pat(), Via.CLI))
-    return {"Authorization": f"Bearer {token}"}
+    return session_of(Via.CLI)
 
 
 def test_an_approval_and_its_entry_name_the_person_who_decided(tenant, agent_id, in_session):
