@@ -38,6 +38,8 @@ ATTACKS = {
     "a bound's last digit": '{"amount": 500.00000000000001}',
 }
 PLAIN = '{"amount": 500}'
+LONG = 2**53 + 1
+"""A whole number that no double equals."""
 
 CALL = '"tool_name": "money.pay", "parameters": %s'
 ASKED = '"action": {"name": "pay"}, "resource": {"type": "money", "id": "1", "properties": %s}'
@@ -125,10 +127,15 @@ def attacks(way):
 TEXTS = {way: attacks(way) for way in WAYS}
 
 
+def longs(way):
+    """A call with the long number, and one with the next that is a double."""
+    return [WAYS[way] % json.dumps({"amount": number}) for number in (LONG, LONG - 1)]
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """What each receiver runs for each body: one process of each kind reads all."""
-    texts = [(way, text) for way, texts in TEXTS.items() for text in (WAYS[way] % PLAIN, *texts.values())]
+    texts = [(way, text) for way, texts in TEXTS.items() for text in (WAYS[way] % PLAIN, *longs(way), *texts.values())]
     folder = tmp_path_factory.mktemp("receivers")
     go, node = shutil.which("go"), shutil.which("node")
     if go is None or node is None:
@@ -205,3 +212,17 @@ def test_each_receiver_would_run_some_attack(ran, way):
                 any(is_wrong(ran["Go"][way, text]) for called, text in TEXTS[way].items() if name in called)
                 or "0" in name
             )
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_of_a_long_whole_number_every_digit_is_judged(tenant, ran, way):
+    """A program that reads numbers as doubles runs the next one, which the page says; so send such numbers as texts."""
+    agent = tenant.new_agent()["id"]
+    only = {"type": "parameter_constraint", "tools": ["*"], "parameters": {"amount": {"enum": [LONG, str(LONG)]}}}
+    tenant.new_policy(agent, GRANT, only)
+    long, next_to_it = longs(way)
+    as_text = long.replace(str(LONG), f'"{LONG}"')
+    assert [is_allowed(tenant, agent, way, text) for text in (long, next_to_it, as_text)] == [True, False, True]
+    amounts = {receiver: calls[way, long] for receiver, calls in ran.items()}
+    assert amounts["Python"] == [[TOOL, LONG]]
+    assert amounts["Node"] == amounts["Go"] == ran["Node"][way, next_to_it] == [[TOOL, LONG - 1]]

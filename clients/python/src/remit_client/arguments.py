@@ -29,10 +29,11 @@ def frozen(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def strict_json(text: str) -> Any:
-    """The value of a JSON text that no parser can read as another.
+    """The value of a JSON text that no parser can read as another, except for numbers with more digits than a double.
 
     Raises ValueError for NaN, numbers too large for a double, and two names in one object that are equal, or that some
-    parsers take for one: those that differ in letter case only, or from a NUL on.
+    parsers take for one: those that differ in letter case only, or from a NUL on. Whole numbers are exact, as they are
+    for every reader in Python; before others get them, those that no double equals must be refused.
     """
     return _strict(text)
 
