@@ -11,8 +11,9 @@ from app.authorize.store_clock import StoreClock
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
 from app.model.changes import ChangeQuery
-from app.model.decisions import AuthorizeRequest, Decision
+from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids
+from app.model.outcomes import CallStatus, decode_call
 from app.model.policies import Owner, Policy, PolicyChanges, PolicyFields, PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayReport, ReplayTask, drafted
@@ -22,6 +23,7 @@ from app.replay import Replay
 from app.replay.history import History
 from app.store.changes import Changes
 from app.store.keyspace import Keyspace
+from app.store.outcomes import Outcomes
 from tests.support import parts
 from tests.support.actors import BY
 
@@ -96,6 +98,15 @@ class Logged:
         assert isinstance(answer, Decision)
         self.results.append(answer.outcome.result.value)
         return answer.outcome.result.value
+
+    async def give_back(self, back: int, at_us: int) -> None:
+        """Report the allowed call that is so many before the next one as not executed."""
+        answered = [decode_call(line) for line in (await self.lines()).splitlines()]
+        allowed = [each for each in answered if each.result == Result.ALLOWED]
+        if len(allowed) >= back:
+            await Outcomes(self.client, self.made, 100_000).record(
+                self.id, allowed[-back], CallStatus.NOT_EXECUTED, now_us=at_us
+            )
 
     async def lines(self) -> bytes:
         """The whole log, as it is exported."""
