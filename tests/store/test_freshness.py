@@ -100,12 +100,13 @@ class Witness:
 
 
 async def under_load(witness, callers, agent_id, rounds):
-    """`rounds` run while callers of both replicas ask without pause; then every answer is held against the changes."""
+    """`rounds` run while callers of both replicas go on asking; then every answer is held against the changes."""
     over = asyncio.Event()
 
     async def keep_asking(caller):
         while not over.is_set():
             await witness.ask(caller, agent_id)
+            await asyncio.sleep(0.01)  # or the changes would wait for a core
 
     load = [asyncio.create_task(keep_asking(caller)) for caller in callers for _ in range(CALLERS_PER_REPLICA)]
     try:
