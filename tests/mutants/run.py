@@ -4,8 +4,9 @@
     python tests/mutants/run.py pdp lua:3 one-tier  an area, a place in one, a name
     python tests/mutants/run.py pdp tests/workspaces  only these tests
 
-A line is a mutant, `caught` or `SURVIVED`, and the test that failed first; or `BROKEN` if the tests could not run. The
-exit code is the number of mutants that were not caught.
+A line is a mutant, `caught` or `SURVIVED`, and the test that failed first; or `BROKEN` if the tests could not run, and
+`UNDECIDED` if they took more than ten minutes, as they do on a busy machine: name fewer. The exit code is the number of
+mutants that were not caught.
 """
 
 import os
@@ -89,7 +90,7 @@ def verdict_on(mutant: Mutant, tests: tuple[str, ...], folder: Path) -> str:
             if ran.returncode != 0:
                 break
     except subprocess.TimeoutExpired:
-        return "caught    by a test that did not end"
+        return "UNDECIDED the tests did not end"
     finally:
         file.write_text(text, "utf-8")
     if ran.returncode != 1:
