@@ -120,7 +120,8 @@ def create_agent(service: Service, bodies: dict[str, Any]) -> tuple[str, dict[st
 
 def session_of(call: dict[str, Any]) -> str:
     """What the call belongs to: its `conversation` or `task`, or an empty string."""
-    return str(call.get("conversation", call.get("task", "")))
+    named = (call.get(name) for name in ("conversation", "task"))
+    return next((str(each) for each in named if each not in (None, "")), "")
 
 
 def authorize(service: Service, agent_id: str, names: dict[str, str], call: dict[str, Any]) -> Answer:

@@ -162,6 +162,14 @@ def test_a_percentile_is_one_of_the_values(monkeypatch, values, wanted):
     assert report.percentiles(values) == wanted
 
 
+def test_a_calls_session_is_its_conversation_or_its_task(monkeypatch):
+    """Other programs write null or an empty text for what a line does not have."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    replay = importlib.import_module("replay")
+    lines = ({"task": 5}, {"conversation": None, "task": "t"}, {"conversation": "", "task": "t"}, {"task": None}, {})
+    assert [replay.session_of(line) for line in lines] == ["5", "t", "t", "", ""]
+
+
 @pytest.mark.slow
 def test_calls_without_a_decision_are_counted_and_end_with_1(replica, tmp_path):
     """A tool name that the service refuses leaves one call unanswered, and the others are answered."""
