@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.console.browsing import COME_BACK
+from tests.console.browsing import COME_BACK, until
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +87,25 @@ def test_changes_have_no_gap_after_new_ones_came(visit):
     page.get_by_role("button", name="Older").click()
     actors.nth(3).wait_for()
     assert actors.all_inner_texts() == ["actor 4", "actor 3", "actor 2", "actor 1"]
+
+
+def test_nothing_waits_for_what_it_does_not_need(visit):
+    """Who is there is asked before the modules are there; each list is read once, also if a screen wants it new."""
+    visitor = visit("admin")
+    page, held = visitor.page, []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/main.js", hold)
+    with page.expect_request("**/v1/session"):
+        page.goto(visitor.base_url + "/console", wait_until="commit")
+    until(page, "document.querySelector('script[type=module]')")
+    for each in held:
+        each.continue_()
+    page.locator(".chart .fill").first.wait_for()
+    asked = [path for _, path in visitor.requests]
+    assert [asked.count(each) for each in ("/v1/session", "/v1/agents", "/v1/policies")] == [1, 1, 1]
 
 
 def test_a_stream_that_has_lost_events_is_read_again(visit):

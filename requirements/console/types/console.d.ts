@@ -6,6 +6,8 @@ type Schemas = components["schemas"];
 type Loose<T, K extends keyof T> = Omit<T, K> & { [name in K]: any };
 
 declare global {
+  /** The request that theme.js began before the modules were there. */
+  var early: Promise<Response> | undefined;
   type AskOptions = { query?: Record<string, any>; body?: unknown; ifMatch?: string | number; reason?: string; signal?: AbortSignal };
   type Answer = { data: any; etag: string; next: string; floor: string };
   /** keyId: the key that the session was made from. id: what the log and the trail call this session. */

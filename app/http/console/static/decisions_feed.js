@@ -62,7 +62,7 @@ export class Feed {
       this.error = error;
     }
     this.reading = false;
-    this.draw();
+    this.show();
   }
 
   /** Read the next older page, if there is one and there is room. */
@@ -97,23 +97,25 @@ export class Feed {
     this.draw();
   }
 
-  /** Show what has come, at most once in each frame. */
+  /** Show what has come soon, with what comes until then. */
   draw() {
     if (this.drawing) return;
     this.drawing = true;
-    setTimeout(() => {
-      this.drawing = false;
-      if (this.stop.signal.aborted) return;
-      if (!this.paused && !this.pressed && this.held.length) {
-        this.entries = [...this.held.reverse(), ...this.entries];
-        this.held = [];
-        if (this.entries.length > KEPT) {
-          this.forget(this.entries.splice(KEPT));
-          this.cursor = ""; // what was older is gone from the page; a new query finds it
-        }
+    setTimeout(() => { this.drawing = false; this.show(); }, 80);
+  }
+
+  /** Show what has come. */
+  show() {
+    if (this.stop.signal.aborted) return;
+    if (!this.paused && !this.pressed && this.held.length) {
+      this.entries = [...this.held.reverse(), ...this.entries];
+      this.held = [];
+      if (this.entries.length > KEPT) {
+        this.forget(this.entries.splice(KEPT));
+        this.cursor = ""; // what was older is gone from the page; a new query finds it
       }
-      this.changed();
-    }, 80);
+    }
+    this.changed();
   }
 
   /** @param {Entry[]} gone */

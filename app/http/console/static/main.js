@@ -6,7 +6,7 @@ import { Later } from "./parts/loading.js";
 import { Text } from "./parts/text.js";
 import { asked, can, session, signIn, whoAmI } from "./session.js";
 import { go, HOME, parts, place, to } from "./url.js";
-import { computed, Fragment, html, render, signal, useEffect, useState } from "./vendor/preact.js";
+import { computed, Fragment, html, render, signal, useEffect } from "./vendor/preact.js";
 
 /** @typedef {{path: string, name: string, key: string, scopes: string[], apart?: boolean}} Entry */
 /** The screens in the order of the menu: a session sees those that one of its scopes opens.
@@ -67,7 +67,7 @@ function Shell() {
     </nav>
     <main class="stage" id="screen" tabindex="-1">
       <${Trouble} />
-      ${here ? html`<${Loaded} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
+      ${here ? html`<${Titled} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
         : html`<${Later} load=${() => import("./parts/problem.js")} name="Lost" screen=${SCREENS.find((each) => each.path === first)} />`}
     </main>
     ${signedOut.value && html`<${Later} load=${form} name="SignIn" over />`}
@@ -75,19 +75,13 @@ function Shell() {
   </div>`;
 }
 
-/** The screen, once its module is here. @param {{name: string, title: string, id?: string}} props */
-function Loaded({ name, title, id }) {
-  const [found, setFound] = useState(/** @type {{Screen: Function} | {error: string} | null} */ (null));
-  useEffect(() => {
-    import(`./screens/${name}.js`).then(setFound, () => setFound({ error: "This part of the console is not here any more: the service was updated. Load the page again." }));
-  }, [name]);
+/** The screen, and the title of the tab. @param {{name: string, title: string, id?: string}} props */
+function Titled({ name, title, id }) {
   useEffect(() => {
     const count = pendingCount.value;
     document.title = `${count ? `(${count}) ` : ""}${title} · Remit`;
   }, [title, pendingCount.value]);
-  if (!found) return null;
-  if ("error" in found) return html`<div class="page"><p class="alert" role="alert">${found.error}</p></div>`;
-  return html`<${found.Screen} id=${id} />`;
+  return html`<${Later} load=${() => import(`./screens/${name}.js`)} name="Screen" id=${id} />`;
 }
 
 function Trouble() {

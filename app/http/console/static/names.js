@@ -38,18 +38,20 @@ function directory(path, idOf, may) {
       if (id && !found) load();
       return found;
     },
+    /** Read again what was not read in the last 5 s. */
+    look: load,
     /** Read again. */
     refresh() { last = 0; return load(); },
   };
 }
 
-/** @type {{all: Map<string, Agent> | null, error: unknown, find(id: string | null | undefined): Agent | undefined, refresh(): Promise<void>}} */
+/** @type {{all: Map<string, Agent> | null, error: unknown, find(id: string | null | undefined): Agent | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
 export const agents = directory("/v1/agents", (each) => each.id, () => can("read", "policies"));
-/** @type {{all: Map<string, Policy> | null, error: unknown, find(id: string | null | undefined): Policy | undefined, refresh(): Promise<void>}} */
+/** @type {{all: Map<string, Policy> | null, error: unknown, find(id: string | null | undefined): Policy | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
 export const policies = directory("/v1/policies", (each) => each.id, () => can("read", "policies"));
-/** @type {{all: Map<string, ApiKey> | null, error: unknown, find(id: string | null | undefined): ApiKey | undefined, refresh(): Promise<void>}} */
+/** @type {{all: Map<string, ApiKey> | null, error: unknown, find(id: string | null | undefined): ApiKey | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
 export const keys = directory("/v1/api-keys", (each) => each.id, () => can("admin"));
-/** @type {{all: Map<string, Tool> | null, error: unknown, find(id: string | null | undefined): Tool | undefined, refresh(): Promise<void>}} */
+/** @type {{all: Map<string, Tool> | null, error: unknown, find(id: string | null | undefined): Tool | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
 export const tools = directory("/v1/catalog", (each) => each.name, () => can("read", "policies"));
 
 /** What an agent is called in an address: its alias, else its id. @param {string} id */

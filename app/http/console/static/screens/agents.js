@@ -15,7 +15,7 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 
 export function Screen() {
   const [dialog, setDialog] = useState(/** @type {null | "new" | "stop"} */ (null));
-  useEffect(() => { agents.refresh(); }, []);
+  useEffect(() => { agents.look(); }, []);
   const day = useDayCounts(can("read", "audit"));
   const text = param("q").toLowerCase();
   const status = param("status");

@@ -17,7 +17,7 @@ export function Screen() {
   const [seen, setSeen] = useState(/** @type {string | null} */ (null)); // the version of the list, while tools are imported
   const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const [removing, setRemoving] = useState(/** @type {Tool | null} */ (null));
-  useEffect(() => { tools.refresh(); }, []);
+  useEffect(() => { tools.look(); }, []);
   const text = param("q").toLowerCase();
   const shown = [...(tools.all?.values() ?? [])].filter((each) => `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text));
   const why = lacks("policies");

@@ -19,7 +19,7 @@ export function Screen() {
   const [ending, setEnding] = useState(/** @type {ApiKey | null} */ (null));
   const [rotating, setRotating] = useState(/** @type {ApiKey | null} */ (null));
   const [secret, setSecret] = useState(/** @type {{name: string, key: string} | null} */ (null));
-  useEffect(() => { keys.refresh(); }, []);
+  useEffect(() => { keys.look(); }, []);
   /** @type {import("../parts/table.js").Column<ApiKey>[]} */
   const columns = [
     { name: "Name", width: "minmax(150px, 1.6fr)", class: "c-tool", cell: (row) => html`<b><${Text} value=${row.name} /></b>` },

@@ -11,14 +11,18 @@ import { duration, now } from "../time.js";
 import { to } from "../url.js";
 import { html, useEffect } from "../vendor/preact.js";
 
+// Its modules come while the page still asks who is there.
+const traffic = import("../parts/traffic.js");
+traffic.catch(() => {}); // who shows it is told
+
 export function Screen() {
-  useEffect(() => { agents.refresh(); policies.refresh(); tools.all; }, []);
+  useEffect(() => { agents.look(); policies.look(); tools.all; }, []);
   const first = useRead("first entry", async (signal) => (can("read", "audit") ? (await get("/v1/audit-logs", { limit: 1 }, signal)).data.length : 1));
   const isNew = agents.all?.size === 0 || policies.all?.size === 0 || first.data === 0;
   return html`<div class="page"><div class="head"><h1>Overview</h1></div>
     <${Later} load=${() => import("../parts/stops.js")} name="Stops" /><${Health} />
     ${isNew && html`<${Later} load=${() => import("../parts/first_steps.js")} name="FirstSteps" asked=${Boolean(first.data)} again=${first.reload} />`}
-    ${can("read", "audit") && !isNew && html`<${Later} load=${() => import("../parts/traffic.js")} name="Traffic" />`}
+    ${can("read", "audit") && !isNew && html`<${Later} load=${() => traffic} name="Traffic" />`}
     <div class="three"><${Waiting} /><${Shadows} /><${Inactive} /></div>
     ${can("audit") && html`<${Later} load=${() => import("../parts/changes.js")} name="Latest" />`}</div>`;
 }

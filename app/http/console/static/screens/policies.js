@@ -11,7 +11,7 @@ import { param, setParams, to } from "../url.js";
 import { html, useEffect } from "../vendor/preact.js";
 
 export function Screen() {
-  useEffect(() => { policies.refresh(); agents.all; }, []);
+  useEffect(() => { policies.look(); agents.all; }, []);
   if (!policies.all) return html`<div class="page"><h1>Policies</h1>${policies.error ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />` : html`<${Skeleton} />`}</div>`;
   const text = param("q").toLowerCase();
   const shown = [...policies.all.values()].filter((each) => !text || `${each.name} ${each.key ?? ""} ${each.group ?? ""} ${agents.find(each.agentId)?.name ?? ""} ${rulesInWords(each).join(" ")}`.toLowerCase().includes(text));
