@@ -39,9 +39,9 @@ class TimeBasedType(RuleType[TimeBased]):
 
 
 def compile_time_window(window: TimeWindow) -> TimeCheck:
-    """The check of one window. Its answer holds for the whole minute it is evaluated for:
+    """The check of one window. Its answer is the same throughout a minute of UTC.
 
-    in every zone since 1972, hours and changes of the offset begin on a whole minute of UTC. Converting UTC to local
+    In every zone since 1972, hours and changes of the offset begin on a whole minute of UTC. Converting UTC to local
     time always has one answer; the reverse has none or two when clocks change.
     """
     name = _zone_of(window)
