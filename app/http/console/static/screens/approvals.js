@@ -36,15 +36,14 @@ function Many() {
   place(pending, drawn);
   const forgotten = drawn.some(({ ids }) => ids.some((id) => !approvals.value.has(id)));
   const blocks = drawn.map(({ ids, ...each }) => ({ ...each, list: inOrder(ids.flatMap((id) => approvals.value.get(id) ?? [])) })).filter((each) => each.list.length);
-  return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}
-      <${Later} load=${decided} name="DecidedWithin" /><span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /></div>
+  return html`<div class="page"><div class="head"><h1>Approvals</h1>${status === "pending" && pending.length > 0 && html`<span class="tag number">${pending.length} waiting</span>`}<span class="spring"></span><${Later} load=${() => import("../parts/notify.js")} name="Notify" /></div>
     <div class="chips" role="group" aria-label="Status">${STATUSES.map((each) => html`<button type="button" class="chip" aria-pressed=${each === status} onClick=${() => setParams({ status: each === "pending" ? null : each })}>${each}</button>`)}</div>
     ${status !== "pending" ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
     : forgotten ? html`<${Empty} title="Many were decided meanwhile" icon="approvals"><button type="button" onClick=${() => setDrawn([])}>Show those that wait</button><//>`
     : !blocks.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
       : runs(blocks).map((run) => run[0].together ? html`<${Later} key=${run[0].key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${run[0].list} />`
         : html`<div class="cards" key=${run[0].key}>${run.map(({ list: [each] }) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`)}
-  </div>`;
+    <${Later} load=${decided} name="DecidedWithin" /></div>`;
 }
 
 /** Calls of one plan, calls of one agent's session that came together, or one call by itself.
