@@ -20,7 +20,8 @@ class Parameters:
         self._signature = inspect.signature(function)
         self._fixed = dict(fixed or {})
         names = list(self._signature.parameters.values())
-        self._holder, _, self._name = getattr(function, "__qualname__", "").rpartition(".")
+        path: str = getattr(function, "__qualname__", "")
+        self._holder, _, self._name = path.rpartition(".")
         self._module = getattr(function, "__module__", None)
         self._receiver = names[0].name if names and names[0].name in ("self", "cls") else None
         self._rest = next((one.name for one in names if one.kind is one.VAR_KEYWORD), None)
