@@ -222,12 +222,16 @@ async def test_an_unreadable_entry_is_quarantined_and_keeps_its_place(
     assert len(by_agent.lines) == (6 if "agentId" in poison else 7)
 
 
-async def test_an_entry_that_somebody_deleted_leaves_a_line_that_says_so(client, writer, sealer, workspace_id):
-    """Its sequence number was given out, so the log accounts for it."""
+async def test_an_entry_that_somebody_deleted_leaves_a_line_that_says_so(client, writer, sealer, workspace_id, caplog):
+    """Its sequence number was given out, so the log accounts for it; one line reports all that are gone."""
     await writer.append(6)
     await client.call("XDEL", writer.keyspace.audit_stream, "1-0", "4-0")
 
     assert (await sealer.seal_next(workspace_id))[:4] == (1, 1, 6, ["1-0", "4-0"])
+
+    assert caplog.messages == [
+        f"quarantined 2 entries, 1-0 to 4-0, of {writer.keyspace.audit_stream}: it was gone from the stream"
+    ]
 
     entries = (await AuditLog(client).query(workspace_id, AuditQuery())).entries
     assert [entry.result for entry in entries] == ["allowed", "allowed", None, "allowed", "allowed", None]
