@@ -15,6 +15,7 @@ from app.redis_client.replies import StoreAway
 log = logging.getLogger(__name__)
 AWAY = "The store cannot be reached; nothing was decided"
 GONE = "The store did not answer in time; whether the decision was recorded is not known"
+_FULL = "ERR max number of clients reached"
 _HEAD_START = 16
 """If the store is idle, this many commands are sent early, so that it works on them during the rest of the tick.
 
@@ -49,7 +50,7 @@ class Connection(asyncio.Protocol):
     def send(self, command: bytes) -> asyncio.Future[Any]:
         """The future of the command's reply. Commands of one tick of the loop are sent in one write, or in two."""
         if self.lost.is_set():
-            raise StoreUnavailable(AWAY)
+            raise StoreAway(AWAY)
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self._buffer:
             self._loop.call_soon(self._flush)
@@ -103,7 +104,8 @@ class Connection(asyncio.Protocol):
             return
         # The error's text may contain arguments, so only its code is shown.
         shown = code if code.isupper() else "an error without a code"
-        kind = StoreAway if code == "LOADING" else StoreUnavailable
+        passes = code == "LOADING" or str(reply) == _FULL
+        kind = StoreAway if passes else StoreUnavailable
         _fail(future, kind(f"The store refused the command ({shown}); nothing was decided"))
         if code == "READONLY":
             log.warning("the store has become a replica; reconnecting")

@@ -117,7 +117,7 @@ class PipelinedClient:
 
     def _send(self, command: bytes) -> asyncio.Future[Any]:
         if self._connection is None:
-            raise StoreUnavailable(AWAY)
+            raise StoreAway(AWAY)
         return self._connection.send(command)
 
     async def _keep(self) -> None:

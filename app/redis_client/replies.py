@@ -80,7 +80,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 class StoreAway(StoreUnavailable):
-    """The store does not answer, is still loading, or its cluster is down; unlike a refusal, that passes by itself."""
+    """The store does not answer, is loading or full of clients, or its cluster is down; that passes by itself."""
 
 
 _REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.MaxConnectionsError)

@@ -136,6 +136,29 @@ async def test_a_command_that_the_store_refuses_is_unavailable_and_the_connectio
     assert server.accepted == 1
 
 
+@pytest.mark.parametrize(
+    ("reply", "passes"),
+    [
+        ("LOADING Redis is loading the dataset in memory", True),
+        ("ERR max number of clients reached", True),
+        ("ERR unknown command", False),
+        ("NOAUTH Authentication required.", False),
+    ],
+)
+async def test_what_passes_by_itself_is_told_apart(serve, connect, reply, passes):
+    """A start waits for a store that is loading or full of clients, and for none that refuses it."""
+
+    async def answer(connection, _command):
+        await connection.say(f"-{reply}\r\n".encode())
+
+    link = await connect((await serve(answer)).url)
+
+    with pytest.raises(StoreUnavailable) as caught:
+        await link.call("ECHO", "a")
+
+    assert isinstance(caught.value, StoreAway) is passes
+
+
 async def test_a_store_that_became_a_replica_is_left(serve, connect):
     """On READONLY, because the URL's name may lead to another machine by now."""
 
