@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 from collections import Counter
 from typing import Any
 
@@ -43,10 +44,14 @@ class KeyRefresh:
         self._networks, self._allow_http = settings.webhook_private_networks, settings.webhook_http
 
     async def run(self, _stopped: asyncio.Event) -> None:
-        """Do what is due now. An issuer that fails stops no other, and one that does not answer delays none."""
+        """Do what is due now. An issuer that fails stops no other; one that does not answer is given up after seconds.
+
+        The order differs each time, so that issuers that never answer do not keep others of their workspace out.
+        """
         seen, self._seen = self._seen, {}
         begun, room = Counter[str](), asyncio.Semaphore(_AT_ONCE)
         owners = [each async for each in self._issuers.owners()]
+        random.shuffle(owners)
         async with asyncio.TaskGroup() as reading:
             for digest, workspace_id, name in owners:
                 with failures_logged(log, f"look after issuer {name} of workspace {workspace_id}"):
