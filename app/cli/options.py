@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from app.cli.completion import AGENTS
@@ -19,7 +20,7 @@ from app.model.agents import require_alias
 from app.model.api_keys import Scope
 from app.model.audit import ANY_SHADOW
 from app.model.ids import canonical_uuid
-from app.model.query_fields import QueryFields
+from app.model.query_fields import QueryFields, Spelled
 from app.model.text import FieldError, require_visible
 from app.model.times import parse_moment_ms, rfc3339
 from app.struct_schemas.queries import Parameter, parameters_of
@@ -181,6 +182,27 @@ class Shadow(Uuid):
         return ANY_SHADOW if value == ANY_SHADOW else super().convert(value, param, ctx)
 
 
+class Words(click.ParamType[str]):
+    """One or several of some words, separated by commas."""
+
+    name = "word,..."
+
+    def __init__(self, spelled: Spelled) -> None:
+        self._spelled = spelled
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            self._spelled.read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The words that may follow the last comma."""
+        before, comma, begun = incomplete.rpartition(",")
+        return [CompletionItem(before + comma + each) for each in self._spelled.words if each.startswith(begun)]
+
+
 class Option(Struct, frozen=True):
     """The differences between an option and the query field it is made from."""
 
@@ -214,13 +236,14 @@ def filters(fields: type[QueryFields], **differing: Option) -> Callable[[F], F]:
 
 def _option(field: Parameter, differing: Option) -> Callable[[F], F]:
     kind, flag = differing.kind, differing.flag or f"--{field.name.replace('_', '-')}"
+    text = differing.help or field.description
     if kind is None and field.spelled is not None:
-        kind = click.STRING
+        kind = Words(field.spelled) if field.spelled.words else click.STRING
+        text = f"{text} One of: {', '.join(field.spelled.words)}." if field.spelled.words else text
     elif kind is None and field.kind is int:
         kind = WholeNumber(field.schema["minimum"], field.schema["maximum"])
     elif kind is None and issubclass(field.kind, Enum):
         kind = click.Choice(field.schema["enum"])
-    text = differing.help or field.description
     return click.option(flag, field.attribute, type=kind, is_flag=field.kind is bool, help=text)
 
 

@@ -26,11 +26,13 @@ class QueryFields(Struct, frozen=True, kw_only=True):
 class Spelled(Struct, frozen=True, eq=False):
     """The spelling of a value in a query; without this annotation, the type alone determines it.
 
-    read: parses the string; raises ValueError with a sentence. schema: of the string.
+    read: parses the string; raises ValueError with a sentence. schema: of the string. words: those it consists of,
+    separated by commas; empty = any.
     """
 
     read: Callable[[str], Any]
     schema: dict[str, Any]
+    words: tuple[str, ...] = ()
 
 
 def several(kind: type[StrEnum]) -> Spelled:
@@ -43,7 +45,7 @@ def several(kind: type[StrEnum]) -> Spelled:
         return tuple(map(kind, names))
 
     one = f"({'|'.join(kind)})"
-    return Spelled(read, {"type": "string", "pattern": f"^{one}(,{one})*$"})
+    return Spelled(read, {"type": "string", "pattern": f"^{one}(,{one})*$"}, tuple(kind))
 
 
 def uuid_in(text: str) -> str:

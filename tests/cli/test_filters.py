@@ -12,7 +12,7 @@ from app.cli import approvals, audit, changes
 from app.cli.options import Option, filters
 from app.model.approvals import ApprovalFilters
 from app.model.audit import AuditFilters
-from app.model.changes import ChangeFilters
+from app.model.changes import ChangeFilters, ResourceType
 from app.model.query_fields import AgentFilter, QueryFields, TimeMs
 from app.struct_schemas.queries import parameters_of
 
@@ -99,3 +99,19 @@ def test_every_filter_of_the_api_is_an_option(command, fields):
     options = {each.name: each.help for each in command.params}
     assert {each.attribute for each in parameters_of(fields)} <= options.keys()
     assert {each.description for each in parameters_of(fields)} & set(options.values())
+
+
+def test_the_trail_can_be_filtered_by_every_type_it_has():
+    """Several as well; help and completion name them, and a word that is none is refused before anything is asked."""
+    [option] = (each for each in changes.changes.params if each.name == "resource_type")
+    context = click.Context(changes.changes)
+
+    def completed(begun):
+        return [each.value for each in option.type.shell_complete(context, option, begun)]
+
+    assert completed("") == list(ResourceType)
+    assert completed("agent,pol") == [f"agent,{each}" for each in ResourceType if each.startswith("pol")]
+    assert option.help.endswith(f"One of: {', '.join(ResourceType)}.")
+    assert option.type.convert("agent,policy", option, context) == "agent,policy"
+    with pytest.raises(click.BadParameter, match="must be one or several of agent, "):
+        option.type.convert("agent,polcy", option, context)
