@@ -28,7 +28,7 @@ class Authenticator:
     prompt: a client with the shorter timeout of decisions; without it, `client` serves them too. tell: called with the
     digests of keys that have worked here, separated by spaces, so that the replica's other process can `hear` of them.
     admit: verifies a workload's token that is not known yet and lets it count, or raises Unauthorized; None = no token
-    counts. granted: what the groups of people who sign in give them; a session has no other scopes.
+    counts. granted: what the groups of people who sign in give them; a person's session has no other scopes.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Authenticator:
                     granted = self._granted.left_of(granted, issuer, called, groups.split("\n"))
                     if not granted:
                         self._drop(digest)
-                        raise Unauthorized("The session's groups no longer give it any scope; sign in again")
+                        raise Unauthorized("The session has no scope that the settings of this service still give it")
                 bound = frozenset(agents.split(",")) if agents else None
                 caller = Caller(
                     workspace_id, key_id, granted, bound, session,

@@ -41,6 +41,10 @@ def scopes_by_workspace(table: Iterable[GroupScopes], groups: Iterable[str]) -> 
     return {workspace: tuple(sorted(scopes)) for workspace, scopes in found.items()}
 
 
+_CONTAINED = {Scope.ADMIN: frozenset(Scope) - {Scope.ADMIN}, Scope.READ: frozenset({Scope.VIEW, Scope.AUTHORIZE})}
+"""What a scope may do because it may do more."""
+
+
 class GroupGrants(NamedTuple):
     """What the settings give to people who sign in with the provider of this issuer; "" = nobody does."""
 
@@ -49,10 +53,14 @@ class GroupGrants(NamedTuple):
 
     def left_of(self, scopes: Iterable[Scope], issuer: str, workspace: str, groups: Iterable[str]) -> frozenset[Scope]:
         """What both a session's scopes and those that its groups give now allow; nothing with another provider."""
-        had, given = frozenset(scopes), frozenset(scopes_by_workspace(self.table, groups).get(workspace, ()))
         if issuer != self.issuer:
             return frozenset()
-        return given if Scope.ADMIN in had else had if Scope.ADMIN in given else had & given
+        left = _with_contained(scopes) & _with_contained(scopes_by_workspace(self.table, groups).get(workspace, ()))
+        return left.difference(*(contained for scope, contained in _CONTAINED.items() if scope in left))
+
+
+def _with_contained(scopes: Iterable[Scope]) -> frozenset[Scope]:
+    return frozenset(scopes).union(*(_CONTAINED.get(scope, ()) for scope in scopes))
 
 
 class IdentityProvider(Protocol):

@@ -54,7 +54,7 @@ class SessionView(Struct, frozen=True, kw_only=True, rename="camel"):
 
     id: Its id, which the log and the trail have as the id of a key.
     name: Who signed in: the name of the API key, or of the person.
-    scopes: What its sign-in gave it; settings that give its groups less since then count.
+    scopes: What it was given at sign-in; it may use those of them that the settings still give its groups.
     via: `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token.
     key_id: The API key that it was made from and ends with; left out = none.
     person: Who signed in with the identity provider; left out = somebody with a key or a code.
