@@ -212,7 +212,7 @@ def policies_that_asked(record: Mapping[str, str]) -> list[str]:
 class ApprovalFilters(QueryFields, frozen=True):
     """Filters on approvals; all that are given must match.
 
-    status: Only those in this state, or in one of several, comma-separated, each once.
+    status: Only those in this state, or in one of several, comma-separated.
     agent_id: Only those of this agent, by its id or its alias.
     tool_name: Only those of calls of this tool.
     plan_id: Only those of calls that were sent together, as this plan.

@@ -36,13 +36,13 @@ class Spelled(Struct, frozen=True, eq=False):
 
 
 def several(kind: type[StrEnum]) -> Spelled:
-    """The spelling of one or several values of an enumeration, as a tuple: comma-separated, each once."""
+    """The spelling of one or several values of an enumeration, as a tuple of different ones: comma-separated."""
 
     def read(text: str) -> tuple[StrEnum, ...]:
         names = text.split(",")
-        if len(set(names)) < len(names) or not {*names} <= {*kind}:
-            raise ValueError(f"must be one or several of {', '.join(kind)}, comma-separated, each once")
-        return tuple(map(kind, names))
+        if not {*names} <= {*kind}:
+            raise ValueError(f"must be one or several of {', '.join(kind)}, comma-separated")
+        return tuple(dict.fromkeys(map(kind, names)))
 
     one = f"({'|'.join(kind)})"
     return Spelled(read, {"type": "string", "pattern": f"^{one}(,{one})*$"}, tuple(kind))

@@ -3796,7 +3796,7 @@ export interface components {
             id: string;
             /** @description Who signed in: the name of the API key, or of the person. */
             name: string;
-            /** @description What its sign-in gave it; settings that give its groups less since then count. */
+            /** @description What it was given at sign-in; it may use those of them that the settings still give its groups. */
             scopes: components["schemas"]["Scope"][];
             /** @description `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token. */
             via: components["schemas"]["Via"];
@@ -3915,7 +3915,7 @@ export interface components {
             id: string;
             /** @description Who signed in: the name of the API key, or of the person. */
             name: string;
-            /** @description What its sign-in gave it; settings that give its groups less since then count. */
+            /** @description What it was given at sign-in; it may use those of them that the settings still give its groups. */
             scopes: components["schemas"]["Scope"][];
             /** @description `console` = its token is in the cookie of a browser; `cli` = a program sends it as a bearer token. */
             via: components["schemas"]["Via"];
@@ -5732,7 +5732,7 @@ export interface operations {
     get_approvals: {
         parameters: {
             query?: {
-                /** @description Only those in this state, or in one of several, comma-separated, each once. */
+                /** @description Only those in this state, or in one of several, comma-separated. */
                 status?: string;
                 /** @description Only those of this agent, by its id or its alias. `agentId` is accepted, too. */
                 agent_id?: string;
