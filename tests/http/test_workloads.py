@@ -730,3 +730,29 @@ async def test_an_issuer_that_does_not_answer_delays_no_other(valkey_store):
     for server in servers:
         server.close()
     await client.close()
+
+
+async def test_issuers_that_never_answer_keep_none_of_their_workspace_out(valkey_store):
+    """They are due again before every other has had its turn, so each round has an order of its own."""
+    client, workspace_id, asked = open_client(valkey_store.url, 5_000), Ids().new(1), set()
+
+    async def refuse(reader, writer):
+        asked.add((await reader.readline()).split()[1].decode())
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    issuers, rule = Issuers(client, Ids()), IssuerRule(match={"sub": SUB}, scopes=[Scope.VIEW])
+    names = [f"i{number}" for number in range(12)]
+    for name in names:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/{name}"
+        issuer = f"https://{workspace_id}.example.com/{name}"
+        fields = IssuerFields(issuer=issuer, audience="remit", algorithms=[Algorithm.RS256], rules=[rule], jwks_uri=url)
+        await issuers.put(workspace_id, name, fields, BY)
+    refresh = KeyRefresh(client, Settings(webhook_http=True, webhook_networks="127.0.0.0/8"))
+    for _ in range(20):
+        for name in names:
+            await client.call("DEL", Keyspace(workspace_id).issuer_keys(name))
+        await refresh.run(asyncio.Event())
+    assert asked == {f"/{name}" for name in names}
+    server.close()
+    await client.close()
