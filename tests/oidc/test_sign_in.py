@@ -87,7 +87,7 @@ def test_every_replica_gives_a_session_what_its_own_settings_give(remit, idp, br
         with_less.stop()
     for path, body in (("/v1/session", {}), ("/v1/authorize", call)):
         refused = ask(replica, path, **body)  # whose settings name no provider
-        assert (refused.status_code, "sign in again" in refused.text) == (401, True)
+        assert (refused.status_code, "settings of this service" in refused.text) == (401, True)
 
 
 def sign_out_at(idp, browser):
