@@ -101,6 +101,11 @@ def test_nothing_waits_for_what_it_does_not_need(visit):
     with page.expect_request("**/v1/session"):
         page.goto(visitor.base_url + "/console", wait_until="commit")
     until(page, "document.querySelector('script[type=module]')")
+    for _ in range(1_000):
+        if held:
+            break
+        page.wait_for_timeout(30)  # lets routes in
+    assert held
     for each in held:
         each.continue_()
     page.locator(".chart .fill").first.wait_for()

@@ -123,9 +123,9 @@ class Caller:
         self.last = b""
 
     def send(self, call: Call) -> Call:
-        """Send it, once; its answer, if one comes, is in the call."""
+        """Send it, once; its answer, if one comes, is in the call, and no answer from before."""
         headers = self._headers if call.key is None else self._headers | {"Idempotency-Key": call.key}
-        call.status, call.received = None, None
+        call.status, call.received, call.answer = None, None, None
         call.sent = call.sent or time.monotonic_ns()
         try:
             if self._connection.sock is None:

@@ -66,10 +66,12 @@ def until_suspended(tenant, agent_id):
 def told_by(replica, tenant, agent_id):
     """Its answer to a call, once it has one: its connection to the store may just have been cut."""
     with replica.client(tenant.read_key) as client:
-        while True:
-            told = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "read"})
-            if told.status_code != 503:
-                return told.json()
+
+        def told():
+            answer = client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "read"})
+            return None if answer.status_code == 503 else answer.json()
+
+        return until(told, "the replica answers")
 
 
 @ON_ONE

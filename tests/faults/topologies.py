@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import redis
 from redis.cluster import RedisCluster
@@ -17,13 +18,14 @@ CALM_MS, ALERT_MS = 10_000, 1_000
 """After how much silence a master is failed over: while it only waits for a core, and once a test has killed it."""
 
 
-def until(claim, what: str, seconds: float = 60) -> None:
-    """Wait until `claim()` is true."""
+def until(claim, what: str, seconds: float = 60) -> Any:
+    """Wait until `claim()` is true, and return it."""
     deadline = time.monotonic() + seconds
-    while not claim():
+    while not (found := claim()):
         if time.monotonic() > deadline:
             raise AssertionError(f"not so in {seconds} s: {what}")
         time.sleep(0.02)
+    return found
 
 
 class Node(Store):

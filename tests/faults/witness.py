@@ -12,6 +12,7 @@ from load import Caller, Load, ask_in_turn
 from oracle import Call, Forbidden, Log, Quota, check_all, check_suffix, gone, read_log
 from servers import Replica
 from tenants import Tenant
+from topologies import until
 
 
 class Witness:
@@ -91,16 +92,34 @@ class Witness:
 
 
 class Listing(threading.Thread):
-    """A read of all agents, which waits for the store longer than a decision does."""
+    """A read of all agents, which waits for the store for two seconds, longer than a decision does."""
 
     def __init__(self, admin: httpx.Client) -> None:
         super().__init__(daemon=True)
         self.answer: httpx.Response | None = None
+        self._lasted_s = 0.0
         self._admin = admin
         self.start()
 
     def run(self) -> None:
+        begun = time.monotonic()
         self.answer = self._admin.get("/v1/agents")
+        self._lasted_s = time.monotonic() - begun
+
+    def outlasts(self, question: "Question") -> bool:
+        """Does this still wait when the question, sent half a second later, is refused?
+
+        It does if a decision waits for one second, and never if a decision waits as long as this.
+        """
+        time.sleep(0.5)
+        assert question.send().status == 503
+        return self.is_alive()
+
+    def finish(self) -> None:
+        """Wait for the answer: the agents, or a refusal after the whole two seconds, but for a tick of a clock."""
+        self.join()
+        assert self.answer is not None
+        assert self.answer.status_code == 200 or self._lasted_s > 1.9, self.answer.text
 
 
 class Question:
@@ -115,10 +134,13 @@ class Question:
 
     def send_until_answered(self) -> dict[str, Any]:
         """Send until there is a decision; every answer before it must be 503."""
-        while self.send().answer is None:
-            assert self.call.status == 503, self.caller.last
-            time.sleep(0.005)
-        return self.call.answer
+
+        def answer() -> dict[str, Any] | None:
+            call = self.send()
+            assert call.answer is not None or call.status == 503, self.caller.last
+            return call.answer
+
+        return until(answer, "the question is answered", 120)
 
     def entries(self, log: Log) -> list[dict[str, Any]]:
         return [entry for entry in log.entries if entry["parameters"]["call"] == self.call.number]

@@ -267,17 +267,21 @@ async def test_policies_of_a_group_and_of_the_workspace_bind_every_later_call(de
     witness = Witness("allowed")
     guardrail = {"kind": "guardrail", "name": "g", "rules": [BLOCKED]} | owner
 
+    async def change(request, answer):
+        made = await witness.change(request, answer)
+        await asyncio.gather(*(witness.ask(caller, agent_id) for caller in deployment.admins))
+        return made.json() if made.content else None
+
     async def rounds():
         for turn in range(ROUNDS // 2):
             admin, other = deployment.admins[turn % 2], deployment.admins[(turn + 1) % 2]
-            made = (await witness.change(admin.post("/v1/policies", json=guardrail), "denied")).json()
+            made = await change(admin.post("/v1/policies", json=guardrail), "denied")
             path = f"/v1/policies/{made['id']}"
-            await witness.change(other.patch(path, json={"enabled": False}), "allowed")
-            await witness.change(admin.patch(path, json={"enabled": True}), "denied")
-            await witness.change(other.delete(path), "allowed")
+            await change(other.patch(path, json={"enabled": False}), "allowed")
+            await change(admin.patch(path, json={"enabled": True}), "denied")
+            await change(other.delete(path), "allowed")
 
     await under_load(witness, deployment.admins, agent_id, rounds())
-    assert len(witness.answers) > ROUNDS
 
 
 async def test_a_sequence_holds_every_agent_to_it_from_the_moment_it_is_written(deployment):
