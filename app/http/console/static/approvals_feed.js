@@ -44,9 +44,9 @@ export async function readPending() {
   }
   const known = new Map(approvals.value);
   const waits = new Set(pending.map((each) => each.id));
-  // The stream may have told more since the list was asked for.
+  // The stream may know more by now.
   for (const [id, each] of pending.length < MOST ? before : []) {
-    if (each.status === "pending" && !waits.has(id) && known.get(id) === each) known.set(id, { ...each, status: "ended" });
+    if (each.status === "pending" && !waits.has(id) && known.get(id) === each) { known.delete(id); known.set(id, { ...each, status: "ended" }); }
   }
   for (const each of pending) if (!(Number(known.get(each.id)?.version) > each.version)) known.set(each.id, each);
   keep(known);

@@ -21,6 +21,7 @@ function directory(path, idOf, may) {
       error.value = null;
       noteStale(path);
     } catch (problem) {
+      if (mine !== turn) return;
       error.value = problem; // ids are shown instead
       if (known.value) noteStale(path, problem);
       if (problem instanceof Refused && [0, 503].includes(problem.status)) setTimeout(load, 6000);

@@ -25,7 +25,7 @@ export async function whoAmI(tell = true) {
     const { workspace, name, scopes, until, keyId = "", sessionId: id = keyId } = data;
     if (tell) tabs.postMessage("in");
     if (session.value && session.value.workspaceId !== workspace.id) return leave();
-    if (session.value?.id !== id) session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
+    if (`${session.value?.id} ${session.value?.scopes}` !== `${id} ${scopes}`) session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
     noteSignIn();
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;

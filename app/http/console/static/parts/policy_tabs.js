@@ -54,5 +54,5 @@ export function ShadowTab({ policy: given, done }) {
     await policies.refresh();
     setAsking(false);
     done();
-  }}>${meanwhile}<p>From now on it binds every decision, on every replica.${read.data.total ? ` Since its last change it would have changed ${read.data.total} of them.` : ""}</p><//>`}`;
+  }}>${meanwhile}<p>From now on it binds every decision, on every replica.${read.data.total && policy === given ? ` Since its last change it would have changed ${read.data.total} of them.` : ""}</p><//>`}`;
 }

@@ -22,7 +22,7 @@ export function Screen() {
   const shown = [...(tools.all?.values() ?? [])].filter((each) => `${each.name} ${each.title ?? ""} ${each.description ?? ""}`.toLowerCase().includes(text));
   const why = lacks("policies");
   // The list is read after its version, so that what is shown is never older than what is named.
-  const look = async () => { const { etag } = await get("/v1/catalog", { limit: 1 }); await tools.refresh(); setSeen(etag); };
+  const look = async () => { const { etag } = await get("/v1/catalog", { limit: 1 }); await tools.refresh(); if (tools.error) throw tools.error; setSeen(etag); };
   const overtaken = async (/** @type {unknown} */ error) => {
     if (!(error instanceof Refused) || error.status !== 412) throw error;
     await look();
