@@ -23,7 +23,7 @@ from app.store.governed_agents import GovernedAgent, read_governed_agent
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, Versions, contended, overtaken, require_room, require_version
-from app.store.paging import read_page, read_records, with_values
+from app.store.paging import matching_records, read_page
 from app.store.policy_records import bucket_keys
 
 
@@ -108,18 +108,15 @@ class Agents:
             ids = await read_page(self._client, keyspace.agents, None if wanted else limit, 0 if wanted else offset)
         skipped, left = offset if wanted else 0, limit
         # Only the records have names and states. Reading these fields of each takes a tenth of reading it whole.
-        async for found in with_values(self._client, keyspace.agent, ids, wanted):
-            async for records in read_records(self._client, keyspace.agent, found):
-                for record in records:
-                    if any(record.get(field) not in among for field, among in wanted.items()):
-                        continue  # it has just changed
-                    if skipped:
-                        skipped -= 1
-                        continue
-                    yield agent_of(record)
-                    left = None if left is None else left - 1
-                    if left == 0:
-                        return
+        async for records in matching_records(self._client, keyspace.agent, ids, wanted):
+            for record in records:
+                if skipped:
+                    skipped -= 1
+                    continue
+                yield agent_of(record)
+                left = None if left is None else left - 1
+                if left == 0:
+                    return
 
     async def update(
         self,

@@ -51,5 +51,15 @@ async def with_values(
         yield [each for each, found in zip(some, replies, strict=True) if _have(found, wanted)]
 
 
+async def matching_records(
+    client: Client, name_of: Callable[[str], str], ids: Sequence[str], wanted: Mapping[str, Collection[str | None]]
+) -> AsyncIterator[list[dict[str, str]]]:
+    """Yield the hashes of these ids that have wanted values, in their order; missing ones are left out."""
+    async for some in with_values(client, name_of, ids, wanted):
+        async for records in read_records(client, name_of, some):
+            # One may have changed since its values were read.
+            yield [record for record in records if _have([record.get(field) for field in wanted], wanted)]
+
+
 def _have(found: Sequence[str | None], wanted: Mapping[str, Collection[str | None]]) -> bool:
     return all(value in among for value, among in zip(found, wanted.values(), strict=True))

@@ -27,7 +27,7 @@ from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version
-from app.store.paging import read_page, read_records, with_values
+from app.store.paging import matching_records, read_page
 from app.store.policy_keys import policy_called, token_without
 from app.store.policy_owners import stored_owner
 from app.store.policy_records import policies_of, wanted_values
@@ -89,15 +89,13 @@ class Policies:
         ids = await read_page(self._client, index, None if wanted else limit, 0 if wanted else offset)
         skipped, left = offset if wanted else 0, limit
         # Only the records have kind and key. Of one that is not wanted, nothing else is read.
-        async for found in with_values(self._client, keyspace.policy, ids, wanted):
-            async for records in read_records(self._client, keyspace.policy, found):
-                matches = [each for each in records if all(each.get(name) in among for name, among in wanted.items())]
-                skipped, matches = max(0, skipped - len(matches)), matches[skipped:]
-                for policy in await policies_of(matches[:left], self._pool, workspace_id):
-                    yield policy
-                left = None if left is None else left - len(matches)
-                if left is not None and left <= 0:
-                    return
+        async for records in matching_records(self._client, keyspace.policy, ids, wanted):
+            skipped, matches = max(0, skipped - len(records)), records[skipped:]
+            for policy in await policies_of(matches[:left], self._pool, workspace_id):
+                yield policy
+            left = None if left is None else left - len(matches)
+            if left is not None and left <= 0:
+                return
 
     async def update(
         self,
