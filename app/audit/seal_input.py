@@ -159,8 +159,10 @@ async def _keep(client: Client, keyspace: Keyspace, gathered: SealInput) -> bool
     [status] = await client.run(QUARANTINE_ENTRIES, keys, args)
     if status != "kept":
         return False
-    for why in dict.fromkeys(entry.why for entry in poison):
-        alike = [entry.entry_id for entry in poison if entry.why == why]
+    by_reason: dict[str, list[str]] = {}
+    for entry in poison:
+        by_reason.setdefault(entry.why, []).append(entry.entry_id)
+    for why, alike in by_reason.items():
         which = f"entry {alike[0]}" if len(alike) == 1 else f"{len(alike)} entries, {alike[0]} to {alike[-1]},"
         log.error("quarantined %s of %s: %s", which, keyspace.audit_stream, why)
     return True
