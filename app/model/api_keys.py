@@ -53,6 +53,21 @@ ASKING = frozenset({Scope.ADMIN, Scope.READ, Scope.AUTHORIZE})
 """The scopes with which a key may ask for decisions."""
 
 
+_CONTAINED = {Scope.ADMIN: frozenset(Scope) - {Scope.ADMIN}, Scope.READ: frozenset({Scope.VIEW, Scope.AUTHORIZE})}
+"""What a scope allows because it allows more."""
+
+
+def scopes_in_both(some: Iterable[Scope], others: Iterable[Scope]) -> frozenset[Scope]:
+    """The fewest scopes that together allow what both do."""
+    both = _with_contained(some) & _with_contained(others)
+    return both.difference(*(contained for scope, contained in _CONTAINED.items() if scope in both))
+
+
+def _with_contained(scopes: Iterable[Scope]) -> frozenset[Scope]:
+    had = frozenset(scopes)
+    return had.union(*(_CONTAINED.get(scope, ()) for scope in had))
+
+
 def can_be_bound(scopes: Collection[Scope]) -> bool:
     """True if a key with these scopes can be bound to agents or a session: `authorize` without a wider scope."""
     return Scope.AUTHORIZE in scopes and {Scope.READ, Scope.ADMIN}.isdisjoint(scopes)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from app.model.api_keys import Scope
+from app.model.api_keys import Scope, scopes_in_both
 from app.model.sign_ins import Identity, SignOut
 
 
@@ -41,10 +41,6 @@ def scopes_by_workspace(table: Iterable[GroupScopes], groups: Iterable[str]) -> 
     return {workspace: tuple(sorted(scopes)) for workspace, scopes in found.items()}
 
 
-_CONTAINED = {Scope.ADMIN: frozenset(Scope) - {Scope.ADMIN}, Scope.READ: frozenset({Scope.VIEW, Scope.AUTHORIZE})}
-"""What a scope may do because it may do more."""
-
-
 class GroupGrants(NamedTuple):
     """What the settings give to people who sign in with the provider of this issuer; "" = nobody does."""
 
@@ -55,12 +51,7 @@ class GroupGrants(NamedTuple):
         """What both a session's scopes and those that its groups give now allow; nothing with another provider."""
         if issuer != self.issuer:
             return frozenset()
-        left = _with_contained(scopes) & _with_contained(scopes_by_workspace(self.table, groups).get(workspace, ()))
-        return left.difference(*(contained for scope, contained in _CONTAINED.items() if scope in left))
-
-
-def _with_contained(scopes: Iterable[Scope]) -> frozenset[Scope]:
-    return frozenset(scopes).union(*(_CONTAINED.get(scope, ()) for scope in scopes))
+        return scopes_in_both(scopes, scopes_by_workspace(self.table, groups).get(workspace, ()))
 
 
 class IdentityProvider(Protocol):
