@@ -110,14 +110,14 @@ export async function ask(method, path, options = {}) {
 /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
 export const get = (path, query, signal) => ask("GET", path, { query, signal });
 
-/** Every item of a list that has pages, or the first so many. @param {string} path @param {Record<string, any>} [query] @param {number} [most] @param {AbortSignal} [signal] */
-export async function all(path, query = {}, most = 5000, signal) {
+/** Every item of a list that has pages, or the first so many. @param {string} path @param {Record<string, any>} [query] @param {number} [most] @param {number} [pages] @param {AbortSignal} [signal] */
+export async function all(path, query = {}, most = 5000, pages = Infinity, signal) {
   /** @type {any[]} */
   const found = [];
-  for (let cursor = ""; ;) {
+  for (let cursor = "", page = 1; ; page++) {
     const { data, next } = await get(path, { ...query, cursor }, signal);
     found.push(...data);
-    if (!next || found.length >= most) return found.slice(0, most);
+    if (!next || found.length >= most || page === pages) return found.slice(0, most);
     cursor = next;
   }
 }

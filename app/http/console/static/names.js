@@ -5,6 +5,8 @@ import { can } from "./session.js";
 import { to } from "./url.js";
 import { html, signal } from "./vendor/preact.js";
 
+/** @template T @typedef {{all: Map<string, T> | null, error: unknown, find(id: string | null | undefined): T | undefined, look(): Promise<void>, refresh(): Promise<void>}} Directory */
+
 /** @template T @param {string} path @param {(item: T) => string} idOf @param {() => boolean} may */
 function directory(path, idOf, may) {
   const known = signal(/** @type {Map<string, T> | null} */ (null));
@@ -31,7 +33,7 @@ function directory(path, idOf, may) {
   return {
     /** Why it could not be read, null if it was. */
     get error() { return error.value; },
-    /** Everything, null until it has been read. */
+    /** Null until it has been read. */
     get all() { if (known.value === null) load(); return known.value; },
     /** The item, undefined while it is not known. @param {string | null | undefined} id */
     find(id) {
@@ -39,20 +41,20 @@ function directory(path, idOf, may) {
       if (id && !found) load();
       return found;
     },
-    /** Read again what was not read in the last 5 s. */
+    /** Read again, unless it just was. */
     look: load,
     /** Read again. */
     refresh() { last = 0; return load(); },
   };
 }
 
-/** @type {{all: Map<string, Agent> | null, error: unknown, find(id: string | null | undefined): Agent | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
+/** @type {Directory<Agent>} */
 export const agents = directory("/v1/agents", (each) => each.id, () => can("read", "policies"));
-/** @type {{all: Map<string, Policy> | null, error: unknown, find(id: string | null | undefined): Policy | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
+/** @type {Directory<Policy>} */
 export const policies = directory("/v1/policies", (each) => each.id, () => can("read", "policies"));
-/** @type {{all: Map<string, ApiKey> | null, error: unknown, find(id: string | null | undefined): ApiKey | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
+/** @type {Directory<ApiKey>} */
 export const keys = directory("/v1/api-keys", (each) => each.id, () => can("admin"));
-/** @type {{all: Map<string, Tool> | null, error: unknown, find(id: string | null | undefined): Tool | undefined, look(): Promise<void>, refresh(): Promise<void>}} */
+/** @type {Directory<Tool>} */
 export const tools = directory("/v1/catalog", (each) => each.name, () => can("read", "policies"));
 
 /** What an agent is called in an address: its alias, else its id. @param {string} id */

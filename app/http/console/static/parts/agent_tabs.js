@@ -62,9 +62,9 @@ function Counted({ values, per }) {
 
 /** @param {{agent: Agent}} props */
 export function AgentPolicies({ agent }) {
+  if (!policies.all) return policies.error ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />` : html`<${Skeleton} />`;
   const governs = governing(agent.id, agent.groups);
   const ordered = [...governs.filter((each) => each.kind === "guardrail"), ...governs.filter((each) => each.kind === "grant").sort((a, b) => Number(b.priority) - Number(a.priority))];
-  if (!policies.all) return policies.error ? html`<${Problem} error=${policies.error} retry=${policies.refresh} />` : html`<${Skeleton} />`;
   if (!ordered.length) return html`<${Empty} icon="policies" title="No policy governs this agent"><p>So every call is denied. <a href=${to("policies/new", { agent: agent.id })}>Write its first policy</a></p><//>`;
   return html`<p class="muted">Guardrails are evaluated for every call and never allow. Grants decide in their order, the highest priority first.</p>
     <div class="list">${ordered.map((each) => html`<section class="item"><header><a href=${to(`policies/${each.id}`)}><b><${Text} value=${each.name} /></b></a><${Tag}>${each.kind}<//>${each.kind === "grant" && html`<${Tag}>priority ${each.priority}<//>`}

@@ -1,5 +1,5 @@
 // Changes: who did what to which resource, why, and what differs.
-import { get } from "../api.js";
+import { all } from "../api.js";
 import { agents, policies } from "../names.js";
 import { to } from "../url.js";
 import { html, useState } from "../vendor/preact.js";
@@ -34,16 +34,7 @@ const PAGES = 3; // a page that has read much of a long trail may be short
 
 /** The newest few, one line each. */
 export function Latest() {
-  const read = useRead("latest changes", async (signal) => {
-    const found = /** @type {Change[]} */ ([]);
-    for (let page = 0, cursor = ""; page < PAGES && found.length < 6; page += 1) {
-      const { data, next } = await get("/v1/changes", { ...LATEST, cursor }, signal);
-      found.push(...data);
-      if (!next) break;
-      cursor = next;
-    }
-    return found.slice(0, 6);
-  });
+  const read = useRead("latest changes", async (signal) => /** @type {Change[]} */ (await all("/v1/changes", LATEST, 6, PAGES, signal)));
   if (!read.data?.length) return null;
   return html`<section class="card"><h2><a href=${to("changes")}>Latest changes</a></h2><ul class="plain">${read.data.map((each) => html`<li class="line" key=${each.id}><span><b><${Text} value=${each.actorName} /></b> ${done(each)} <${Text} value=${nameOf(each)} /></span><span class="spring"></span><span class="muted"><${Time} at=${each.timestamp} /></span></li>`)}</ul></section>`;
 }
