@@ -29,12 +29,11 @@ local time_ms = math.floor(time_us / 1000)
 local time_text = string.format('%.0f', time_us)
 
 local key = redis.call('HMGET', caller_key, 'scopes', 'expires_ms', 'last_used_ms', 'agents', 'session_from', 'name',
-  'root', 'ends_ms', 'idle_ms', 'via', 'person')
+  'root', 'ends_ms', 'idle_ms', 'via', 'person', 'issuer', 'groups')
 if not key[1] then return {'revoked', '', '', '', time_text, '', '', '', '', '', '', ''} end
 if key[2] and not (time_ms < tonumber(key[2])) then
   return {'expired', '', '', '', time_text, '', '', '', '', '', '', ''}
 end
-local of_person = key[11] and redis.call('HMGET', caller_key, 'issuer', 'groups') or {}
 
 local since_ms = time_ms - (tonumber(key[3]) or 0)
 if is_use and not (since_ms >= 0 and since_ms < 1000) then
@@ -45,4 +44,4 @@ if is_use and not (since_ms >= 0 and since_ms < 1000) then
   end
 end
 return {'valid', key[1], key[4] or '', key[5] or '', time_text, key[2] or '', key[6] or '', key[7] or '',
-  key[10] or '', key[11] or '', of_person[1] or '', of_person[2] or ''}
+  key[10] or '', key[11] or '', key[12] or '', key[13] or ''}
