@@ -394,8 +394,8 @@ SURFACE = [
     Mutant(
         "pages-of-a-kind",
         "app/store/policies.py",
-        "skipped, matches = max(0, skipped - len(matches)), matches[skipped:]",
-        "skipped, matches = 0, matches[skipped:]",
+        "skipped, matches = max(0, skipped - len(records)), records[skipped:]",
+        "skipped, matches = 0, records[skipped:]",
         "pages of policies of one kind miss nothing",
     ),
     Mutant(
