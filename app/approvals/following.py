@@ -28,6 +28,10 @@ class ApprovalEvent(Struct, frozen=True):
     status: str
 
 
+Events = asyncio.Queue[ApprovalEvent | None]
+"""What one waiter has not read yet; None means that events may have been missed."""
+
+
 class ApprovalFollower:
     """Delivers changes made on any replica to all waiters on this one, within one round trip.
 
@@ -43,15 +47,15 @@ class ApprovalFollower:
     @asynccontextmanager
     async def subscribed(
         self, workspace_id: str, wake: asyncio.Event | None = None, *, key_id: str | None = None
-    ) -> AsyncIterator["asyncio.Queue[ApprovalEvent | None]"]:
-        """A queue of every event from now on; None in it means that events may have been missed.
+    ) -> AsyncIterator[Events]:
+        """A queue of every event from now on.
 
         wake: set whenever something arrives. key_id: None also arrives when this API key has been changed or revoked.
         """
         room = self._rooms.get(workspace_id)
         if room is None:
             room = self._rooms[workspace_id] = _Room(self._reader, Keyspace(workspace_id), self._stopping)
-        queue: asyncio.Queue[ApprovalEvent | None] = asyncio.Queue(_UNREAD_MAX)
+        queue = Events(_UNREAD_MAX)
         room.queues[queue] = _Listener(wake, key_id)
         try:
             await room.listening()
@@ -113,7 +117,7 @@ class _Room:
         self._events, self._changes = keyspace.approval_events, keyspace.changes
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._wake_when(stopping))]
-        self.queues: dict[asyncio.Queue[ApprovalEvent | None], _Listener] = {}
+        self.queues: dict[Events, _Listener] = {}
 
     async def listening(self) -> None:
         """Return once events are being received. Raises StoreUnavailable."""
@@ -134,11 +138,7 @@ class _Room:
             try:
                 for stream, entry_id, fields in await self._reader.after(last_ids):
                     last_ids[stream] = entry_id
-                    if stream == self._changes:
-                        if fields.get("resourceType") == ResourceType.API_KEY:
-                            self._tell_key(fields.get("resourceId", ""))
-                    elif (event := _event(entry_id, fields)) is not None:
-                        self._notify(event)
+                    self._tell(stream, entry_id, fields)
             except StoreUnavailable as error:
                 log.warning("%s; listening for approvals again in a second", error)
                 self._notify(None)
@@ -147,6 +147,15 @@ class _Room:
     async def _wake_when(self, stopping: asyncio.Event) -> None:
         await stopping.wait()
         self._notify(None)
+
+    def _tell(self, stream: str, entry_id: str, fields: dict[str, str]) -> None:
+        """Tell waiters of an event, and those that wait with a key of a change to it."""
+        if stream != self._changes:
+            event = _event(entry_id, fields)
+            if event is not None:
+                self._notify(event)
+        elif fields.get("resourceType") == ResourceType.API_KEY:
+            self._tell_key(fields.get("resourceId", ""))
 
     def _notify(self, event: ApprovalEvent | None) -> None:
         for queue, listener in self.queues.items():
@@ -158,7 +167,7 @@ class _Room:
                 _put(queue, listener, None)
 
 
-def _put(queue: "asyncio.Queue[ApprovalEvent | None]", listener: _Listener, event: ApprovalEvent | None) -> None:
+def _put(queue: Events, listener: _Listener, event: ApprovalEvent | None) -> None:
     if listener.wake is not None:
         listener.wake.set()
     if queue.full():  # a reader this slow must read from the store what it has missed

@@ -11,7 +11,7 @@ import msgspec
 from litestar import Request
 from litestar.response import Stream
 
-from app.approvals.following import ApprovalEvent, place_of
+from app.approvals.following import ApprovalEvent, Events, place_of
 from app.errors import ApprovalNotFound, Invalid, TooManyStreams
 from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
@@ -21,6 +21,8 @@ from app.model.api_keys import Caller, Scope
 from app.replica import Records, Services
 
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
+_STILL_HERE = b": still here\n\n"
+"""A comment, which shows whether the client is still there."""
 
 
 @endpoint(
@@ -79,17 +81,21 @@ async def _messages(
             if events.empty() and known.error is None:
                 if wake.is_set():
                     silence_s = ASKING_S
-                yield b": still here\n\n"
+                yield _STILL_HERE
             wake.clear()
-            while not events.empty():
-                coming = events.get_nowait()
-                if coming is None:
-                    yield b": still here\n\n"
-                async for place, message in _since(services, caller, coming, sent):
-                    if await is_revoked(services.decisions, raw_key):
-                        return
-                    yield message
-                    sent = place
+            async for place, message in _unsent(services, caller, events, sent):
+                if await is_revoked(services.decisions, raw_key):
+                    return
+                yield message
+                sent = place
+
+
+async def _unsent(services: Services, caller: Caller, events: Events, sent: str) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield what is to be sent after `sent` for the events that have come, each with its position."""
+    while not events.empty():
+        async for place, message in _since(services, caller, events.get_nowait(), sent):
+            yield place, message
+            sent = place
 
 
 async def _since(
@@ -97,10 +103,11 @@ async def _since(
 ) -> AsyncIterator[tuple[str, bytes]]:
     """Yield what is to be sent after `sent`, with its position: `coming`, or if it is None, all that the store has.
 
-    The first is an event `lost` if the store has dropped some.
+    That begins with a comment, and with an event `lost` if the store has dropped some.
     """
     events, is_all, follower = [] if coming is None else [coming], True, services.streams.approval_follower
     if coming is None:
+        yield sent, _STILL_HERE
         events, is_all = await follower.missed(caller.workspace_id, sent)
     if not is_all:
         yield sent, _lost(sent)

@@ -8,7 +8,7 @@ from litestar import Request, Response
 from msgspec import UNSET, Meta, UnsetType
 
 from app.approvals.approvals import unknown_approval
-from app.approvals.following import ApprovalEvent
+from app.approvals.following import ApprovalEvent, Events
 from app.errors import (
     AgentNotFound,
     ApprovalChanged,
@@ -188,36 +188,40 @@ async def _decided(services: Services, caller: Caller, raw_key: str, approval_id
 
     Raises Unauthorized once the key is revoked or expired: such a key is told nothing more.
     """
-    wake = asyncio.Event()
-    async with services.streams.approval_follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
+    wake, follower = asyncio.Event(), services.streams.approval_follower
+    async with follower.subscribed(caller.workspace_id, wake, key_id=caller.key_id) as events:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                # These reads see what happened before the subscription, the queue what happens after it.
-                concerned = True
-                while not services.streams.stopping.is_set():
-                    if concerned:
-                        left_s = await services.decisions.authenticator.seconds_left(raw_key)
-                        key_ends = None if left_s is None else asyncio.get_running_loop().time() + left_s
-                        approval = await services.records.approvals.get(caller.workspace_id, approval_id)
-                        if approval.status is not ApprovalStatus.PENDING:
-                            break
-                    concerned = await _something_came(events, wake, approval_id, key_ends)
+                await _until_decided(services, caller, raw_key, approval_id, events, wake)
     await services.decisions.authenticator.authenticate(raw_key)
     return await services.records.approvals.get(caller.workspace_id, approval_id)
 
 
-async def _something_came(
-    events: asyncio.Queue[ApprovalEvent | None], wake: asyncio.Event, approval_id: str, key_ends: float | None
-) -> bool:
-    """True if something may have changed: an event arrived, or the loop's time is past `key_ends`."""
-    try:
-        async with asyncio.timeout_at(key_ends):
-            await wake.wait()
-    except TimeoutError:
-        return True
-    wake.clear()
-    came = [events.get_nowait() for _ in range(events.qsize())]
-    return any(event is None or event.approval_id == approval_id for event in came)
+async def _until_decided(
+    services: Services, caller: Caller, raw_key: str, approval_id: str, events: Events, wake: asyncio.Event
+) -> None:
+    """Return once the approval is decided or the replica stops. Raises Unauthorized once the key does not count."""
+    while not services.streams.stopping.is_set():
+        # These reads see what happened before the subscription, the queue what happens after it.
+        left_s = await services.decisions.authenticator.seconds_left(raw_key)
+        key_ends = None if left_s is None else asyncio.get_running_loop().time() + left_s
+        approval = await services.records.approvals.get(caller.workspace_id, approval_id)
+        if approval.status is not ApprovalStatus.PENDING:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(key_ends):
+                await _until_told(events, wake, approval_id)
+
+
+async def _until_told(events: Events, wake: asyncio.Event, approval_id: str) -> None:
+    """Return once an event has come that may be about the approval, or about the key that waits."""
+    while not any(event is None or event.approval_id == approval_id for event in _taken(events)):
+        await wake.wait()
+        wake.clear()
+
+
+def _taken(events: Events) -> list[ApprovalEvent | None]:
+    return [events.get_nowait() for _ in range(events.qsize())]
 
 
 def _answer(approval: Approval) -> Response[Approval]:
