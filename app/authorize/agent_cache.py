@@ -14,7 +14,7 @@ from app.fairness.asking_key import asking_key
 from app.fairness.loop_budget import LoopBudget
 from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
-from app.model.decisions import Plan, Tokens
+from app.model.plans import Plan, Tokens
 from app.model.policies import Policy
 from app.model.rules import MANY_PATTERNS
 from app.model.written_rules import pattern_count

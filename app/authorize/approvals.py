@@ -18,8 +18,9 @@ from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
 from app.model.canonical_call import ALWAYS_BOUND, canonical_call, exact_context, without_act
 from app.model.constraints import REQUEST
-from app.model.decisions import AuthorizeRequest, Check, RememberedCheck
+from app.model.decisions import AuthorizeRequest
 from app.model.escalations import Escalation, together
+from app.model.plans import Check, RememberedCheck
 from app.pdp import CompiledAgent
 from app.pdp.value_origins import value_origins
 from app.redaction.credentials import REDACTED

@@ -20,8 +20,7 @@ from app.errors import (
 )
 from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
-from app.model.batches import BatchSemantics
-from app.model.decisions import AuthorizeRequest, Decision, Result
+from app.model.decisions import AuthorizeRequest, BatchSemantics, Decision, Result
 from app.redis_client.packed_call import CALLS_AT_ONCE
 
 Asked = AuthorizeRequest | AppError

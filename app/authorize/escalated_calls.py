@@ -28,8 +28,9 @@ from app.authorize.commit import (
 from app.errors import StoreUnavailable
 from app.fairness.thread_pool import Pool
 from app.model.canonical_call import canonical_call
-from app.model.decisions import AuthorizeRequest, Check, Decision, Result
+from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.escalations import Escalation
+from app.model.plans import Check
 from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, asking_beside, asking_rule, distinct, escalations
 from app.redaction.redactor import Redactor

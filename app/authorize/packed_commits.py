@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from app.model.decisions import Plan
+from app.model.plans import Plan
 from app.redis_client.packed_call import ScriptCall
 
 _Name = tuple[str, str, str, int]

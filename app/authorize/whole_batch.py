@@ -14,7 +14,8 @@ from app.errors import AppError, BatchTooLarge, StoreUnavailable
 from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
+from app.model.plans import Plan
 from app.redis_client.packed_call import CALLS_AT_ONCE
 
 ATTEMPTS = 16

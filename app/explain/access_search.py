@@ -13,7 +13,8 @@ from app.errors import AgentNotFound, Invalid, PayloadTooLarge
 from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, AgentStatus, agent_named
 from app.model.api_keys import Caller
-from app.model.decisions import AuthorizeRequest, Result, Tokens
+from app.model.decisions import AuthorizeRequest, Result
+from app.model.plans import Tokens
 from app.pdp import CompiledAgent, decide_at_length
 from app.redis_client.client import Client
 from app.store.agents import Agents

@@ -20,8 +20,9 @@ from app.explain.rule_states import Level, level_shown, read_counters, read_leve
 from app.fairness.loop_turns import WorkspaceSlots
 from app.model.agent_quotas import MOST_SHOWN, AgentQuota, AgentQuotas, CountedValue, CountedValues
 from app.model.audit import AuditQuery
-from app.model.decisions import AuthorizeRequest, DenialCount, Quota, Result
+from app.model.decisions import AuthorizeRequest, Result
 from app.model.explanations import QuotaLevel, SeenValue
+from app.model.plans import DenialCount, Quota
 from app.model.rule import Effect
 from app.model.times import rfc3339
 from app.pdp import CompiledAgent

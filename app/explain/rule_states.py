@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from app.authorize.commit.quotas import counted_in
-from app.model.decisions import DenialCount, HistoryCheck, Quota
 from app.model.explanations import QuotaLevel, SeenMark
+from app.model.plans import DenialCount, HistoryCheck, Quota
 from app.model.quotas import MICRO
 from app.model.rules import Sequenced
 from app.model.sequences import CallSequence

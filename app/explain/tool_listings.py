@@ -11,8 +11,9 @@ from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.explain.rule_states import Level, level_shown, read_levels
 from app.fairness.thread_pool import FairThreadPool
-from app.model.decisions import Quota, Result, Tokens
+from app.model.decisions import Result
 from app.model.explanations import ExplainedAgent
+from app.model.plans import Quota, Tokens
 from app.model.rule import Effect
 from app.model.times import MINUTE_US, rfc3339
 from app.model.tool_access import AgentTools, ToolAccess, ToolCondition, ToolStatus

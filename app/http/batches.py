@@ -14,8 +14,7 @@ from app.http.throttle import charge
 from app.http.tool_calls import Reading, reading_of
 from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller
-from app.model.batches import BatchSemantics
-from app.model.decisions import Decision
+from app.model.decisions import BatchSemantics, Decision
 from app.replica import Services
 
 _Read = TypeVar("_Read")

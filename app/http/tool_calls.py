@@ -14,8 +14,7 @@ from app.http.bodies import decode_json, not_json
 from app.model.agents import REFERENCE_RULES, agent_reference
 from app.model.api_keys import KEY_SESSION, Caller
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST
-from app.model.decisions import AuthorizeRequest
-from app.model.idempotency import Idempotency
+from app.model.decisions import AuthorizeRequest, Idempotency
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.redaction.recording import MAX_RECORDED_BYTES, recorded, recorded_request
 from app.redaction.redactor import Redactor

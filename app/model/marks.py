@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Mark, Outcome, Result
+from app.model.decisions import Outcome, Result
+from app.model.plans import Mark
 from app.model.policies import Policy, PolicyMode
 from app.model.rules import PolicyRule, Sequenced
 from app.model.sequences import CallSequence

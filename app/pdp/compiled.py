@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from app.model.agents import Agent, AgentStatus
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, DenialCount, Mark, Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import AuthorizeRequest, Outcome, Result, RuleRef
 from app.model.escalations import Escalation, escalation_of, names_in_context
 from app.model.marks import marked_pattern, marks_of, own_marks
 from app.model.memories import memory_name
+from app.model.plans import DenialCount, Mark, Plan, Quota
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covers
 from app.pdp.constraints import IsSecret, Verdict

@@ -5,7 +5,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result
+from app.model.decisions import AuthorizeRequest, Outcome, Result
+from app.model.plans import Plan
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
 from app.pdp.policy_views import PolicyView, ToolView

@@ -6,18 +6,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import (
-    AuthorizeRequest,
-    Check,
-    DenialCount,
-    HistoryCheck,
-    Outcome,
-    Plan,
-    RememberedCheck,
-    Result,
-    RuleRef,
-)
+from app.model.decisions import AuthorizeRequest, Outcome, Result, RuleRef
 from app.model.escalations import Escalation
+from app.model.plans import Check, DenialCount, HistoryCheck, Plan, RememberedCheck
 from app.model.times import MINUTE_US
 from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import failure_of

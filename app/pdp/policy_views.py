@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Mark, Outcome, Plan, Result, ShadowPlan
+from app.model.decisions import Outcome, Result
+from app.model.plans import Mark, Plan, ShadowPlan
 from app.model.policies import Policy
 from app.pdp.clauses import covers
 from app.pdp.costs import ANY_SIZE

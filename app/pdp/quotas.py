@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.model.decisions import AuthorizeRequest, Check, DenialCount, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Outcome, Result
+from app.model.plans import Check, DenialCount, Plan, Quota
 
 
 class CallQuota(Protocol):

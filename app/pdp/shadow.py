@@ -5,8 +5,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from app.model.decisions import Mark, Outcome, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
+from app.model.decisions import Outcome, Result, RuleRef, ShadowOutcome
 from app.model.marks import mark_name, shadow_mark
+from app.model.plans import Mark, Plan, SessionRoom, ShadowPlan
 from app.model.policies import Policy, evaluation_order
 from app.model.rules import Sequenced
 

@@ -11,7 +11,8 @@ from itertools import groupby
 
 from msgspec import UNSET, Struct
 
-from app.model.decisions import Quota, Result
+from app.model.decisions import Result
+from app.model.plans import Quota
 from app.model.policies import PolicyKind
 from app.pdp.call_schemas import either, together
 from app.pdp.compiled import CompiledAgent

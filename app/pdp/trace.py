@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
-from app.model.decisions import AuthorizeRequest, Check, Plan
+from app.model.decisions import AuthorizeRequest
 from app.model.explanations import Part
+from app.model.plans import Check, Plan
 from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covering
 from app.pdp.compiled import CompiledAgent

@@ -7,8 +7,8 @@ taken from it and what may have been taken in addition, and says whether it has 
 from collections import deque
 from collections.abc import Collection, Iterable
 
-from app.model.decisions import Quota
 from app.model.outcomes import REPORT_MS
+from app.model.plans import Quota
 from app.model.quotas import MAX_LIVE
 from app.replay.spans import Room, Timeline
 

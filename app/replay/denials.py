@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from itertools import islice, takewhile
 
-from app.model.decisions import DenialCount
+from app.model.plans import DenialCount
 from app.model.quotas import MAX_DENIALS
 from app.replay.spans import Room, Timeline
 

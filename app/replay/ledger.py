@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable
 
 from app.model.agents import AgentStatus
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Quota, RememberedCheck, Result
+from app.model.decisions import Outcome, Result
 from app.model.marks import TOO_MANY_SESSIONS
+from app.model.plans import Check, DenialCount, HistoryCheck, Quota, RememberedCheck
 from app.pdp.compiled import INACTIVE
 from app.replay.buckets import Buckets
 from app.replay.denials import Denials

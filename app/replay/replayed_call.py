@@ -5,7 +5,8 @@ from collections.abc import Collection
 from msgspec import UNSET
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Check, DenialCount, Mark, Outcome, Plan, Quota, Result
+from app.model.decisions import AuthorizeRequest, Outcome, Result
+from app.model.plans import Check, DenialCount, Mark, Plan, Quota
 from app.pdp import decide_at_length
 from app.pdp.quotas import open_quotas, settled_breakers, settled_quotas
 from app.pdp.rules.denial_breaker import VaryingBreaker

@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.model.agents import Agent
-from app.model.decisions import AuthorizeRequest, DenialCount, Plan, Quota
+from app.model.decisions import AuthorizeRequest
 from app.model.marks import longest_shared, shared_marks
+from app.model.plans import DenialCount, Plan, Quota
 from app.model.policies import Owner, Policy
 from app.pdp import compile_agent, decide
 from app.pdp.constraints import IsSecret

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-from app.model.decisions import HistoryCheck, Mark
 from app.model.marks import MAX_SESSIONS
+from app.model.plans import HistoryCheck, Mark
 from app.replay.spans import Room, Timeline
 
 _US_PER_MS = 1000

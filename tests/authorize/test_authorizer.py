@@ -18,8 +18,9 @@ from app.metrics import Metrics
 from app.model import agents as model
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
+from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 from app.model.ids import Ids
+from app.model.plans import Plan, Tokens
 from app.redis_client.packed_call import CALLS_AT_ONCE
 from tests.support import parts
 

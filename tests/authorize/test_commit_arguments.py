@@ -9,21 +9,8 @@ from app.authorize.commit import ApprovalStep, CommitDecision, CommitQuestion
 from app.authorize.commit.arguments import PER_CALL
 from app.authorize.store_clock import StoreClock
 from app.model.api_keys import Caller, Scope
-from app.model.decisions import (
-    AuthorizeRequest,
-    DenialCount,
-    HistoryCheck,
-    Mark,
-    Plan,
-    RememberedCheck,
-    Result,
-    RuleRef,
-    ShadowOutcome,
-    ShadowPlan,
-    Target,
-    Tokens,
-)
-from app.model.idempotency import Idempotency
+from app.model.decisions import AuthorizeRequest, Idempotency, Result, RuleRef, ShadowOutcome
+from app.model.plans import DenialCount, HistoryCheck, Mark, Plan, RememberedCheck, ShadowPlan, Target, Tokens
 from app.redis_client.scripts import COMMIT_ASKING, COMMIT_DECISION, COMMIT_PARTS, COMMIT_WITH_PARTS
 from app.store.keyspace import Keyspace
 

@@ -10,8 +10,8 @@ from app.authorize.commit.quotas import CROWDED, counted_in
 from app.model.agents import AgentStatus, Trip
 from app.model.changes import ChangeQuery
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Decision, DenialCount, Outcome, Plan, Result, RuleRef
-from app.model.idempotency import Idempotency
+from app.model.decisions import Decision, Idempotency, Outcome, Result, RuleRef
+from app.model.plans import DenialCount, Plan
 from app.model.quotas import MAX_DENIALS, MAX_LIVE
 from app.store.changes import Changes
 from tests.support.actors import BY

@@ -12,9 +12,10 @@ from profiles import examples
 from app.authorize.commit import CommitDecision
 from app.authorize.commit.quotas import CROWDED
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Outcome, Quota, Result, RuleRef
+from app.model.decisions import Outcome, Result, RuleRef
 from app.model.ids import Ids
 from app.model.logged_codes import code_from
+from app.model.plans import Quota
 from app.model.quotas import MAX_LIVE
 
 WINDOW = MINUTE

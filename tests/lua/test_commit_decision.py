@@ -9,8 +9,8 @@ from commit_scene import ALLOWED, DENIED, ESCALATED, MS, SECOND, START, Scene, q
 from app.authorize.commit import CommitDecision, Stale
 from app.authorize.store_clock import StoreClock
 from app.errors import ApiKeyExpired, StoreUnavailable, Unauthorized
-from app.model.decisions import Decision, Plan
-from app.model.idempotency import Idempotency
+from app.model.decisions import Decision, Idempotency
+from app.model.plans import Plan
 from app.redis_client.replies import as_record
 from tests.support.actors import BY
 

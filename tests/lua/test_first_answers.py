@@ -10,8 +10,8 @@ from app.errors import IdempotencyConflict, IdempotencyStale, LimitReached
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Decision, Outcome, Plan, Result, Tokens
-from app.model.idempotency import Idempotency
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Result
+from app.model.plans import Plan, Tokens
 from app.model.policies import WORKSPACE, Owner, PolicyFields, PolicyKind
 from app.model.rules import ToolDenylist
 from tests.support import parts

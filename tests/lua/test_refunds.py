@@ -11,9 +11,10 @@ from profiles import examples
 
 from app.errors import OutcomeConflict, StoreUnavailable, Unauthorized
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Mark, Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import Outcome, Result, RuleRef
 from app.model.ids import Ids
 from app.model.outcomes import REPORT_MS, CallStatus, DecidedCall
+from app.model.plans import Mark, Plan, Quota
 from app.model.times import rfc3339
 from app.store.outcomes import Outcomes
 from tests.support.actors import BY

@@ -4,7 +4,8 @@ from commit_scene import ALLOWED, ESCALATED, MINUTE, POLICY, SECOND, START
 from msgspec.structs import replace
 
 from app.authorize.commit import ApprovalStep, Escalates
-from app.model.decisions import Decision, Plan, RememberedCheck, RuleRef, Target
+from app.model.decisions import Decision, RuleRef
+from app.model.plans import Plan, RememberedCheck, Target
 from app.store.keyspace import Keyspace
 
 CHECK = RememberedCheck(POLICY, "m", RuleRef(1, "parameter_constraint"), MINUTE, ESCALATED)

@@ -5,19 +5,9 @@ from commit_scene import ALLOWED, DENIED, ESCALATED, MINUTE, POLICY, SECOND, STA
 
 from app.authorize.commit import CommitDecision, CommitQuestion
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import (
-    AuthorizeRequest,
-    Decision,
-    HistoryCheck,
-    Mark,
-    Outcome,
-    Plan,
-    Result,
-    RuleRef,
-    Tokens,
-)
-from app.model.idempotency import Idempotency
+from app.model.decisions import AuthorizeRequest, Decision, Idempotency, Outcome, Result, RuleRef
 from app.model.marks import MAX_SESSIONS, TOO_MANY_SESSIONS
+from app.model.plans import HistoryCheck, Mark, Plan, Tokens
 from tests.support.actors import BY
 
 WITHIN = MINUTE

@@ -5,8 +5,9 @@ from commit_scene import ALLOWED, DENIED, MINUTE, POLICY, SECOND, START, quota
 from msgspec.structs import replace
 
 from app.errors import StoreUnavailable
-from app.model.decisions import Mark, Plan, Result, RuleRef, SessionRoom, ShadowOutcome, ShadowPlan
+from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.marks import MAX_SESSIONS
+from app.model.plans import Mark, Plan, SessionRoom, ShadowPlan
 
 TRIED = "018bcfe5-6800-7000-8000-0000000000aa"
 READ = "ad" * 16

@@ -7,7 +7,7 @@ from commit_scene import ALLOWED, MINUTE, MS, START
 from counted import KINDS
 
 from app.background.housekeeping import drop_all_spent_counts
-from app.model.decisions import Mark, Plan
+from app.model.plans import Mark, Plan
 from app.store.keyspace import counting_workspace
 
 CENTURY_MS = 100 * 365 * 24 * 60 * MINUTE // MS

@@ -9,7 +9,7 @@ from wrong_type_client import WrongTypeClient
 from app.authorize.authenticator import Authenticator
 from app.errors import StoreUnavailable
 from app.model.api_keys import Scope
-from app.model.decisions import DenialCount, HistoryCheck, Mark, Plan
+from app.model.plans import DenialCount, HistoryCheck, Mark, Plan
 from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
 from app.model.policy_sets import PolicyEntry
 from app.model.quotas import RateLimit

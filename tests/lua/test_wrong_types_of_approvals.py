@@ -15,7 +15,8 @@ from app.lanes.lane import monotonic_us
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
-from app.model.decisions import AuthorizeRequest, Decision, Plan, Tokens
+from app.model.decisions import AuthorizeRequest, Decision
+from app.model.plans import Plan, Tokens
 from app.model.policies import Owner, PolicyFields
 from app.model.rules import ToolAllowlist
 from app.model.webhooks import WebhookEvent

@@ -4,7 +4,8 @@ import pytest
 from pdp_and_mirror import REDACTOR, Ledger, agent, policy_of, request
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import FOREVER_US, Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import Outcome, Result, RuleRef
+from app.model.plans import FOREVER_US, Plan, Quota
 from app.pdp import compile_agent, decide
 
 SECOND = 1_000_000

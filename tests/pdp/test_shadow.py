@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pdp_and_mirror import DEFAULTS, REDACTOR, PdpAndMirror, agent, policy_of, request
 from test_differential import POLICIES, PROFILE, STARTS, TOOLS, contexts, edit_one, fill, parameters, steps
 
-from app.model.decisions import Result, RuleRef, SessionRoom, ShadowOutcome
+from app.model.decisions import Result, RuleRef, ShadowOutcome
 from app.model.marks import longest_shared, shared_marks
+from app.model.plans import SessionRoom
 from app.pdp import compile_agent, decide
 
 MODES = st.lists(st.sampled_from(["enforce", "shadow", "shadow"]), min_size=4, max_size=4)

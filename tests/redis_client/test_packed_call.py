@@ -15,8 +15,8 @@ from app.errors import StoreUnavailable
 from app.model.agents import Agent
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Result, RuleRef, Tokens
-from app.model.idempotency import Idempotency
+from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Result, RuleRef
+from app.model.plans import Plan, Tokens
 from app.redis_client.packed_call import BatchedCalls, NoScript, PackedCall, pack
 from app.redis_client.scripts import CHECK_KEY, COMMIT_BATCH
 from app.store.keyspace import Keyspace

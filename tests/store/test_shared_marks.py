@@ -5,9 +5,10 @@ from commit_scene import Scene
 
 from app.authorize.commit import Stale
 from app.errors import LimitReached
-from app.model.decisions import Decision, Tokens
+from app.model.decisions import Decision
 from app.model.ids import Ids
 from app.model.marks import MAX_SHARED_MARKS
+from app.model.plans import Tokens
 from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
 from app.model.policy_sets import NO_VERSION, PolicyEntry
 from app.model.rules import Sequenced, ToolDenylist

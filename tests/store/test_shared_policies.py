@@ -6,7 +6,8 @@ from commit_scene import Scene, quota
 from app.authorize.commit import Stale
 from app.errors import LimitReached
 from app.model.agents import group_digest
-from app.model.decisions import Decision, Tokens
+from app.model.decisions import Decision
+from app.model.plans import Tokens
 from app.model.policies import WORKSPACE, Owner, PolicyChanges, PolicyFields, PolicyKind
 from app.model.quotas import RateLimit
 from app.model.rules import RateLimited, ToolDenylist

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from app.errors import AgentNotFound, PolicyNotFound, VersionConflict
 from app.model.agents import AgentStatus
 from app.model.counting import quota_fingerprints
-from app.model.decisions import Tokens
+from app.model.plans import Tokens
 from app.model.policies import Owner, PolicyChanges, PolicyFields
 from app.model.policy_sets import PolicyChange
 from app.model.quotas import RateLimit

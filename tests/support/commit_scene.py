@@ -7,9 +7,9 @@ from app.authorize.store_clock import StoreClock
 from app.model.agents import Agent
 from app.model.api_keys import ApiKey, Caller, Scope
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Outcome, Plan, Quota, Result, RuleRef, Tokens
-from app.model.idempotency import Idempotency
+from app.model.decisions import AuthorizeRequest, Idempotency, Outcome, Result, RuleRef
 from app.model.ids import Ids
+from app.model.plans import Plan, Quota, Tokens
 from app.redis_client.replies import as_record
 from app.store.keyspace import Keyspace
 from tests.support import parts

@@ -7,8 +7,9 @@ from commit_scene import ALLOWED, DENIED, MINUTE, POLICY, Scene
 
 from app.model.agents import AgentStatus
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import DenialCount, HistoryCheck, Mark, Outcome, Plan, Quota, Result, RuleRef
+from app.model.decisions import Outcome, Result, RuleRef
 from app.model.marks import MAX_SESSIONS, TOO_MANY_SESSIONS
+from app.model.plans import DenialCount, HistoryCheck, Mark, Plan, Quota
 from app.model.quotas import MAX_LIVE
 
 FULL = Outcome(Result.DENIED, POLICY, RuleRef(3, "rate_limit"), "full", DecisionCode.QUOTA_FULL)

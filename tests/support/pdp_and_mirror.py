@@ -11,23 +11,20 @@ from mirror import naive
 from app.model.agents import Agent, AgentStatus
 from app.model.counting import quota_fingerprints
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import (
-    AuthorizeRequest,
+from app.model.decisions import AuthorizeRequest, Outcome, Result, ShadowOutcome
+from app.model.logged_codes import code_from
+from app.model.marks import longest_shared, shared_marks
+from app.model.plans import (
     Check,
     DenialCount,
     HistoryCheck,
-    Outcome,
     Plan,
     Quota,
     RememberedCheck,
-    Result,
     SessionRoom,
-    ShadowOutcome,
     ShadowPlan,
     Target,
 )
-from app.model.logged_codes import code_from
-from app.model.marks import longest_shared, shared_marks
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide

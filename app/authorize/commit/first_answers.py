@@ -5,8 +5,7 @@ from msgspec.structs import replace
 from app.errors import IdempotencyStale, StoreUnavailable
 from app.model.api_keys import Caller
 from app.model.approvals import ApprovalStatus
-from app.model.decisions import ApprovalRef, Decision, Outcome, Result, RuleRef
-from app.model.idempotency import Idempotency
+from app.model.decisions import ApprovalRef, Decision, Idempotency, Outcome, Result, RuleRef
 from app.model.logged_codes import code_from
 from app.model.outcomes import CallStatus
 from app.model.times import rfc3339

@@ -4,8 +4,9 @@ from msgspec import Struct
 
 from app.authorize.agent_cache import CachedAgent
 from app.model.api_keys import Caller
-from app.model.decisions import AuthorizeRequest, Plan, Tokens
+from app.model.decisions import AuthorizeRequest
 from app.model.escalations import JointTerms
+from app.model.plans import Plan, Tokens
 from app.pdp import CompiledAgent
 
 

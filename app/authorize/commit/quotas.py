@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from app.authorize.commit.arguments import CommitArguments
 from app.authorize.commit.reply import CommitReply
 from app.authorize.commit.shadow import add_shadow
-from app.model.decisions import Check, DenialCount, HistoryCheck, Outcome, Plan, Quota, RememberedCheck, SessionRoom
+from app.model.decisions import Outcome
 from app.model.marks import TOO_MANY_SESSIONS
+from app.model.plans import Check, DenialCount, HistoryCheck, Plan, Quota, RememberedCheck, SessionRoom
 from app.model.policies import SHADOW_BUCKET
 from app.model.quotas import MAX_LIVE
 from app.store.keyspace import Keyspace

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from app.authorize.commit.arguments import CommitArguments
 from app.authorize.commit.reply import CommitReply
-from app.model.decisions import Check, Plan, Result, SessionRoom, ShadowOutcome, ShadowPlan
+from app.model.decisions import Result, ShadowOutcome
+from app.model.plans import Check, Plan, SessionRoom, ShadowPlan
 
 
 def add_shadow(arguments: CommitArguments, plan: Plan, shadow: ShadowPlan) -> tuple[Check | SessionRoom, ...]:

@@ -16,8 +16,7 @@ from app.http.own_fields import own_fields
 from app.http.problems import Problem
 from app.http.tool_calls import Reading, not_a_call
 from app.model.api_keys import Caller, Scope
-from app.model.batches import MAX_CALLS, BatchSemantics
-from app.model.decisions import AuthorizeRequest, Decision
+from app.model.decisions import MAX_CALLS, AuthorizeRequest, BatchSemantics, Decision
 from app.replica import Services
 from app.validation_messages import visible
 from app.views.decisions import DecisionView, encode_decision

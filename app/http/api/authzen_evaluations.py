@@ -15,8 +15,7 @@ from app.http.endpoint import JSON, endpoint
 from app.http.own_fields import own_fields, require_spelled
 from app.http.tool_calls import Reading, not_a_call
 from app.model.api_keys import Caller, Scope, without_raw_keys
-from app.model.batches import MAX_CALLS, BatchSemantics
-from app.model.decisions import Decision
+from app.model.decisions import MAX_CALLS, BatchSemantics, Decision
 from app.replica import Services
 from app.settings import Settings
 from app.views.evaluations import EvaluationView, encode_evaluation, evaluation_error

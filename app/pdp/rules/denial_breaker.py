@@ -7,7 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, DenialCount, Outcome
+from app.model.decisions import AuthorizeRequest, Outcome
+from app.model.plans import DenialCount
 from app.model.quotas import BreakerAction
 from app.model.rules import DenialCounted
 from app.pdp.constraints import IsSecret

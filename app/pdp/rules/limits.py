@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from app.canonical.value_paths import EACH, ValuePath
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import AuthorizeRequest, Outcome, Quota
+from app.model.decisions import AuthorizeRequest, Outcome
+from app.model.plans import Quota
 from app.model.quotas import MAX_AMOUNT, MICRO, Budget, RateLimit, micros_of
 from app.model.rules import Budgeted, RateLimited
 from app.pdp.call_schemas import schema_at

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.model.constraints import REQUEST
-from app.model.decisions import AuthorizeRequest, Outcome, RememberedCheck, Target
+from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.pinned_requests import PIN_SECONDS_MAX
+from app.model.plans import RememberedCheck, Target
 from app.model.rules import PinnedRequest
 from app.pdp.constraints import IsSecret
 from app.pdp.relations import NOTHING

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.value_paths import ValuePath
 from app.model.approved_before import MAX_TARGETS
-from app.model.decisions import AuthorizeRequest, Outcome, RememberedCheck, Target
+from app.model.decisions import AuthorizeRequest, Outcome
+from app.model.plans import RememberedCheck, Target
 from app.model.rules import ParameterConstraint
 from app.pdp.clauses import clipped
 from app.pdp.relations import Json

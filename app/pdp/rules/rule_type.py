@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar, get_args
 from msgspec import Struct
 
 from app.model.decision_codes import DecisionCode
-from app.model.decisions import Outcome, Quota, Result, RuleRef
+from app.model.decisions import Outcome, Result, RuleRef
+from app.model.plans import Quota
 from app.model.policies import Policy
 from app.model.rule import Rule
 from app.pdp.clauses import covers

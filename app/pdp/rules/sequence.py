@@ -6,8 +6,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.model.decisions import AuthorizeRequest, HistoryCheck, Mark, Outcome, Plan
+from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.marks import mark_name, shadow_mark
+from app.model.plans import HistoryCheck, Mark, Plan
 from app.model.policies import PolicyMode
 from app.model.rules import Sequenced
 from app.model.sequences import MAX_SESSION_LENGTH, CallSequence, session_digest
