@@ -649,7 +649,7 @@ def asked_for(value: Json, how: str, call: Json) -> str:
     if not requests or not isinstance(requests[0], str) or not isinstance(value, str):
         return UNJUDGED
     request = requests[0]
-    if len(request.encode()) > 32768 or is_odd(request):
+    if len(request.encode()) > 32768 or is_odd(request, allowed="\u061c\u200c\u200d\u200e\u200f"):
         return UNJUDGED
     if len(value) < (3 if how == "exact" else 1):
         return FAILS
@@ -680,9 +680,9 @@ def with_break(run: re.Match[str]) -> str:
     return "\n" if re.search("[\n\r\u2028\u2029]", run[0]) else " "
 
 
-def is_odd(text: str) -> bool:
+def is_odd(text: str, allowed: str = "") -> bool:
     hidden = {"Cc", "Cf", "Cn", "Co", "Cs"}
-    invisible = any(unicodedata.category(each) in hidden for each in text if each not in "\t\n\r")
+    invisible = any(unicodedata.category(each) in hidden for each in text if each not in "\t\n\r" + allowed)
     return invisible or unicodedata.normalize("NFC", text) != text
 
 

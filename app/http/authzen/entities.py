@@ -253,7 +253,7 @@ def _approval_named(approval: Any) -> str:
 
 def _in_standard_words(error: Invalid, resource: Resource) -> Invalid:
     """The refusal of a tool call, with the places of the entities that it was made of."""
-    tool = "$.resource.id" if resource.type == TOOL else "$.resource.type and $.action.name, joined by a dot,"
+    tool = "$.resource.id" if resource.type == TOOL else "$.resource.type and $.action.name joined by a dot"
     where = {"$.tool_name": tool, "$.action": "$.action.name"}
     detail = error.details[0]
     return Invalid.at(where.get(detail.path, detail.path), detail.message)
