@@ -53,21 +53,26 @@ async def request(
     errors are raised unchanged. Raises Unanswered.
     """
     times: dict[str, Any] = {"connect": CONNECT_S, "read": seconds, "write": seconds}
-    body = bytearray()
     try:
         async with (
             asyncio.timeout(seconds),
             httpcore.AsyncConnectionPool(ssl_context=_tls(), retries=0, network_backend=backend) as pool,
             pool.stream(method, url, headers=headers, content=content, extensions={"timeout": times}) as answer,
         ):
-            if most:
-                async for piece in answer.aiter_stream():
-                    body += piece
-                    if len(body) > most:
-                        raise Unanswered(f"answered more than {most} bytes")
-            return Answer(int(answer.status), answer.headers, bytes(body))
+            body = await _read(answer, most) if most else b""
+            return Answer(int(answer.status), answer.headers, body)
     except _FAILURES as error:
         raise Unanswered(f"gave no answer ({type(error).__name__})", error) from None
+
+
+async def _read(answer: httpcore.Response, most: int) -> bytes:
+    """The body. Raises Unanswered if it has more bytes than `most`."""
+    body = bytearray()
+    async for piece in answer.aiter_stream():
+        body += piece
+        if len(body) > most:
+            raise Unanswered(f"answered more than {most} bytes")
+    return bytes(body)
 
 
 @cache

@@ -33,6 +33,8 @@ from app.model.api_keys import Scope
 from app.model.query_fields import QueryFields
 
 JSON = "application/json"
+NO_STORE = {"Cache-Control": "no-store"}
+"""Header of an answer that contains a secret, which no cache may keep."""
 OPT = "endpoint"
 """The option of a handler that contains its endpoint."""
 _Declare = Callable[[Callable[..., Any]], BaseRouteHandler]

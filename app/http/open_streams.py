@@ -13,6 +13,13 @@ from app.replica import Decisions, Streams
 
 OPEN_STREAM = "open_stream"
 """The name under which a request's state has the key whose streamed answer it is."""
+
+UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a streamed answer. A proxy that buffers it would delay what it says."""
+
+STILL_HERE = b": still here\n\n"
+"""A comment in an event stream."""
+
 SILENCE_S = 15.0
 """Proxies close a connection that is silent for a minute; a comment keeps it open."""
 

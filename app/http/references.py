@@ -79,7 +79,9 @@ def name_in_path(given: str) -> str:
 
 
 def require_references(agent_id: str | None, group: str | None) -> None:
-    """Raise FieldError unless a body may name this agent and this group."""
+    """Raise FieldError unless a body may name this agent, or this group, or neither."""
+    if agent_id is not None and group is not None:
+        raise FieldError("group", "give agent_id or group, not both")
     if agent_id is not None and agent_reference(agent_id) is None:
         raise FieldError("agent_id", REFERENCE_RULES)
     if group is not None:
@@ -92,6 +94,12 @@ async def agent_in_path(records: Records, caller: Caller, given: str) -> str:
     if called is None:
         raise AgentNotFound("No agent has this id or alias")
     return await records.agents.id_of(caller.workspace_id, called)
+
+
+async def agent_in_body(records: Records, caller: Caller, given: str | None) -> str | None:
+    """The id of the agent that a body names; None if it names none. Raises AgentNotFound."""
+    called = None if given is None else agent_reference(given)
+    return None if called is None else await records.agents.id_of(caller.workspace_id, called)
 
 
 async def asked_about(records: Records, caller: Caller, given: str) -> str:

@@ -7,7 +7,7 @@ from litestar import Response
 from app.admin.requests import NewKey, Rotation
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
 from app.http.bodies import Body
-from app.http.endpoint import endpoint
+from app.http.endpoint import NO_STORE, endpoint
 from app.http.json_array import answer_list
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy
@@ -42,13 +42,19 @@ class CreateApiKey(Body, NewKey, frozen=True):
     aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "session_from": "sessionFrom"}
 
 
+class RotateApiKey(Body, Rotation, frozen=True):
+    """How a key is replaced."""
+
+    aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "overlap_seconds": "overlapSeconds"}
+
+
 @endpoint(
     "POST",
     "/v1/api-keys",
     **_ADMIN,
     status=201,
     errors=(AgentNotFound, LimitReached),
-    litestar={"response_headers": {"Cache-Control": "no-store"}},
+    litestar={"response_headers": NO_STORE},
 )
 async def create_key(data: CreateApiKey, caller: Caller, admin: Admin, by: ChangedBy) -> CreatedApiKey:
     """Create an API key.
@@ -56,12 +62,6 @@ async def create_key(data: CreateApiKey, caller: Caller, admin: Admin, by: Chang
     The raw key is in this answer and never shown again.
     """
     return CreatedApiKey.of(*await admin.keys.create(caller.workspace_id, data, by))
-
-
-class RotateApiKey(Body, Rotation, frozen=True):
-    """How a key is replaced."""
-
-    aliases: ClassVar[dict[str, str]] = {"expires_at": "expiresAt", "overlap_seconds": "overlapSeconds"}
 
 
 @endpoint("GET", "/v1/api-keys", **_ADMIN)
@@ -77,7 +77,7 @@ async def list_keys(params: KeyPage, caller: Caller, records: Records) -> Respon
     **_ADMIN,
     status=201,
     errors=(ApiKeyNotFound, LimitReached),
-    litestar={"response_headers": {"Cache-Control": "no-store"}},
+    litestar={"response_headers": NO_STORE},
 )
 async def rotate_key(key_id: str, data: RotateApiKey, caller: Caller, admin: Admin, by: ChangedBy) -> RotatedApiKey:
     """Replace an API key.
@@ -98,7 +98,7 @@ async def revoke_key(key_id: str, params: Revocation, caller: Caller, admin: Adm
     """Revoke an API key.
 
     Every later request with it gets 401, from every replica. The last valid key with the scope `admin` is kept (409)
-    unless you pass `force=true`: without one, only the console can make another.
+    unless you pass `force=true`: without one, only the command line, on the store, can make another.
     """
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
     await admin.keys.revoke(caller.workspace_id, known, by, force=params.force)

@@ -15,13 +15,20 @@ from app.approvals.following import ApprovalEvent, Events, place_of
 from app.errors import ApprovalNotFound, Invalid, TooManyStreams
 from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
-from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
+from app.http.open_streams import (
+    ASKING_S,
+    SILENCE_S,
+    STILL_HERE,
+    UNBUFFERED,
+    half_closed,
+    is_revoked,
+    require_room_for_stream,
+)
 from app.http.openapi.described_headers import last_event_id
 from app.model.api_keys import Caller, Scope
 from app.replica import Records, Services
 
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
-_STILL_HERE = b": still here\n\n"
 """A comment, which shows whether the client is still there."""
 
 
@@ -48,9 +55,8 @@ async def stream_approvals(request: Request[Any, Any, Any], caller: Caller, serv
     if after is not None and not _is_event_id(after):
         raise Invalid.at("Last-Event-ID", "must be the id of an event of this stream")
     require_room_for_stream(request, caller, services.streams)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     messages = _messages(services, caller, raw_key, after, half_closed(request))
-    return Stream(messages, media_type="text/event-stream", headers=headers)
+    return Stream(messages, media_type="text/event-stream", headers=UNBUFFERED)
 
 
 async def _messages(
@@ -81,7 +87,7 @@ async def _messages(
             if events.empty() and known.error is None:
                 if wake.is_set():
                     silence_s = ASKING_S
-                yield _STILL_HERE
+                yield STILL_HERE
             wake.clear()
             async for place, message in _unsent(services, caller, events, sent):
                 if await is_revoked(services.decisions, raw_key):
@@ -107,7 +113,7 @@ async def _since(
     """
     events, is_all, follower = [] if coming is None else [coming], True, services.streams.approval_follower
     if coming is None:
-        yield sent, _STILL_HERE
+        yield sent, STILL_HERE
         events, is_all = await follower.missed(caller.workspace_id, sent)
     if not is_all:
         yield sent, _lost(sent)

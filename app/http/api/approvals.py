@@ -246,5 +246,5 @@ async def get_usual(approval_id: str, caller: Caller, services: Services) -> Usu
     Each value of the parameters beside those of the latest 50 allowed calls: least, median and most of numbers, the
     most frequent other values, and in words what is unusual. What the log hides is neither compared nor shown.
     """
-    approval = await services.records.approvals.get(caller.workspace_id, id_in_path(approval_id, unknown_approval()))
+    approval = await services.records.approvals.get(caller.workspace_id, _known(approval_id))
     return await services.explanations.usual_calls.beside(caller.workspace_id, approval)

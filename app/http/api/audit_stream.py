@@ -12,7 +12,15 @@ from app.audit.scan import EntryChunk
 from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyStreams
 from app.http.authentication import raw_key_in_use
 from app.http.endpoint import endpoint
-from app.http.open_streams import ASKING_S, SILENCE_S, half_closed, is_revoked, require_room_for_stream
+from app.http.open_streams import (
+    ASKING_S,
+    SILENCE_S,
+    STILL_HERE,
+    UNBUFFERED,
+    half_closed,
+    is_revoked,
+    require_room_for_stream,
+)
 from app.http.openapi.described_headers import AUDIT_FLOOR, last_event_id
 from app.http.references import with_agent_id
 from app.model.api_keys import Caller, Scope
@@ -45,8 +53,7 @@ async def stream_audit_log(
     """
     raw_key = raw_key_in_use(request)
     params, after = await with_agent_id(services.records, caller, params), _resumed_after(request)
-    # Proxies that buffer an answer would delay the events.
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    headers = UNBUFFERED
     if after is not None:
         if after > (newest := await services.log.audit.newest(caller.workspace_id)):
             # A restored log gives later sequences to other entries, which a reader that waited there would miss.
@@ -54,7 +61,7 @@ async def stream_audit_log(
             raise Invalid.at("Last-Event-ID", message)
         after, floor = await services.log.audit.resumed(caller.workspace_id, after)
         if floor is not None and (params.from_ms is None or params.from_ms <= floor.time_ms):
-            headers["X-Audit-Floor"] = rfc3339(floor.time_ms)
+            headers = UNBUFFERED | {"X-Audit-Floor": rfc3339(floor.time_ms)}
     require_room_for_stream(request, caller, services.streams)
     messages = _messages(services, caller, raw_key, params, after, half_closed(request))
     return Stream(messages, media_type="text/event-stream", headers=headers)
@@ -99,7 +106,7 @@ async def _messages(
             if newest.value == before and newest.error is None and known.error is None:
                 if wake.is_set():
                     silence_s = ASKING_S
-                yield b": still here\n\n"
+                yield STILL_HERE
             wake.clear()
 
 

@@ -11,9 +11,9 @@ from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG, MANAGED_BY
-from app.http.references import PolicyOwner, policy_in_path, require_references, with_agent_id
+from app.http.references import PolicyOwner, agent_in_body, policy_in_path, require_references, with_agent_id
 from app.model.actors import ChangedBy
-from app.model.agents import AgentRef, GroupName, agent_reference
+from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
 from app.model.field_checks import require_valid_fields
 from app.model.policies import (
@@ -110,9 +110,8 @@ async def create_policy(
     It governs every decision requested after the answer: for the agent or the group that it names; a guardrail that
     names neither, for every agent of the workspace.
     """
-    called = None if data.agent_id is None else agent_reference(data.agent_id)
-    agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
-    owner, accept = Owner(agent_id, data.group), accepting(strict=params.strict)
+    owner = Owner(await agent_in_body(services.records, caller, data.agent_id), data.group)
+    accept = accepting(strict=params.strict)
     return answer_written(await services.admin.policies.create(caller.workspace_id, owner, data, by, accept))
 
 

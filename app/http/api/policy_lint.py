@@ -9,13 +9,12 @@ from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
 from app.http.api.policies import WriteQuery
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
-from app.http.references import require_references
+from app.http.references import agent_in_body, require_references
 from app.lint import PolicyWarning
-from app.model.agents import AgentRef, GroupName, agent_reference
+from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
 from app.model.policies import Owner
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries
-from app.model.text import FieldError
 from app.replica import Services
 from app.validation_messages import refusing_fields
 
@@ -38,8 +37,6 @@ class LintPolicies(Body, frozen=True):
 
     def __post_init__(self) -> None:
         require_references(self.agent_id, self.group)
-        if self.agent_id is not None and self.group is not None:
-            raise FieldError("group", "policies are an agent's or a group's; leave out group or agent_id")
 
 
 class PolicyWarnings(Struct, frozen=True):
@@ -65,9 +62,7 @@ async def lint_policies(data: LintPolicies, params: WriteQuery, caller: Caller, 
     The policies are treated as a set to be put, without `prune`, and judged together with everything else that governs
     the same agents. Nothing is stored. Answers to writes carry the same warnings.
     """
-    called = None if data.agent_id is None else agent_reference(data.agent_id)
-    agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
-    owner = Owner(agent_id, data.group)
+    owner = Owner(await agent_in_body(services.records, caller, data.agent_id), data.group)
     with refusing_fields():
         require_entries(data.policies, owner)
     try:

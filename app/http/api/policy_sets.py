@@ -12,7 +12,7 @@ from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
 from app.http.headers import Tags, provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
-from app.http.references import agent_in_path, name_in_path
+from app.http.references import agent_in_body, agent_in_path, name_in_path
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.policies import WORKSPACE, ManagedBy, Owner, require_source
@@ -158,9 +158,7 @@ async def _applied(
     group: str | None = None,
 ) -> Response[AppliedSetView]:
     owner = Owner(None if agent is None else await agent_in_path(services.records, caller, agent), group)
-    called = None if data.agent_id is None else agent_reference(data.agent_id)
-    named = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
-    data.require_owner(named, owner)
+    data.require_owner(await agent_in_body(services.records, caller, data.agent_id), owner)
     done = await services.admin.policies.put(
         caller.workspace_id,
         owner,

@@ -12,14 +12,13 @@ from app.errors import AgentNotFound, AuditLogDamaged, Invalid, TooManyReplays
 from app.http.authentication import raw_key_in_use
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
-from app.http.open_streams import while_valid
-from app.http.references import require_references
-from app.model.agents import AgentRef, GroupName, agent_reference
+from app.http.open_streams import UNBUFFERED, while_valid
+from app.http.references import agent_in_body, require_references
+from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Timestamp
 from app.model.policy_sets import Entries
 from app.model.replays import ReplayLine, ReplayTask
-from app.model.text import FieldError
 from app.model.times import SPAN_MS, parse_time_ms
 from app.replica import Services
 
@@ -49,8 +48,6 @@ class ReplayBody(Body, frozen=True):
 
     def __post_init__(self) -> None:
         require_references(self.agent_id, self.group)
-        if self.agent_id is not None and self.group is not None:
-            raise FieldError("group", "give agent_id or group, not both")
 
     def task(self, workspace_id: str, agent_id: str | None, now_ms: int) -> ReplayTask:
         """The task described by the body. Raises Invalid."""
@@ -91,13 +88,11 @@ async def replay_log(request: Request[Any, Any, Any], data: ReplayBody, caller: 
     never guessed. Nothing is taken, logged or changed.
     """
     raw_key = raw_key_in_use(request)
-    called = None if data.agent_id is None else agent_reference(data.agent_id)
-    agent_id = None if called is None else await services.records.agents.id_of(caller.workspace_id, called)
+    agent_id = await agent_in_body(services.records, caller, data.agent_id)
     task = data.task(caller.workspace_id, agent_id, await services.log.audit.now_ms())
     await services.log.replayer.require_possible(task)
     lines = while_valid(services.streams, raw_key, await services.log.replays.begin(task, caller.root))
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return Stream(lines, media_type="application/x-ndjson", headers=headers)
+    return Stream(lines, media_type="application/x-ndjson", headers=UNBUFFERED)
 
 
 def _time_ms(name: str, text: str | None, default_ms: int) -> int:

@@ -25,7 +25,7 @@ from app.errors import (
 from app.http.authentication import note_failure, peer_of, raw_key_in_use
 from app.http.bodies import Body
 from app.http.cookies import require_same_origin, set_cookie
-from app.http.endpoint import endpoint
+from app.http.endpoint import NO_STORE, endpoint
 from app.http.queries import decode_query
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy, Via
@@ -40,7 +40,6 @@ from app.views.sessions import NewSession, SessionView, SignedOut, WhoAmI
 _COOKIE = {"Set-Cookie": "`__Host-remit`, which contains the session's token, or is taken away."}
 _ANY: dict[str, Any] = {"tag": "Sessions", "scopes": tuple(each for each in Scope if each is not Scope.ADMIN)}
 _ADMIN: dict[str, Any] = {"tag": "Sessions", "scopes": (Scope.ADMIN,)}
-_NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Transport(StrEnum):
@@ -117,7 +116,7 @@ async def sign_in(request: Request[Any, Any, Any], data: SignInBody, services: S
     session, token = await services.records.sign_ins.create(workspace_id, identity, via)
     lasts_s = (session.ends_ms - session.created_ms) // 1000
     cookie = {"Set-Cookie": set_cookie(token, lasts_s)} if via is Via.CONSOLE else {}
-    return Response(NewSession.made(session, token), headers=_NO_STORE | cookie)
+    return Response(NewSession.made(session, token), headers=NO_STORE | cookie)
 
 
 async def _proven(services: Services, data: SignInBody) -> tuple[str, Identity]:
@@ -157,7 +156,7 @@ async def workspace_id_of(services: Services, name: str) -> str:
     return workspace_id
 
 
-@endpoint("GET", "/v1/session", **_ANY, litestar={"response_headers": _NO_STORE})
+@endpoint("GET", "/v1/session", **_ANY, litestar={"response_headers": NO_STORE})
 async def show_session(caller: Caller, services: Services) -> WhoAmI:
     """Who am I?
 
@@ -178,7 +177,7 @@ async def sign_out(
     if provider is not None and session is not None and session.person and session.via is Via.CONSOLE:
         where = await provider.end_session_url(session.id_token)
     await sign_ins.end(caller.workspace_id, caller.key_id, by=by)
-    return Response(SignedOut(provider_url=where), headers=_NO_STORE | {"Set-Cookie": set_cookie("", 0)})
+    return Response(SignedOut(provider_url=where), headers=NO_STORE | {"Set-Cookie": set_cookie("", 0)})
 
 
 @endpoint("GET", "/v1/sessions", **_ADMIN)

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
 from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
 from app.http.bodies import Body
-from app.http.endpoint import endpoint
+from app.http.endpoint import NO_STORE, endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
 from app.http.references import id_in_path
@@ -50,7 +50,10 @@ class RetryEvents(Body, frozen=True):
 
 
 class Retried(Struct, frozen=True):
-    """events: How many events will be tried again now."""
+    """What will be tried again now.
+
+    events: How many events.
+    """
 
     events: Count
 
@@ -65,7 +68,7 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     status=201,
     errors=(LimitReached,),
     headers=ETAG,
-    litestar={"response_headers": {"Cache-Control": "no-store"}},
+    litestar={"response_headers": NO_STORE},
 )
 async def create_webhook(data: CreateWebhook, caller: Caller, admin: Admin, by: ChangedBy) -> Response[WebhookView]:
     """Create a webhook.
@@ -115,7 +118,7 @@ async def delete_webhook(webhook_id: str, caller: Caller, records: Records, if_m
     **_ADMIN,
     errors=(WebhookNotFound, VersionConflict),
     headers=ETAG,
-    litestar={"response_headers": {"Cache-Control": "no-store"}},
+    litestar={"response_headers": NO_STORE},
 )
 async def rotate_webhook_secret(
     webhook_id: str, data: RotateSecret, caller: Caller, admin: Admin, if_match: Versions, by: ChangedBy

@@ -4084,8 +4084,9 @@ export interface components {
             /** @description Why it was not delivered; empty if it was. */
             error: string;
         };
+        /** @description What will be tried again now. */
         Retried: {
-            /** @description How many events will be tried again now. */
+            /** @description How many events. */
             events: number;
         };
         /** @description `ok`; otherwise the request is answered with an error. */
