@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from app.cli.output import shortened
+from app.cli.option_types import shortened
 
 URL, KEY = "REMIT_URL", "REMIT_API_KEY"
 LOCAL = "http://127.0.0.1:8080"

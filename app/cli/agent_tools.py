@@ -10,8 +10,7 @@ from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
 from app.cli.find import agent_path
 from app.cli.options import NAME, REASON
-from app.cli.output import print_record, print_table
-from app.cli.session import Shown, shows
+from app.cli.output import Shown, print_record, print_table, shows
 from app.model.text import with_hidden_shown
 
 

@@ -10,9 +10,9 @@ from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
 from app.cli.find import agent_path, find_agent
 from app.cli.groups import CommandGroup
-from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, AgentAlias, asks_first
-from app.cli.output import counted, print_record, print_table
-from app.cli.session import Shown, checked, shows
+from app.cli.option_types import AgentAlias
+from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, asks_first, checked
+from app.cli.output import Shown, counted, print_record, print_table, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
 
 DESCRIPTION = click.option("--description", type=LONG_TEXT, help="What it is for.")

@@ -1,7 +1,7 @@
 """The API of one workspace: in a running service, over HTTP, or in this process, on the store.
 
 A command is written once, as requests and what to print of the answers. Where the requests go decides who has done it:
-the key of REMIT_API_KEY, or the console.
+the key of REMIT_API_KEY, or the command line.
 """
 
 import json

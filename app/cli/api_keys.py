@@ -9,9 +9,9 @@ from app.cli.api import Api, on_api
 from app.cli.completion import KEY
 from app.cli.find import find_agent, find_key
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, REASON, Duration, name_and_scopes
-from app.cli.output import print_table
-from app.cli.session import Shown, checked, print_json, shows
+from app.cli.option_types import Duration
+from app.cli.options import JSON, REASON, checked, name_and_scopes
+from app.cli.output import Shown, print_json, print_table, shows
 from app.model.api_keys import Scope, SessionFrom, can_be_bound
 from app.model.times import parse_time_ms, rfc3339
 

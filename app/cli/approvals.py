@@ -9,9 +9,9 @@ import click
 from app.cli.api import LISTENING, URL_OPTION, Api, over_http
 from app.cli.approval_display import print_call, print_unusual, visible
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, Option, Uuid, filters
-from app.cli.output import WholeNumber, print_table
-from app.cli.session import Shown, print_json, shows
+from app.cli.option_types import Uuid, WholeNumber
+from app.cli.options import JSON, Option, filters
+from app.cli.output import Shown, print_json, print_table, shows
 from app.model.approvals import ApprovalFilters, ApprovalStatus
 
 NOTE = click.option("--note", default="", help="A note for the log and for the caller that asked.")

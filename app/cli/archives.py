@@ -8,8 +8,8 @@ import click
 
 from app.cli.api import Api, on_api
 from app.cli.options import WORKSPACE
-from app.cli.output import counted
-from app.cli.session import Shown, in_workspace, progress_bar, shows
+from app.cli.output import Shown, counted, progress_bar, shows
+from app.cli.store_access import in_workspace
 
 if TYPE_CHECKING:
     from app.replica import Services

@@ -14,9 +14,9 @@ from app.cli.checkpoints import key, run_witness
 from app.cli.explain import explain_decision
 from app.cli.groups import CommandGroup
 from app.cli.log_queries import FILTERS, newest, settled
+from app.cli.option_types import WholeNumber
 from app.cli.options import JSON
-from app.cli.output import WholeNumber, counted, in_colour
-from app.cli.session import Shown, shows
+from app.cli.output import Shown, counted, in_colour, shows
 from app.cli.verify import verify_log
 from app.model.audit import Format
 from app.model.counts import CountBy
@@ -176,9 +176,7 @@ def _print_verification(last: dict[str, Any] | None, intact_at: str | None) -> N
 )
 @click.option("--limit", type=WholeNumber(1, 1000), default=10, show_default=True, help="The most values to print.")
 @shows
-def count_entries(
-    api: Api, query: dict[str, Any], by: str, step: int | None, limit: int
-) -> Shown:  # fmt: skip
+def count_entries(api: Api, query: dict[str, Any], by: str, step: int | None, limit: int) -> Shown:
     """Count entries by result, agent, tool, policy or code, the most frequent first."""
     found = api.get("/v1/audit-logs/counts", **settled(api, query), by=by, step=step, limit=limit)
     yield found

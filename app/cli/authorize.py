@@ -10,12 +10,10 @@ from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Refused, over_http
 from app.cli.completion import AGENT
 from app.cli.groups import CommandGroup
-from app.cli.options import Uuid
-from app.cli.output import in_colour
-from app.cli.session import Shown, print_json, shows
+from app.cli.option_types import Uuid
+from app.cli.output import ANSWER_IS_NO, Shown, in_colour, print_json, shows
 from app.model.outcomes import CallStatus
 
-_NOT_ALLOWED = 3
 _WIDTH = len("escalated")
 _HINT = "a call gives its agent's id or alias, and not its name: `remit agents list` shows all three"
 CONTEXT = click.option(
@@ -70,7 +68,7 @@ def authorize(
         result = in_colour(answer["result"], _WIDTH)
         click.echo(f"{result}  {answer['reason']}")
     if exit_code and not answer["allowed"]:
-        sys.exit(_NOT_ALLOWED)
+        sys.exit(ANSWER_IS_NO)
 
 
 def named_value(text: str) -> tuple[str, Any]:

@@ -9,8 +9,7 @@ from app.cli.api import Api, Refused, on_api
 from app.cli.find import tool_path
 from app.cli.groups import CommandGroup
 from app.cli.options import REASON
-from app.cli.output import counted, print_record, print_table
-from app.cli.session import Shown, shows
+from app.cli.output import Shown, counted, print_record, print_table, shows
 from app.model.text import with_hidden_shown
 
 _PATH = "/v1/catalog"

@@ -7,9 +7,9 @@ import click
 
 from app.cli.api import Api, on_api
 from app.cli.find import find_key
-from app.cli.options import Option, Time, Uuid, filters
-from app.cli.output import WholeNumber, print_table
-from app.cli.session import Shown, shows
+from app.cli.option_types import Time, Uuid, WholeNumber
+from app.cli.options import Option, filters
+from app.cli.output import Shown, print_table, shows
 from app.model.actors import UNRECORDED
 from app.model.changes import ChangeFilters, is_change_id
 from app.model.ids import canonical_uuid

@@ -9,9 +9,8 @@ from app.cli.addresses import KEY
 from app.cli.api import URL_OPTION, Api, on_api
 from app.cli.authorize import CONTEXT, asked, named_value
 from app.cli.completion import AGENT
-from app.cli.options import Time, Uuid
-from app.cli.output import in_colour, print_table
-from app.cli.session import Shown, print_json, shows
+from app.cli.option_types import Time, Uuid
+from app.cli.output import Shown, in_colour, print_json, print_table, shows
 from app.model.times import rfc3339
 
 _SHOWN = 60

@@ -6,7 +6,8 @@ import click
 
 from app.cli.api import Api
 from app.cli.find import find_agent_id
-from app.cli.options import Option, Shadow, Time, Uuid, filters
+from app.cli.option_types import Shadow, Time, Uuid
+from app.cli.options import Option, filters
 from app.model.audit import AuditFilters
 
 FILTERS = filters(

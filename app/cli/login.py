@@ -10,9 +10,9 @@ from urllib.parse import urlencode, urlsplit
 import click
 
 from app.cli.api import URL_OPTION, Refused, over_http
-from app.cli.output import WholeNumber
+from app.cli.option_types import WholeNumber
+from app.cli.output import Shown, shows
 from app.cli.saved_session import forget, key_for, read_saved, remember
-from app.cli.session import Shown, shows
 from app.model.api_keys import SESSION_TYPE
 
 _ANSWER_BYTES = 256 * 1024

@@ -1,4 +1,4 @@
-"""`remit`: the command line. Results go to stdout, the rest to stderr; exit codes: 0 done, 1 failed, 2 misused."""
+"""`remit`: the command line. Results go to stdout, the rest to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 3 no."""
 
 import errno
 import os
@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from app.cli.groups import LazyGroup
-from app.cli.output import shortened
-from app.cli.session import read_settings
+from app.cli.option_types import shortened
+from app.cli.store_access import read_settings
 from app.errors import AppError, StoreUnavailable
 from app.settings import SettingsError
 
@@ -159,7 +159,7 @@ def main() -> None:
     Settings are environment variables that begin with REMIT_; docs/operations.md lists them. Without REMIT_REDIS_URL
     the store is embedded and keeps its files in REMIT_DATA_DIR, by default in ~/.local/share/remit.
 
-    Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was misused.
+    Exit codes: 0 = done, 1 = it failed and stderr says why, 2 = the command was misused, 3 = the answer is no.
     """
 
 

@@ -1,59 +1,32 @@
-"""Options shared by several commands, and the types of their values."""
+"""Options that several commands share."""
 
 import getpass
-import re
 import sys
-import time
 from collections.abc import Callable
 from enum import Enum
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
+import msgspec
 from msgspec import Struct
 
 from app.cli.completion import AGENTS
-from app.cli.output import WholeNumber, shortened
+from app.cli.option_types import Text, WholeNumber, Words
 from app.model.actors import MAX_REASON
-from app.model.agents import require_alias
 from app.model.api_keys import Scope
-from app.model.audit import ANY_SHADOW
-from app.model.ids import canonical_uuid
-from app.model.query_fields import QueryFields, Spelled
-from app.model.text import FieldError, require_visible
-from app.model.times import parse_moment_ms, rfc3339
+from app.model.query_fields import QueryFields
+from app.model.times import rfc3339
 from app.struct_schemas.queries import Parameter, parameters_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 OF_AGENT = click.option("--agent", shell_complete=AGENTS, help="The agent that owns the policy.")
 OF_GROUP = click.option("--group", help="The group that owns the policy.")
 WORKSPACE = click.option("--workspace", "-w", default="default", show_default=True, help="Name or id of the workspace.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print the id and nothing else.")
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_A_UUID = "0198c2a1-7d4e-7c3b-9a55-2f6b8e1d4c07"
-_LONGEST_MS = 3_650 * _UNITS_MS["d"]
-
-
-class Text(click.ParamType[str]):
-    """Visible characters as the API accepts them: at least `least` and at most `most`."""
-
-    def __init__(self, name: str, least: int, most: int, *, lines: bool = False) -> None:
-        self.name = name
-        self._least, self._most, self._lines = least, most, lines
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text, unchanged."""
-        if not self._least <= len(value) <= self._most:
-            span = f"{self._least} to {self._most}" if self._least else f"at most {self._most}"
-            self.fail(f"must have {span} characters", param, ctx)
-        try:
-            require_visible(self.name, value, lines=self._lines)
-        except FieldError as error:
-            self.fail(error.message, param, ctx)
-        return str(value)
 
 
 NAME = Text("name", 1, 255)
@@ -104,105 +77,6 @@ def asks_first(question: str) -> Callable[[F], F]:
     return click.option("--yes", is_flag=True, callback=ask, expose_value=False, help="Do not ask.")
 
 
-class AgentAlias(click.ParamType[str]):
-    """An agent's alias as the API accepts it; the empty string removes it, where that is possible."""
-
-    name = "alias"
-
-    def __init__(self, *, empty: bool = False) -> None:
-        self._empty = empty
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The alias, unchanged."""
-        if self._empty and not value:
-            return ""
-        try:
-            require_alias("alias", value)
-        except FieldError as error:
-            self.fail(error.message, param, ctx)
-        return str(value)
-
-
-class Duration(click.ParamType[int]):
-    """A duration in ms: 0, or a number with a unit, up to ten years."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The duration in milliseconds."""
-        match = re.fullmatch(r"([0-9]{1,9})([smhd])", "0s" if value == "0" else value)
-        span_ms = int(match[1]) * _UNITS_MS[match[2]] if match else _LONGEST_MS + 1
-        if span_ms > _LONGEST_MS:
-            self.fail("must be 0, or a number followed by s, m, h or d, such as 90m; at most 3650d", param, ctx)
-        return span_ms
-
-
-class Time(click.ParamType[int]):
-    """A time in ms since the epoch: an ISO 8601 time or date, or a word such as `yesterday`.
-
-    end: a date, `today` and `yesterday` mean their last millisecond instead of their first. Without an offset it is
-    UTC.
-    """
-
-    name = "time"
-
-    def __init__(self, *, end: bool = False) -> None:
-        self._end = end
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return parse_moment_ms(value, time.time_ns() // 1_000_000, end=self._end)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Uuid(click.ParamType[str]):
-    """A UUID in its canonical form.
-
-    listed: the command that prints such ids.
-    """
-
-    name = "uuid"
-
-    def __init__(self, listed: str) -> None:
-        self._listed = listed
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return canonical_uuid(value) or self.fail(
-            f"must be an id such as {_A_UUID}, as `{self._listed}` prints it, and not {shortened(value)}", param, ctx
-        )
-
-
-class Shadow(Uuid):
-    """A shadow policy's id, or `any`."""
-
-    name = "uuid|any"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return ANY_SHADOW if value == ANY_SHADOW else super().convert(value, param, ctx)
-
-
-class Words(click.ParamType[str]):
-    """One or several of some words, separated by commas."""
-
-    name = "word,..."
-
-    def __init__(self, spelled: Spelled) -> None:
-        self._spelled = spelled
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            self._spelled.read(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return str(value)
-
-    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The words that may follow the last comma."""
-        before, comma, begun = incomplete.rpartition(",")
-        return [CompletionItem(before + comma + each) for each in self._spelled.words if each.startswith(begun)]
-
-
 class Option(Struct, frozen=True):
     """The differences between an option and the query field it is made from."""
 
@@ -251,3 +125,14 @@ def _text(field: Parameter, value: Any) -> str:
     if isinstance(value, int) and field.schema.get("format") == "date-time":
         return rfc3339(value)
     return "true" if value is True else str(value)
+
+
+def checked(kind: type[T], given: dict[str, Any]) -> T:
+    """The struct of these values, within the limits of a request. Raises UsageError."""
+    from app.validation_messages import explain
+
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        detail = explain(error, kind, given)
+        raise click.UsageError(f"{detail.path.removeprefix('$.')}: {detail.message}") from None

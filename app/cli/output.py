@@ -1,51 +1,55 @@
-"""Values and tables as people read them on the command line."""
+"""What commands print: records and tables for people, JSON for programs."""
 
+import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import wraps
 from typing import Any
 
 import click
+import msgspec
+
+from app.cli.options import JSON
+
+ANSWER_IS_NO = 3
+"""The exit code of a command that was run to find out, such as whether a call is allowed, if it is not."""
+
+Shown = Generator[Any, None, None]
+"""What a command that `shows` returns: one value, and then nothing but output."""
 
 
-class WholeNumber(click.IntRange):
-    """A whole number from `least`, up to `most` if given."""
+def shows(command: Callable[..., Shown]) -> Callable[..., None]:
+    """The option --json. The command yields what it prints with it; what follows prints the same for people."""
 
-    def __init__(self, least: int, most: int | None = None) -> None:
-        super().__init__(least, most)
+    @JSON
+    @wraps(command)
+    def show(*args: Any, as_json: bool, **values: Any) -> None:
+        with closing(command(*args, **values)) as shown:
+            found = next(shown)
+            if as_json:
+                print_json(found)
+            else:
+                next(shown, None)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
-        try:
-            return super().convert(value, param, ctx)
-        except (click.BadParameter, ValueError):  # int() raises ValueError for thousands of digits
-            span = f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
-            self.fail(f"must be a whole number {span}, and not {shortened(value)}", param, ctx)
-
-
-class Share(click.FloatRange):
-    """A share of something: above 0, at most 1."""
-
-    def __init__(self) -> None:
-        super().__init__(0, 1, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The share."""
-        try:
-            share = super().convert(value, param, ctx)
-        except click.BadParameter:
-            share = float("nan")
-        if share != share:  # noqa: PLR0124 - NaN is within every range
-            self.fail(f"must be a number above 0 and at most 1, such as 0.1, and not {shortened(value)}", param, ctx)
-        return share
+    return show
 
 
-_SHOWN = 40
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
-def shortened(value: Any) -> str:
-    """The value as a message quotes it."""
-    text = str(value)
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, if that is a terminal; it is called with the number done and the total."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def move(done: int, of: int) -> None:
+            bar.length = max(1, of)
+            bar.update(done - bar.pos)
+
+        yield move
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], when_empty: str) -> None:

@@ -11,10 +11,9 @@ from app.cli.completion import POLICY
 from app.cli.find import find_agent, find_policy
 from app.cli.groups import LazyGroup
 from app.cli.options import OF_AGENT, OF_GROUP, REASON
-from app.cli.output import counted, print_record, print_table
+from app.cli.output import Shown, counted, print_record, print_table, shows
 from app.cli.policy_versions import list_versions, roll_back, show_divergence
 from app.cli.replay import replay_draft
-from app.cli.session import Shown, shows
 
 _PATH = "/v1/policies"
 _LAZILY = {

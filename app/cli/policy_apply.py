@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.api import Api, Refused, on_api
-from app.cli.options import REASON, Duration
-from app.cli.session import print_json
+from app.cli.option_types import Duration
+from app.cli.options import REASON
+from app.cli.output import ANSWER_IS_NO, print_json
 
 if TYPE_CHECKING:
     from app.cli.policy_flips import Plan
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from app.model.replays import ReplayReport
     from app.policy_files.policy_file import ReadFile
 
-DIFFERS = 3
 MANAGED_ELSEWHERE = "managed_elsewhere"
 FILES = click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these owners that are not in the files.")
@@ -38,7 +38,9 @@ REPLAY = click.option(
     help="Also replay the last SPAN (24h) of the log and print the flips.",
 )
 EXIT_CODE = click.option(
-    "--exit-code", is_flag=True, help=f"Exit with {DIFFERS} if anything would change; with --replay, if any call flips."
+    "--exit-code",
+    is_flag=True,
+    help=f"Exit with {ANSWER_IS_NO} if anything would change; with --replay, if any call flips.",
 )
 
 
@@ -112,7 +114,7 @@ def _preview(
     _print(plans, form, reports)
     is_any = any(plan.difference.is_any for plan in plans)
     if exit_code and (is_any if reports is None else any(report.flipped for report in reports.values())):
-        raise click.exceptions.Exit(DIFFERS)
+        raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
 def read_files(paths: Sequence[Path], source: str | None = None) -> "list[ReadFile]":
@@ -163,7 +165,7 @@ def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
     if called is None:
         return Owner(group=read.file.group_name)
     try:
-        return Owner((sets.agent(called))[0])
+        return Owner(sets.agent(called)[0])
     except AgentNotFound as error:
         if create:
             return NEW_AGENT

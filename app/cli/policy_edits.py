@@ -8,9 +8,9 @@ import click
 from app.cli.api import Api, Refused, on_api
 from app.cli.completion import AGENTS, POLICY
 from app.cli.find import find_agent, find_policy
+from app.cli.option_types import WholeNumber
 from app.cli.options import NAME, OF_AGENT, OF_GROUP, QUIET, REASON
-from app.cli.output import WholeNumber
-from app.cli.session import Shown, shows
+from app.cli.output import ANSWER_IS_NO, Shown, shows
 
 _LOWEST, _HIGHEST = 0, 1_000
 FILE = click.File("rb")
@@ -103,7 +103,6 @@ def _written(
     api: Api, method: str, path: str, body: dict[str, Any], reason: str, file: str | None, *, strict: bool
 ) -> dict[str, Any]:
     """The policy as it is written. If strict, warnings are printed instead, and nothing is written."""
-    from app.cli.policy_apply import DIFFERS
     from app.cli.policy_lint import is_warning, print_warnings
 
     try:
@@ -112,7 +111,7 @@ def _written(
         if strict and refused.details and all(map(is_warning, refused.details)):
             print_warnings(refused.details)
             click.echo("Nothing was written", err=True)
-            raise click.exceptions.Exit(DIFFERS) from None
+            raise click.exceptions.Exit(ANSWER_IS_NO) from None
         if file is not None and refused.details:
             hint = ". Give AGENT or --group" if method == "POST" and refused.details[0]["path"] == "$.agent_id" else ""
             raise click.ClickException(f"{file}: {refused.message}{hint}") from None

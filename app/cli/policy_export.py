@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.api import Api, on_api
-from app.cli.session import print_json
+from app.cli.output import print_json
 
 if TYPE_CHECKING:
     from app.cli.policy_sets import Sets
@@ -69,7 +69,7 @@ def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[
     known = dict(agents)
     files: dict[str, dict[str, Any]] = {}
     for owner in wanted:
-        policies = (sets.get(owner)).policies
+        policies = sets.get(owner).policies
         if owner.agent_id is not None:
             found_agent = known[owner.agent_id]
             is_unique = found_agent.alias is not None or names.count(found_agent.name) == 1

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from app.cli.api import Api, on_api
 from app.cli.options import JSON
-from app.cli.policy_apply import DIFFERS, read_files
-from app.cli.session import print_json
+from app.cli.output import ANSWER_IS_NO, print_json
+from app.cli.policy_apply import read_files
 
 if TYPE_CHECKING:
     from app.cli.policy_sets import Sets
@@ -32,7 +32,7 @@ class StoredWarning(Struct, frozen=True, rename="camel"):
 @on_api
 @click.option("--agent", help="The stored policies of this agent: its id, alias or name.")
 @click.option("--group", help="The stored policies of this group.")
-@click.option("--strict", is_flag=True, help=f"Exit with {DIFFERS} if there is a warning.")
+@click.option("--strict", is_flag=True, help=f"Exit with {ANSWER_IS_NO} if there is a warning.")
 @JSON
 @click.argument("paths", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 def lint(
@@ -55,7 +55,7 @@ def lint(
             click.echo(line)
         click.echo("No warnings." if not found else f"{len(found)} warning{'s' if len(found) > 1 else ''}")
     if strict and found:
-        raise click.exceptions.Exit(DIFFERS)
+        raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
 def is_warning(detail: dict[str, str]) -> bool:
@@ -103,8 +103,8 @@ def _in_store(api: Api, agent: str | None, group: str | None) -> list[tuple[Stru
 
 
 def _about(sets: "Sets", owner: "Owner", called: dict[str, str]) -> list[StoredWarning]:
-    """The owner, for people. called: agent names by id."""
-    policies = (sets.get(owner)).policies
+    """The warnings about the owner's policies. called: agent names by id."""
+    policies = sets.get(owner).policies
     name = "workspace" if owner.group is None else f"group {owner.group}"
     if owner.agent_id is not None:
         name = f"agent {called.get(owner.agent_id, owner.agent_id)}"

@@ -47,7 +47,7 @@ class Sets:
 
     def put(
         self, owner: Owner, entries: list[PolicyEntry], version: str, *, prune: bool, source: str | None, reason: str
-    ) -> "list[dict[str, str]]":
+    ) -> list[dict[str, str]]:
         """Make the entries current, if the version is still this one; return the warnings. source: what manages it."""
         body = {"policies": bodies(entries), "version": version}
         written = self._api.call("PUT", _path(owner), body, reason=reason, prune=prune, managed_by=source)
@@ -89,7 +89,7 @@ class Sets:
 
 def report_of(api: Api, asked: dict[str, Any]) -> "ReplayReport":
     """The report of a replay. Raises ClickException."""
-    from app.cli.session import progress_bar
+    from app.cli.output import progress_bar
     from app.model.replays import ReplayLine
 
     with progress_bar("replaying") as progress:

@@ -10,14 +10,12 @@ from app.cli.addresses import KEY, ServiceUrl
 from app.cli.api import over_http
 from app.cli.find import find_agent
 from app.cli.options import JSON
+from app.cli.output import ANSWER_IS_NO, print_json
 from app.cli.policy_apply import FILES
-from app.cli.session import print_json
 
 if TYPE_CHECKING:
     from app.policy_files.test_file import ReadTests
     from app.policy_files.test_run import TestOutcome
-
-NOT_SO = 3
 
 
 @click.command("test")
@@ -44,7 +42,7 @@ def test_policies(url: str | None, as_json: bool, paths: tuple[Path, ...]) -> No
     else:
         _print(found)
     if not all(each.passed for each in found):
-        raise click.exceptions.Exit(NOT_SO)
+        raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
 def _run_at(url: str, read: "ReadTests") -> "list[TestOutcome]":

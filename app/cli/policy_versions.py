@@ -5,9 +5,9 @@ import click
 from app.cli.api import Api, on_api
 from app.cli.completion import POLICY
 from app.cli.find import find_policy
+from app.cli.option_types import WholeNumber
 from app.cli.options import OF_AGENT, OF_GROUP, REASON
-from app.cli.output import WholeNumber, counted, print_table
-from app.cli.session import Shown, shows
+from app.cli.output import Shown, counted, print_table, shows
 
 
 @click.command("versions")

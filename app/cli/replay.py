@@ -7,14 +7,13 @@ import click
 
 from app.cli.api import Api, on_api
 from app.cli.find import find_agent
-from app.cli.options import JSON, Time
-from app.cli.session import print_json
+from app.cli.option_types import Time
+from app.cli.options import JSON
+from app.cli.output import ANSWER_IS_NO, print_json
 from app.model.times import rfc3339
 
 if TYPE_CHECKING:
     from app.model.policy_sets import Entries
-
-FLIPS = 3
 
 
 @click.command("replay")
@@ -25,7 +24,7 @@ FLIPS = 3
 @click.option("--from", "from_", type=Time(), help="The start of the span; a week before --to if left out.")
 @click.option("--to", type=Time(end=True), help="The end of the span; now if left out. A date means its end.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@click.option("--exit-code", is_flag=True, help=f"Exit with {FLIPS} if the result of any call flips.")
+@click.option("--exit-code", is_flag=True, help=f"Exit with {ANSWER_IS_NO} if the result of any call flips.")
 @JSON
 def replay_draft(
     api: Api, file: Path | None, agent: str | None, group: str | None, from_: int | None, to: int | None,
@@ -66,7 +65,7 @@ def replay_draft(
     else:
         click.echo("\n".join(markdown_lines(report) if markdown else terminal_lines(report)))
     if exit_code and report.flipped:
-        raise click.exceptions.Exit(FLIPS)
+        raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
 def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entries]":

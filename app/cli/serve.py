@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from app.cli.option_types import WholeNumber
 from app.cli.options import JSON
-from app.cli.output import WholeNumber
-from app.cli.session import print_json, read_settings, with_services
+from app.cli.output import print_json
+from app.cli.store_access import read_settings, with_services
 from app.logs import configure_logging
 
 if TYPE_CHECKING:

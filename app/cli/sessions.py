@@ -1,15 +1,14 @@
 """`remit console`, which signs a browser in, and `remit sessions …`, also of calls, with pinned requests."""
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
-from app.cli.api import URL_OPTION, Api, on_api
+from app.cli.api import URL_OPTION, Api, on_api, segment
 from app.cli.groups import CommandGroup
 from app.cli.options import REASON, WORKSPACE, name_and_scopes
-from app.cli.output import print_record, print_table
-from app.cli.session import Shown, in_workspace, shows
+from app.cli.output import Shown, print_record, print_table, shows
+from app.cli.store_access import in_workspace
 from app.model.api_keys import Scope
 from app.model.ids import canonical_uuid
 from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
@@ -47,7 +46,7 @@ def show_request(api: Api, session: str) -> Shown:
 
 
 def _path(session: str) -> str:
-    return f"/v1/sessions/{quote(session, safe='')}/request"
+    return f"/v1/sessions/{segment(session)}/request"
 
 
 def _shown(pinned: dict[str, Any]) -> Shown:

@@ -1,4 +1,4 @@
-"""Requests to the application in this process, on the store of the settings, made by the console."""
+"""Requests of the command line to the application in this process, on the store of the settings."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from app.authorize.authenticator import Authenticator
 from app.cli.api import Answer
-from app.cli.session import read_settings
+from app.cli.store_access import read_settings
 from app.errors import AppError
 from app.http.application import Application, application_of
 from app.logs import configure_logging
@@ -24,7 +24,7 @@ from app.settings import Settings
 from app.store.shared_polling import SharedPolling
 
 _NO_KEY = b"Bearer svc_" + b"0" * 32
-"""Has the form of a key; the console needs none."""
+"""Has the form of a key; the command line needs none."""
 
 
 class StoreTransport:
@@ -88,8 +88,8 @@ class StoreTransport:
         return self._parts
 
 
-class _Console(Authenticator):
-    """Takes every request for the console's, which may do everything in its workspace."""
+class _CommandLine(Authenticator):
+    """Takes every request for one of the command line, which may do everything in its workspace."""
 
     def __init__(self, client: Client, workspace_id: str) -> None:
         super().__init__(client, 1)
@@ -97,21 +97,21 @@ class _Console(Authenticator):
         self._caller = Caller(workspace_id, COMMAND_LINE.id, scopes, name=COMMAND_LINE.name)
 
     async def authenticate(self, raw_key: str, *, promptly: bool = False) -> Caller:  # noqa: ARG002 - there is no key
-        """The console."""
+        """The command line."""
         return self._caller
 
 
 @asynccontextmanager
 async def _services(settings: Settings, workspace: str) -> AsyncIterator[tuple[Services, str]]:
-    """The parts of a replica, for the console in one workspace, and that workspace's id.
+    """The parts of a replica, for the command line in one workspace, and that workspace's id.
 
     Raises WorkspaceNotFound, StoreUnavailable.
     """
     async with open_alone(settings) as services:
         workspace_id = await services.records.workspaces.find(workspace)
-        console = _Console(services.client, workspace_id)
-        callers = SharedPolling(console.authenticate, KEY_WATCH_SECONDS, services.streams.stopping)
-        decisions = replace(services.decisions, authenticator=console)
+        command_line = _CommandLine(services.client, workspace_id)
+        callers = SharedPolling(command_line.authenticate, KEY_WATCH_SECONDS, services.streams.stopping)
+        decisions = replace(services.decisions, authenticator=command_line)
         yield replace(services, decisions=decisions, streams=replace(services.streams, callers=callers)), workspace_id
 
 

@@ -11,9 +11,9 @@ import click
 from app.cli.api import Api, Refused, on_api
 from app.cli.atomic_output import atomic_output
 from app.cli.checkpoints import VKEYS, read_signed
-from app.cli.options import JSON, Duration
-from app.cli.output import counted
-from app.cli.session import print_json
+from app.cli.option_types import Duration
+from app.cli.options import JSON
+from app.cli.output import counted, print_json
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint, Finding
 from app.model.notes import VerifierKey
@@ -131,8 +131,12 @@ def _of_archive(folder: Path, workspace_id: str) -> dict[str, Any]:
         "checkpoint": None,
         "firstSegment": 1,
         "segments": 0,
+        "entries": 0,
+        "unsealed": 0,
+        "changes": 0,
+        "checked": [],
+        "unchecked": [],
     }
-    none |= {"entries": 0, "unsealed": 0, "changes": 0, "checked": [], "unchecked": []}
     try:
         last = Archive(folder, workspace_id).verify()
     except ArchiveAltered as altered:

@@ -7,59 +7,13 @@ import click
 from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
 from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
-from app.cli.options import JSON, REASON, Duration, Uuid
-from app.cli.output import Share, counted, print_table
-from app.cli.session import Shown, checked, print_json, shows
+from app.cli.option_types import Duration, Share, Uuid
+from app.cli.options import JSON, REASON, checked
+from app.cli.output import Shown, counted, print_json, print_table, shows
 from app.model.webhooks import WebhookEvent, WebhookFormat
 
-WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
-
-
-@click.command("events")
-@on_api
-@WEBHOOK
-@shows
-def list_events(api: Api, webhook: str) -> Shown:
-    """List the events that could not be delivered, waiting and parked."""
-    found = api.get(f"/v1/webhooks/{webhook}/events")
-    yield found
-    rows = [
-        (each["id"], each["type"], each["status"], str(each["attempts"]), each["nextAttemptAt"] or "by hand",
-         each["error"])
-        for each in found
-    ]  # fmt: skip
-    print_table(("EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "ERROR"), rows, "Everything was delivered")
-
-
-@click.command("deliveries")
-@on_api
-@WEBHOOK
-@shows
-def list_deliveries(api: Api, webhook: str) -> Shown:
-    """List the last 50 attempts to deliver events, newest first."""
-    found = api.get(f"/v1/webhooks/{webhook}/deliveries")
-    yield found
-    rows = [
-        (each["at"], each["eventId"], each["type"], str(each["attempt"]), str(each["status"] or "-"),
-         f"{each['milliseconds']} ms", each["error"] or "delivered")
-        for each in found
-    ]  # fmt: skip
-    print_table(("AT", "EVENT", "TYPE", "ATTEMPT", "STATUS", "TOOK", "RESULT"), rows, "Nothing was sent yet")
-
-
-@click.command("retry")
-@on_api
-@WEBHOOK
-@click.option("--event", help="Only this one, parked or not.")
-@shows
-def retry_events(api: Api, webhook: str, event: str | None) -> Shown:
-    """Retry parked events now, and for another day."""
-    retried = api.call("POST", f"/v1/webhooks/{webhook}/retry", {} if event is None else {"event": event})
-    yield retried
-    click.echo(f"{counted(retried['events'], 'event')} will be tried again")
-
-
 _PATH = "/v1/webhooks"
+WEBHOOK = click.argument("webhook", type=Uuid("remit webhooks list"))
 _EVENT = click.Choice([each.value for each in WebhookEvent])
 _FORMAT = click.Choice([each.value for each in WebhookFormat])
 DENIED_BY = click.option("--denied-by", multiple=True, help="Only denials by rules of this type; may be repeated.")
@@ -180,6 +134,50 @@ def test_webhook(api: Api, webhook: str, as_json: bool) -> None:
         raise click.ClickException(f"not delivered: {attempt['error']}")
 
 
+@webhooks.command("events")
+@on_api
+@WEBHOOK
+@shows
+def list_events(api: Api, webhook: str) -> Shown:
+    """List the events that could not be delivered, waiting and parked."""
+    found = api.get(f"{_PATH}/{webhook}/events")
+    yield found
+    rows = [
+        (each["id"], each["type"], each["status"], str(each["attempts"]), each["nextAttemptAt"] or "by hand",
+         each["error"])
+        for each in found
+    ]  # fmt: skip
+    print_table(("EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "ERROR"), rows, "Everything was delivered")
+
+
+@webhooks.command("deliveries")
+@on_api
+@WEBHOOK
+@shows
+def list_deliveries(api: Api, webhook: str) -> Shown:
+    """List the last 50 attempts to deliver events, newest first."""
+    found = api.get(f"{_PATH}/{webhook}/deliveries")
+    yield found
+    rows = [
+        (each["at"], each["eventId"], each["type"], str(each["attempt"]), str(each["status"] or "-"),
+         f"{each['milliseconds']} ms", each["error"] or "delivered")
+        for each in found
+    ]  # fmt: skip
+    print_table(("AT", "EVENT", "TYPE", "ATTEMPT", "STATUS", "TOOK", "RESULT"), rows, "Nothing was sent yet")
+
+
+@webhooks.command("retry")
+@on_api
+@WEBHOOK
+@click.option("--event", help="Only this one, parked or not.")
+@shows
+def retry_events(api: Api, webhook: str, event: str | None) -> Shown:
+    """Retry parked events now, and for another day."""
+    retried = api.call("POST", f"{_PATH}/{webhook}/retry", {} if event is None else {"event": event})
+    yield retried
+    click.echo(f"{counted(retried['events'], 'event')} will be tried again")
+
+
 @webhooks.command("rotate")
 @on_api
 @WEBHOOK
@@ -227,8 +225,3 @@ def _sent(api: Api, method: str, path: str, body: dict[str, Any], reason: str, h
 def _secret(webhook: dict[str, Any]) -> Shown:
     yield webhook
     click.echo(f"id     {webhook['id']}\nsecret {webhook['secret']} (shown only once)")
-
-
-webhooks.add_command(list_events)
-webhooks.add_command(list_deliveries)
-webhooks.add_command(retry_events)

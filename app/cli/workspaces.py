@@ -6,8 +6,8 @@ import click
 
 from app.cli.groups import CommandGroup
 from app.cli.options import NAME, REASON
-from app.cli.output import print_table
-from app.cli.session import Shown, shows, with_services
+from app.cli.output import Shown, print_table, shows
+from app.cli.store_access import with_services
 
 if TYPE_CHECKING:
     from app.replica import Services
