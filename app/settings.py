@@ -6,12 +6,14 @@ Long because one struct has every setting with its bounds and its message; a tes
 import difflib
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PREFIX = "REMIT_"
 SECRETS = frozenset({"bootstrap_key", "oidc_client_secret", "redis_url", "secret"})
@@ -268,20 +270,19 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return secrets if self.secret is not None else []
 
     @property
-    def proxies(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    def proxies(self) -> list[Network]:
         """The networks in `trusted_proxies`. Raises ValueError."""
-        networks = [network.strip() for network in self.trusted_proxies.split(",")]
-        return [ipaddress.ip_network(network) for network in networks if network or len(networks) > 1]
+        return [ipaddress.ip_network(each.strip()) for each in self.trusted_proxies.split(",") if self.trusted_proxies]
 
     @property
-    def webhook_private_networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    def webhook_private_networks(self) -> list[Network]:
         """The networks in `webhook_networks`. Raises ValueError."""
-        return [ipaddress.ip_network(each.strip()) for each in self.webhook_networks.split(",") if each.strip()]
+        return [ipaddress.ip_network(each) for each in _listed(self.webhook_networks)]
 
     @property
     def ext_authz_header_names(self) -> frozenset[str]:
         """The names in `ext_authz_headers`, in lower case."""
-        return frozenset(each.strip().lower() for each in self.ext_authz_headers.split(",") if each.strip())
+        return frozenset(map(str.lower, _listed(self.ext_authz_headers)))
 
     @property
     def store(self) -> str | None:
@@ -314,29 +315,39 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise _wrong_value(error, variables) from None
         if settings.redis_url is not None:
             _require_store_url(settings.redis_url)
-        try:
-            settings.secrets  # noqa: B018 - raises where one is wrong
-        except ValueError:
-            raise SettingsError(
-                f"{PREFIX}SECRET must be secrets of at least {MIN_SECRET_BYTES} bytes, comma-separated; "
-                "`openssl rand -hex 32` makes one"
-            ) from None
-        try:
-            settings.proxies  # noqa: B018 - raises where one is wrong
-        except ValueError:
-            raise SettingsError(
-                f"{PREFIX}TRUSTED_PROXIES must be comma-separated addresses or networks, such as "
-                f"10.0.0.7,192.168.0.0/16, and not {settings.trusted_proxies!r}"
-            ) from None
-        try:
-            settings.webhook_private_networks  # noqa: B018 - raises where one is wrong
-        except ValueError:
-            raise SettingsError(
-                f"{PREFIX}WEBHOOK_NETWORKS must be comma-separated addresses or networks, such as 10.1.0.0/16, "
-                f"and not {settings.webhook_networks!r}"
-            ) from None
+        for name, read, required in _LISTS:
+            try:
+                read(settings)
+            except ValueError:
+                shown = "" if name in SECRETS else f", and not {getattr(settings, name)!r}"
+                raise SettingsError(f"{PREFIX}{name.upper()} must be {required}{shown}") from None
         _require_provider(settings)
         return settings
+
+
+_LISTS: tuple[tuple[str, Callable[[Settings], object], str], ...] = (
+    (
+        "secret",
+        lambda settings: settings.secrets,
+        f"secrets of at least {MIN_SECRET_BYTES} bytes, comma-separated; `openssl rand -hex 32` makes one",
+    ),
+    (
+        "trusted_proxies",
+        lambda settings: settings.proxies,
+        "comma-separated addresses or networks, such as 10.0.0.7,192.168.0.0/16",
+    ),
+    (
+        "webhook_networks",
+        lambda settings: settings.webhook_private_networks,
+        "comma-separated addresses or networks, such as 10.1.0.0/16",
+    ),
+)
+"""Settings that are lists, what reads them, which raises ValueError, and what they must be."""
+
+
+def _listed(text: str) -> list[str]:
+    """The parts between commas that are not blank."""
+    return [each for each in map(str.strip, text.split(",")) if each]
 
 
 def _require_provider(settings: Settings) -> None:
@@ -380,6 +391,8 @@ def _requirement(field: str) -> str:
             return "true or false"
         case msgspec.inspect.LiteralType():
             return f"one of {', '.join(map(str, kind.values))}"
+        case msgspec.inspect.StrType(max_length=int(most)):
+            return f"a text of 1 to {most} characters"
         case _:
             return "a text that is not empty"
 

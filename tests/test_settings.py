@@ -63,6 +63,12 @@ def test_a_value_is_taken_as_its_type(name, value, field, expected):
         ("REMIT_COMPACT", "off", "REMIT_COMPACT must be true or false, and not 'off'"),
         ("REMIT_HOST", "", "REMIT_HOST must be a text that is not empty, and not ''"),
         ("REMIT_LOG_FORMAT", "xml", "REMIT_LOG_FORMAT must be one of json, text, and not 'xml'"),
+        ("REMIT_OIDC_NAME", "x" * 41, f"REMIT_OIDC_NAME must be a text of 1 to 40 characters, and not {'x' * 41!r}"),
+        (
+            "REMIT_AUDIT_SEGMENT_ENTRIES",
+            "9",
+            "REMIT_AUDIT_SEGMENT_ENTRIES must be a whole number from 16 to 1000, and not '9'",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_what_it_must_be(name, value, sentence):
