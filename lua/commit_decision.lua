@@ -51,7 +51,7 @@ STATE         what is known about the call so far; parts tell each other, and th
               time until the part sees room in it; `counts_calls`, true if its list holds call times, as a plain quota's
               does
   takes       true = the call is taken from quotas although it is not allowed
-  extras      names and values of the fields that only some entries have, as app/audit/entry_format.py lists them
+  extras      names and values of the fields that only some entries have: those of `AuditEntry` that can be UNSET
   approval_id of the entry
   approved_ms: when people had approved it, if it is used
   shared_version: the version tokens of all policies that the agent shares with others

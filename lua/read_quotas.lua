@@ -31,8 +31,8 @@ for i = 2, #KEYS do
   local window_us, is_budget = tonumber(ARGV[2 * i - 2]), ARGV[2 * i - 1] == 'budget'
   -- The list is sorted, newest first: the first `live` entries are in the window; usually all of a list are.
   local live, gone = 0, redis.call('LLEN', KEYS[i])
-  local last = redis.call('LINDEX', KEYS[i], -1)
-  if last and tonumber(string.match(last, '^%d+')) + window_us > quota_us then live = gone end
+  local first = redis.call('LINDEX', KEYS[i], -1)
+  if first and tonumber(string.match(first, '^%d+')) + window_us > quota_us then live = gone end
   while live < gone do
     local middle = math.floor((live + gone) / 2)
     local time = tonumber(string.match(redis.call('LINDEX', KEYS[i], middle), '^%d+'))

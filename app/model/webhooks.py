@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import Annotated, TypedDict
+from typing import Annotated, Self, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -15,28 +15,28 @@ _is_given_secret = re.compile(r"whsec_[A-Za-z0-9+/]{32,88}={0,2}").fullmatch
 
 
 class WebhookEvent(StrEnum):
-    """The events a webhook can receive."""
+    """The events a webhook can receive.
 
-    APPROVAL_REQUESTED = "approval.requested"
-    APPROVAL_DECIDED = "approval.decided"
-    APPROVAL_EXPIRED = "approval.expired"
-    AGENT_SUSPENDED = "agent.suspended"
-    POLICY_CHANGED = "policy.changed"
-    DECISION_DENIED = "decision.denied"
-    AUDIT_VERIFICATION_FAILED = "audit.verification_failed"
-    ACCESS_REQUEST_COMPLETED = "access_request.completed"
+    source: where they come from, which is also the name of the outbox's cursor: the audit log, the trail of changes, or
+    the notices. heading: for people.
+    """
 
+    source: str
+    heading: str
 
-OF_LOG = frozenset(
-    {
-        WebhookEvent.APPROVAL_REQUESTED,
-        WebhookEvent.APPROVAL_DECIDED,
-        WebhookEvent.APPROVAL_EXPIRED,
-        WebhookEvent.DECISION_DENIED,
-        WebhookEvent.ACCESS_REQUEST_COMPLETED,
-    }
-)
-"""The events that come from the audit log; the others come from the trail of changes, or are notices."""
+    def __new__(cls, value: str, source: str = "", heading: str = "") -> Self:
+        event = str.__new__(cls, value)
+        event._value_, event.source, event.heading = value, source, heading
+        return event
+
+    APPROVAL_REQUESTED = "approval.requested", "log", "A call waits for a person"
+    APPROVAL_DECIDED = "approval.decided", "log", "An approval was decided"
+    APPROVAL_EXPIRED = "approval.expired", "log", "An approval has expired"
+    AGENT_SUSPENDED = "agent.suspended", "trail", "An agent was suspended"
+    POLICY_CHANGED = "policy.changed", "trail", "A policy was changed"
+    DECISION_DENIED = "decision.denied", "log", "A call was denied"
+    AUDIT_VERIFICATION_FAILED = "audit.verification_failed", "notices", "The audit log is not what was sealed"
+    ACCESS_REQUEST_COMPLETED = "access_request.completed", "log", "An access request has ended"
 
 
 class WebhookFormat(StrEnum):

@@ -11,7 +11,7 @@ from app.errors import ApprovalNotFound
 from app.fairness.loop_turns import take_turn
 from app.model.access_requests import approvals_of, requests_endpoint, status_of, task_of
 from app.model.times import rfc3339
-from app.model.webhooks import OF_LOG, Webhook, WebhookEvent
+from app.model.webhooks import Webhook, WebhookEvent
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
@@ -109,7 +109,7 @@ class Outbox:
         with decoding_record("The outbox of the webhook"):
             cursor = number_of(self._cursors["log"])
         newest = await self._audit.newest(self._workspace_id)
-        if newest > cursor and OF_LOG.isdisjoint(self._webhook.events):
+        if newest > cursor and all(each.source != "log" for each in self._webhook.events):
             yield None, str(newest)
             return
         start, floor = await self._audit.resumed(self._workspace_id, cursor)

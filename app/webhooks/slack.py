@@ -12,15 +12,8 @@ from app.model.text import with_hidden_shown
 from app.model.webhooks import WebhookEvent
 from app.webhooks.events import LOST, TEST
 
-_TITLES = {
-    WebhookEvent.APPROVAL_REQUESTED: "A call waits for a person",
-    WebhookEvent.APPROVAL_DECIDED: "An approval was decided",
-    WebhookEvent.APPROVAL_EXPIRED: "An approval has expired",
-    WebhookEvent.AGENT_SUSPENDED: "An agent was suspended",
-    WebhookEvent.POLICY_CHANGED: "A policy was changed",
-    WebhookEvent.DECISION_DENIED: "A call was denied",
-    WebhookEvent.AUDIT_VERIFICATION_FAILED: "The audit log is not what was sealed",
-    WebhookEvent.ACCESS_REQUEST_COMPLETED: "An access request has ended",
+_TITLES: dict[str, str] = {
+    **{event.value: event.heading for event in WebhookEvent},
     LOST: "Events were lost",
     TEST: "Remit can reach this channel",
 }
