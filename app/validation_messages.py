@@ -151,8 +151,8 @@ def _expected(info: Any) -> str:
             return f"text{_span(least, most, 'character')}"
         case inspect.IntType(ge=least, le=most):
             return "a whole number" + _range(least, most)
-        case inspect.FloatType(ge=least, le=most):
-            return "a number" + _range(least, most)
+        case inspect.FloatType(gt=above, ge=least, le=most):
+            return "a number" + _range(least, most, above)
         case inspect.EnumType(cls=choices):
             return f"one of {', '.join(member.value for member in choices)}"
         case inspect.LiteralType(values=values):
@@ -181,7 +181,9 @@ def _all_of(names: Sequence[str]) -> str:
     return f"there is only `{names[0]}`" if len(names) == 1 else f"there are {', '.join(names)}"
 
 
-def _range(least: float | None, most: float | None) -> str:
+def _range(least: float | None, most: float | None, above: float | None = None) -> str:
+    if above is not None:
+        return f" above {above:g}" + ("" if most is None else f" and at most {most:g}")
     if least is None:
         return ""
     return f" of at least {least}" if most is None else f" from {least} to {most}"
@@ -191,8 +193,12 @@ def _span(least: int | None, most: int | None, unit: str) -> str:
     if least and most:
         return f" of {least} to {most} {unit}s"
     if most:
-        return f" of up to {most} {unit}s"
-    return f" of at least {least} {unit}{'' if least == 1 else 's'}" if least else ""
+        return f" of up to {_counted(most, unit)}"
+    return f" of at least {_counted(least, unit)}" if least else ""
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
 def _described(value: Any) -> str:
@@ -204,8 +210,8 @@ def _described(value: Any) -> str:
         case str():
             if _WORD.fullmatch(value):
                 return f'"{value}"'
-            return f"text of {len(value)} characters" if value else "empty text"
+            return f"text of {_counted(len(value), 'character')}" if value else "empty text"
         case list():
-            return f"a list of {len(value)} items" if value else "an empty list"
+            return f"a list of {_counted(len(value), 'item')}" if value else "an empty list"
         case _:
             return "an object" if value else "an empty object"

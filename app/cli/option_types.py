@@ -152,7 +152,12 @@ class Shadow(Uuid):
     name = "uuid|any"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return ANY_SHADOW if value == ANY_SHADOW else super().convert(value, param, ctx)
+        if value == ANY_SHADOW:
+            return ANY_SHADOW
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message}; or {ANY_SHADOW}", param, ctx)
 
 
 class Words(click.ParamType[str]):

@@ -41,9 +41,10 @@ def create_policy(
     """
     if agent is not None and group is not None:
         raise click.UsageError("Give AGENT or --group, not both")
+    given = _read(file)
     agent_id = None if agent is None else find_agent(api, agent)["id"]
     options = {"agent_id": agent_id, "group": group, "mode": mode}
-    body = _read(file) | {name: value for name, value in options.items() if value is not None}
+    body = given | {name: value for name, value in options.items() if value is not None}
     made = _written(api, "POST", "/v1/policies", body, reason, file.name, strict=strict)
     yield made
     if quiet:

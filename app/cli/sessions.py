@@ -6,11 +6,11 @@ import click
 
 from app.cli.api import URL_OPTION, Api, on_api, segment
 from app.cli.groups import CommandGroup
+from app.cli.option_types import Uuid
 from app.cli.options import REASON, WORKSPACE, name_and_scopes
 from app.cli.output import Shown, print_record, print_table, shows
 from app.cli.store_access import in_workspace
 from app.model.api_keys import Scope
-from app.model.ids import canonical_uuid
 from app.model.pinned_requests import PIN_SECONDS, PIN_SECONDS_MAX
 
 if TYPE_CHECKING:
@@ -102,17 +102,14 @@ def list_sessions(api: Api) -> Shown:
 
 @sessions.command("end")
 @on_api
-@click.argument("session")
+@click.argument("session", type=Uuid("remit sessions list"))
 @shows
 @REASON
 def end_session(api: Api, session: str, reason: str) -> Shown:
     """End the session with this id; every later request with it is answered 401."""
-    session_id = canonical_uuid(session)
-    if session_id is None:
-        raise click.BadParameter("is not an id; `remit sessions list` shows them", param_hint="SESSION")
-    api.call("DELETE", f"/v1/sessions/{session_id}", reason=reason)
-    yield {"ended": session_id}
-    click.echo(f"ended {session_id}")
+    api.call("DELETE", f"/v1/sessions/{session}", reason=reason)
+    yield {"ended": session}
+    click.echo(f"ended {session}")
 
 
 for _command in (pin_request, show_request):

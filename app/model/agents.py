@@ -20,8 +20,8 @@ _PART = r"\.*[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*"
 _ALIAS = f"{_PART}(/{_PART})*"
 _spelled_as_alias = re.compile(_ALIAS).fullmatch
 _shaped_as_uuid = re.compile(r"(urn:uuid:)?[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE).fullmatch
-ALIAS_RULES = f"1 to {MAX_ALIAS} of A-Z a-z 0-9 . _ @ : - and, between parts that are more than dots, /"
-REFERENCE_RULES = f"must be an agent's id, a UUID, or its alias, {ALIAS_RULES}"
+ALIAS_RULES = f"1 to {MAX_ALIAS} of A-Z a-z 0-9 . _ @ : - and /, with more than dots between slashes"
+REFERENCE_RULES = f"must be an agent's id, which is a UUID, or its alias: {ALIAS_RULES}"
 CALLED: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ALIAS, "pattern": f"^{_ALIAS}$"}
 """The schema of an alias, and of an id or alias; `require_alias` is authoritative."""
 

@@ -79,7 +79,12 @@ class AuditEntry(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def _shadow_in(text: str) -> str:
-    return text if text == ANY_SHADOW else uuid_in(text)
+    if text == ANY_SHADOW:
+        return text
+    try:
+        return uuid_in(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or `{ANY_SHADOW}`") from None
 
 
 ShadowFilter = Annotated[

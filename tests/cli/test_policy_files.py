@@ -225,7 +225,7 @@ WRONG = {
         ":3: $.policies[0].kind: a policy for the whole workspace is a guardrail",
     ),
     "no yaml": ("agent: [\n", ":2: is neither YAML nor JSON"),
-    "a list": ("- a\n", ":1: $: must be an object with `policies`, not a list of 1 items"),
+    "a list": ("- a\n", ":1: $: must be an object with `policies`, not a list of 1 item"),
 }
 
 

@@ -240,6 +240,12 @@ def test_a_wrong_change_of_a_policy_leaves_it_as_it_was(tenant, agent, fields, p
 
 
 OTHERS = {
+    "a share of nothing": (
+        "/v1/webhooks",
+        {"url": "https://x.example", "events": ["decision.denied"], "denied": {"sample": 0}},
+        "$.denied.sample",
+        "must be a number above 0 and at most 1, not 0",
+    ),
     "key without name": (
         "/v1/api-keys",
         {"scopes": ["read"]},
@@ -352,7 +358,7 @@ OTHERS = {
         "/v1/authorize",
         {"agent_id": "0" * 8, "tool_name": "t", "parameters": [1]},
         "$.parameters",
-        "must be an object, not a list of 1 items",
+        "must be an object, not a list of 1 item",
     ),
 }
 

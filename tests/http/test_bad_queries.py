@@ -35,6 +35,7 @@ WRONG = {
 }
 AUDIT_WRONG = {
     "agent_id=4+2": ("agent_id", REFERENCE_RULES),
+    "shadow=mine": ("shadow", "must be a UUID, or `any`"),
     "agentId=": ("agent_id", REFERENCE_RULES),
     f"agent_id={UNKNOWN_ID}%00": ("agent_id", REFERENCE_RULES),
     f"agent_id={UNKNOWN_ID}&agentId={UNKNOWN_ID[:-1]}1": (
