@@ -12,7 +12,7 @@ from app.cli.options import REASON
 from app.cli.output import ANSWER_IS_NO, print_json
 
 if TYPE_CHECKING:
-    from app.cli.policy_flips import Plan
+    from app.cli.policy_flips import FileChange
     from app.cli.policy_sets import Sets
     from app.model.policies import Owner
     from app.model.replays import ReplayReport
@@ -90,10 +90,10 @@ def apply_policies(
         return
 
     sets = Sets(api)
-    plans = [_planned(sets, each, prune=prune, create=create_agents) for each in files]
-    for plan in plans:
-        _apply(sets, plan, prune=prune, source=source, reason=reason)
-    _print(plans, form, None)
+    changed = [_changed_by(sets, each, prune=prune, create=create_agents) for each in files]
+    for file_change in changed:
+        _apply(sets, file_change, prune=prune, source=source, reason=reason)
+    _print(changed, form, None)
 
 
 def _preview(
@@ -105,14 +105,14 @@ def _preview(
     from app.cli.policy_sets import NEW_AGENT, Sets
 
     sets = Sets(api)
-    plans = [_planned(sets, each, prune=prune, create=create) for each in files]
-    for plan in plans:
-        if plan.owner == NEW_AGENT:
+    changed = [_changed_by(sets, each, prune=prune, create=create) for each in files]
+    for file_change in changed:
+        if file_change.owner == NEW_AGENT:
             needed = "there is no such agent yet, so `apply` needs --create-agents"
-            click.echo(f"{plan.read.path}: {plan.read.file.owner}: {needed}", err=True)
-    reports = None if span_ms is None else replayed(sets, plans, span_ms)
-    _print(plans, form, reports)
-    is_any = any(plan.difference.is_any for plan in plans)
+            click.echo(f"{file_change.read.path}: {file_change.read.file.owner}: {needed}", err=True)
+    reports = None if span_ms is None else replayed(sets, changed, span_ms)
+    _print(changed, form, reports)
+    is_any = any(file_change.difference.is_any for file_change in changed)
     if exit_code and (is_any if reports is None else any(report.flipped for report in reports.values())):
         raise click.exceptions.Exit(ANSWER_IS_NO)
 
@@ -132,9 +132,9 @@ def read_files(paths: Sequence[Path], source: str | None = None) -> "list[ReadFi
     return [replace(each, file=replace(each.file, policies=managed(each.file.policies, source))) for each in files]
 
 
-def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "Plan":
-    """The effect of applying the file."""
-    from app.cli.policy_flips import Plan
+def _changed_by(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "FileChange":
+    """What applying the file would change."""
+    from app.cli.policy_flips import FileChange
     from app.cli.policy_sets import NEW_AGENT
     from app.errors import AppError
     from app.model.policy_sets import KeyTaken, UnknownPolicy, settle
@@ -153,7 +153,7 @@ def _planned(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) -> "P
     except (AppError, click.ClickException) as error:
         raise click.ClickException(f"{read.path}: {error}") from None
     difference = compare(read.file.owner, str(read.path), changes, len(read.file.policies))
-    return Plan(read, owner, held, changes, difference)
+    return FileChange(read, owner, held, changes, difference)
 
 
 def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
@@ -173,17 +173,17 @@ def _owner(sets: "Sets", read: "ReadFile", *, create: bool) -> "Owner":
         raise AgentNotFound(message) from None
 
 
-def _apply(sets: "Sets", plan: "Plan", *, prune: bool, source: str | None, reason: str) -> None:
+def _apply(sets: "Sets", file_change: "FileChange", *, prune: bool, source: str | None, reason: str) -> None:
     from app.cli.policy_lint import print_warnings
     from app.errors import AppError
     from app.model.policies import Owner
 
-    file, path, owner, held = plan.read.file, plan.read.path, plan.owner, plan.held
+    file, path, owner, held = file_change.read.file, file_change.read.path, file_change.owner, file_change.held
     try:
         if held is None:
             owner = Owner(sets.create_agent(file.new_agent, reason))
             held = sets.get(owner)
-        if plan.difference.is_any:
+        if file_change.difference.is_any:
             warnings = sets.put(owner, list(file.policies), held.version, prune=prune, source=source, reason=reason)
             print_warnings(each for each in warnings if each["code"] == MANAGED_ELSEWHERE)
     except Refused as refused:
@@ -195,11 +195,11 @@ def _apply(sets: "Sets", plan: "Plan", *, prune: bool, source: str | None, reaso
         raise click.ClickException(f"{path}: {error}. This file was not applied") from None
 
 
-def _print(plans: "Sequence[Plan]", form: str, reports: "dict[str, ReplayReport] | None") -> None:
+def _print(changed: "Sequence[FileChange]", form: str, reports: "dict[str, ReplayReport] | None") -> None:
     from app.cli.policy_flips import flips_as_json, flips_as_markdown, flips_as_text
     from app.policy_files.comparison import as_markdown, as_text
 
-    differences = [plan.difference for plan in plans]
+    differences = [file_change.difference for file_change in changed]
     if form == "json":
         print_json(differences if reports is None else flips_as_json(differences, reports))
         return

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from app.policy_files.policy_file import ReadFile
 
 
-class Plan(NamedTuple):
-    """The effect of applying one file. held: the stored set, or None if the agent does not exist."""
+class FileChange(NamedTuple):
+    """What applying one file would change. held: the stored set, or None if the agent does not exist."""
 
     read: "ReadFile"
     owner: Owner
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     difference: Difference
 
 
-def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, ReplayReport]":
+def replayed(sets: Sets, files: Sequence[FileChange], span_ms: int) -> "dict[str, ReplayReport]":
     """The results of the latest `span_ms` that would flip, by owner, for each file that changes anything.
 
     Each file is replayed separately, together with the other owners' current policies. A new agent has no calls to
@@ -37,13 +37,13 @@ def replayed(sets: Sets, plans: Sequence[Plan], span_ms: int) -> "dict[str, Repl
     from app.errors import AppError
 
     reports = {}
-    for plan in plans:
-        if plan.difference.is_any and plan.owner != NEW_AGENT:
+    for file in files:
+        if file.difference.is_any and file.owner != NEW_AGENT:
             try:
-                report = sets.replay(plan.owner, entries_after(plan.changes), span_ms)
+                report = sets.replay(file.owner, entries_after(file.changes), span_ms)
             except (AppError, click.ClickException) as error:
-                raise click.ClickException(f"{plan.read.path}: cannot be replayed: {error}") from None
-            reports[plan.difference.owner] = report
+                raise click.ClickException(f"{file.read.path}: cannot be replayed: {error}") from None
+            reports[file.difference.owner] = report
     return reports
 
 

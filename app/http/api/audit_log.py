@@ -37,7 +37,7 @@ def _checkpoint_in(line: str) -> Checkpoint:
 _READ: dict[str, Any] = {"tag": "Audit log", "scopes": (Scope.READ, Scope.VIEW, Scope.AUDIT)}
 
 
-class Since(QueryFields, frozen=True):
+class VerificationStart(QueryFields, frozen=True):
     """Where a verification starts.
 
     checkpoint: The line of an earlier verification: start there, and require the log to match it.
@@ -110,7 +110,7 @@ async def audit_log_archive(params: ManifestQuery, caller: Caller, log: Log) -> 
 
 
 @endpoint("GET", "/v1/audit-logs/verify", tag="Audit log", scopes=(Scope.ADMIN, Scope.AUDIT))
-async def verify_audit_log(params: Since, caller: Caller, services: Services) -> VerificationView:
+async def verify_audit_log(params: VerificationStart, caller: Caller, services: Services) -> VerificationView:
     """Verify the chain of the audit log.
 
     Recomputes the chain from the entries, two hundred segments per request. While `complete` is false and nothing is

@@ -29,7 +29,7 @@ _WRITE: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.ADMIN, Scope.POLI
 _READ: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
 
-class CatalogWrite(QueryFields, frozen=True):
+class CatalogPut(QueryFields, frozen=True):
     """How tools are put into the catalogue.
 
     prune: Remove the tools that are not in the body; otherwise they stay.
@@ -106,7 +106,7 @@ class PutTool(Body, frozen=True, forbid_unknown_fields=False):
     request_headers=(IF_MATCH_CATALOG, CHANGE_REASON),
 )
 async def put_catalog(
-    request: Request[Any, Any, Any], params: CatalogWrite, caller: Caller, services: Services
+    request: Request[Any, Any, Any], params: CatalogPut, caller: Caller, services: Services
 ) -> Response[ChangedCatalogView]:
     """Put tools into the catalogue.
 

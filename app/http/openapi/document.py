@@ -56,7 +56,8 @@ _ABOUT = """Remit decides whether an AI agent may call a tool, and records every
 Every request, except those about the service's own state, carries `Authorization: Bearer svc_…`. A key has scopes:
 `admin` may do everything; `view` may read and explain, and changes nothing; `read` may do the same and ask for
 decisions, which use up limits and approvals; `authorize` may only ask for decisions, and can be restricted to certain
-agents; `audit` may read and verify the log and the trail of changes; `policies` may read and write agents and policies.
+agents; `audit` may read and verify the log and the trail of changes; `policies` may read and write agents and policies;
+`approve` may read approvals and decide them; `request` may pin what the user asked for in a session.
 A key belongs to one workspace; ids of other workspaces are answered as unknown.
 
 Bodies are JSON objects of up to 256 KiB (calls 1040 KiB, sets of policies 1.5 MiB), nested up to 32 levels below the
