@@ -27,7 +27,7 @@ from app.redis_client.clients import open_client
 from app.settings import Settings
 
 STORES = ("fakeredis", "redis", "valkey")
-PATIENCE_S = 120
+PATIENCE_S = 300
 FAULTS = "tests/faults/"
 MEMORY = "/dev/shm"
 MEMORY_BYTES = 4 << 30

@@ -449,7 +449,12 @@ TAMPERINGS = [
     (remove_tree, None, None, "truncated"),
     (change_frontier_of_changes, "changed", "changed", "changed"),
 ]
-ROWS = [pytest.param(*each, id=each[0].__name__) for each in TAMPERINGS]
+QUICK_ROWS = 3
+ROWS = [
+    pytest.param(*each, id=each[0].__name__, marks=() if place % QUICK_ROWS == 0 else pytest.mark.slow)
+    for place, each in enumerate(TAMPERINGS)
+]
+"""One in three is a quick test."""
 
 
 @pytest.fixture

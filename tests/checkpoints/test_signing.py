@@ -383,18 +383,18 @@ async def alter_tile(forged):
     await forged.call("HSET", forged.keys.audit_tree, "1:0", bytes([tile[0] ^ 1]) + tile[1:])
 
 
-@pytest.mark.parametrize("witnessed", [False, True], ids=["alone", "witnessed"])
 @pytest.mark.parametrize(
-    ("alter", "plain", "with_kept", "is_cosigned"),
+    ("alter", "witnessed", "plain", "with_kept", "is_cosigned"),
     [
-        (alter_entry, "changed", "changed", True),
-        (alter_entry_and_links, "changed", "changed", True),
-        (alter_entry_links_and_tree, None, "rewritten", False),
-        (alter_tile, "changed", "changed", False),
+        (alter_entry, True, "changed", "changed", True),
+        (alter_entry_and_links, True, "changed", "changed", True),
+        (alter_entry_links_and_tree, True, None, "rewritten", False),
+        (alter_entry_links_and_tree, False, None, "rewritten", False),
+        (alter_tile, True, "changed", "changed", False),
     ],
 )
 async def test_what_is_altered_below_a_checkpoint_is_found(
-    log, witnessing, alter, plain, with_kept, is_cosigned, witnessed
+    log, witnessing, alter, witnessed, plain, with_kept, is_cosigned
 ):
     """One entry, one tile. The next checkpoint is cosigned only if it is of the leaves that the witness has seen."""
     witness = witnessing(log)

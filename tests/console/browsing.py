@@ -22,6 +22,7 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 PATIENCE_MS = 30_000
+SETTLED_S = 10
 AXE = (Path(__file__).parent / "vendor/axe.min.js").read_text()
 RUN_AXE = """axe.run(document, {resultTypes: ["violations"], ...GIVEN}).then((found) => JSON.stringify(
   found.violations.map((each) => [each.id, each.nodes.map((node) => [node.html.slice(0, 200), node.failureSummary])]
@@ -64,6 +65,14 @@ def until(page, claim, patience_ms=PATIENCE_MS):
     while not page.evaluate(claim):
         assert time.monotonic() < deadline, f"{claim} is not true, {page.inner_text('body')}"
         page.wait_for_timeout(30)
+
+
+def left_of(page, expression):
+    """What is wrong according to the expression, once the page has had time to follow a new width."""
+    deadline = time.monotonic() + SETTLED_S
+    while (found := page.evaluate(expression)) and time.monotonic() < deadline:
+        page.wait_for_timeout(30)
+    return found
 
 
 def settle(page):
@@ -135,11 +144,11 @@ class Visitor:
             asked = {"contextId": world, "awaitPromise": True, "returnByValue": True, "expression": expression}
             told = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
             found += [(size["width"], theme, *each) for each in told]
-            found += [(size["width"], "crowded", each) for each in self.page.evaluate(CROWDED)]
+            found += [(size["width"], "crowded", each) for each in left_of(self.page, CROWDED)]
         session.detach()
-        if self.page.evaluate(SIDEWAYS):
+        if left_of(self.page, SIDEWAYS):
             found.append((PHONE["width"], "wider than the screen"))
-        found += [(PHONE["width"], "cut off", each) for each in self.page.evaluate(CLIPPED)]
+        found += [(PHONE["width"], "cut off", each) for each in left_of(self.page, CLIPPED)]
         self.page.set_viewport_size(DESKTOP)
         self.page.emulate_media(color_scheme="light")
         return found

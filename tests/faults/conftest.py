@@ -81,21 +81,15 @@ def other(store, own):
     return own(Replica(store.url, **SEALING_FAST))
 
 
-@pytest.fixture(params=["redis", "valkey"])
-def either_store(request):
-    """Both kinds of stores, because each runs scripts in its own way."""
-    return request.getfixturevalue(f"{request.param}_store")
-
-
 @pytest.fixture
-def replicas(either_store, own):
+def replicas(store, own):
     """Two of a test's own. The second may be killed; the tenant's clients talk to the first."""
-    return [own(Replica(either_store.url)) for _ in range(2)]
+    return [own(Replica(store.url)) for _ in range(2)]
 
 
 @pytest.fixture
-def tenant(either_store, replicas):
-    made = Tenant(either_store.url, replicas[0])
+def tenant(store, replicas):
+    made = Tenant(store.url, replicas[0])
     yield made
     made.close()
 

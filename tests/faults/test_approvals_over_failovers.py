@@ -29,7 +29,7 @@ from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
 from tests.support.actors import BY
 
-STEPS, FAILOVERS, MOST, AT_ONCE = 2_500, 4, 40, 6
+STEPS, FAILOVERS, MOST, AT_ONCE = 1_250, 3, 40, 6
 HEARD = {
     "escalated": WebhookEvent.APPROVAL_REQUESTED,
     "approval_approved": WebhookEvent.APPROVAL_DECIDED,
@@ -172,7 +172,7 @@ class Failing:
 @pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.parametrize(("kind", "seed"), [("redis", 2), ("valkey", 3)])
-async def test_five_thousand_steps_and_eight_failovers_are_answered_as_the_model_says(
+async def test_thousands_of_steps_and_some_failovers_are_answered_as_the_model_says(
     kind, seed, server, own, tmp_path, workspace_id
 ):
     """I14, I2: a promoted replica continues exactly where the master stopped, and every client hears what it should.

@@ -16,9 +16,9 @@ LIMIT = {"type": "rate_limit", "tools": ["pay"], "rateLimit": {"maxCalls": MOST,
 
 
 @pytest.fixture
-def three(replicas, either_store, own):
+def three(replicas, store, own):
     """Replicas, of which the last may be killed."""
-    return [*replicas, own(Replica(either_store.url))]
+    return [*replicas, own(Replica(store.url))]
 
 
 class Callers:

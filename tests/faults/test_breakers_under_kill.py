@@ -15,7 +15,6 @@ from topologies import until
 
 CALLERS = 6
 SUSPENDED = "agent_suspended"
-ON_ONE = pytest.mark.parametrize("either_store", ["valkey"], indirect=True)
 
 
 def breaker(most):
@@ -74,10 +73,9 @@ def told_by(replica, tenant, agent_id):
         return until(told, "the replica answers")
 
 
-@ON_ONE
-def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(either_store, own, tenant, replicas):
+def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(store, own, tenant, replicas):
     """With three replicas, one killed and one losing replies, and an edit of the maximum in each storm."""
-    proxy = own(Proxy(either_store.port).start())
+    proxy = own(Proxy(store.port).start())
     everywhere = [*replicas, own(Replica(proxy.url, **HASTY))]
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE | {"tools": ["read"]})
@@ -114,10 +112,9 @@ def test_each_storm_ends_after_exactly_the_maximum_of_denials_whoever_dies(eithe
     assert tenant.admin.get("/v1/audit-logs/verify").json()["intact"] is True
 
 
-@ON_ONE
-def test_the_maximum_holds_exactly_under_kill(either_store, own, tenant, replicas):
+def test_the_maximum_holds_exactly_under_kill(store, own, tenant, replicas):
     """Without edits: exactly that many calls are denied by policies, even if the last reply was lost."""
-    proxy = own(Proxy(either_store.port).start())
+    proxy = own(Proxy(store.port).start())
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, breaker(60), kind="guardrail")
     storm = own(Storm(tenant, [replicas[1], own(Replica(proxy.url, **HASTY))], agent_id))

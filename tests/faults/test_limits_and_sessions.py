@@ -73,9 +73,9 @@ class Callers:
 
 
 @pytest.fixture
-def three(replicas, either_store, own):
+def three(replicas, store, own):
     """Replicas, of which the last may be killed."""
-    return [*replicas, own(Replica(either_store.url))]
+    return [*replicas, own(Replica(store.url))]
 
 
 def log(tenant, **filters):
@@ -120,13 +120,13 @@ def test_limits_and_sessions_hold_while_replicas_die_and_rules_change(tenant, th
     assert {"mail", "pay", "look"} <= {entry["toolName"] for entry in entries}
 
 
-def test_a_call_not_executed_is_refunded_once_however_many_reports_are_lost(either_store, own, tenant, three):
+def test_a_call_not_executed_is_refunded_once_however_many_reports_are_lost(store, own, tenant, three):
     """The same calls are reported from everywhere, while replies are lost and a replica dies; no limit is exceeded."""
     most = 30
     agent_id = tenant.new_agent()["id"]
     limits = [per_user(most, refundable=True) | {"tools": ["*"]}, budget(most, refundable=True) | {"tools": ["*"]}]
     tenant.new_policy(agent_id, *limits)
-    proxy = own(Proxy(either_store.port).start())
+    proxy = own(Proxy(store.port).start())
     everywhere = [*three, own(Replica(proxy.url, **HASTY))]
     callers, call = own(Callers(tenant, everywhere, agent_id)), {"parameters": {"user": "ann", "amount": 1}}
     made = [told for _ in range(most) if (told := callers.ask(0, "pay", **call))]

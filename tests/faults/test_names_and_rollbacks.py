@@ -5,7 +5,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import pytest
 from changing import Changing
 from test_policy_sets_under_load import AFTER_IT_RAN, named
 from topologies import until
@@ -47,48 +46,53 @@ def test_of_two_agents_that_want_one_alias_at_once_one_gets_it(witness, other):
             assert witness.tenant.log()[0]["agentId"] == winner
 
 
-@pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
-def test_an_alias_whose_reply_was_lost_is_the_agents_alone(witness, proxy, behind, fault):
-    """The caller gets 503; the alias leads to the agent that shows it, the old one to nobody; a retry is harmless."""
-    agent, rival = witness.new_agent(), witness.new_agent()
+def test_an_alias_whose_reply_was_lost_is_the_agents_alone(witness, proxy, behind):
+    """However it was lost: the caller gets 503; the alias leads to the agent that shows it, the old one to nobody; a
+    retry is harmless.
+    """
     admin = witness.tenant.admin
-    admin.patch(f"/v1/agents/{agent}", json={"alias": "before"}).raise_for_status()
-    with behind.client(witness.tenant.admin_key) as broken:
-        broken.get(f"/v1/agents/{agent}").raise_for_status()
-        proxy.break_(fault, "while it breaks")  # which stands in the change alone, and in no look at who has the alias
-        why = {"Change-Reason": "while it breaks"}
-        assert unavailable(broken.patch(f"/v1/agents/{agent}", json={"alias": "after"}, headers=why))
-        assert proxy.struck.is_set()
-        proxy.heal()
-        until(lambda: broken.get(f"/v1/agents/{agent}").is_success, "the way is whole again")
+    for fault in AFTER_IT_RAN:
+        agent, rival = witness.new_agent(), witness.new_agent()
+        before, after = (f"{named(fault).replace(' ', '-')}-{when}" for when in ("before", "after"))
+        admin.patch(f"/v1/agents/{agent}", json={"alias": before}).raise_for_status()
+        with behind.client(witness.tenant.admin_key) as broken:
+            broken.get(f"/v1/agents/{agent}").raise_for_status()
+            proxy.break_(fault, "while it breaks")  # which stands in the change alone, and in no look at who has it
+            why = {"Change-Reason": "while it breaks"}
+            assert unavailable(broken.patch(f"/v1/agents/{agent}", json={"alias": after}, headers=why)), fault
+            assert proxy.struck.is_set(), fault
+            proxy.heal()
+            until(lambda broken=broken, agent=agent: broken.get(f"/v1/agents/{agent}").is_success, "the way is whole")
 
-        assert broken.get("/v1/agents/after").json()["id"] == agent
-        assert broken.get("/v1/agents/before").status_code == 404
-        assert broken.patch(f"/v1/agents/{rival}", json={"alias": "after"}).status_code == 409
-        assert broken.patch(f"/v1/agents/{rival}", json={"alias": "before"}).status_code == 200
-        changes = admin.get("/v1/changes", params={"resource_id": agent}).json()
-        assert [each["kind"] for each in changes] == ["updated", "updated", "created"], "the alias was given once"
-        assert broken.patch(f"/v1/agents/{agent}", json={"alias": "after"}).status_code == 200
+            assert broken.get(f"/v1/agents/{after}").json()["id"] == agent, fault
+            assert broken.get(f"/v1/agents/{before}").status_code == 404, fault
+            assert broken.patch(f"/v1/agents/{rival}", json={"alias": after}).status_code == 409, fault
+            assert broken.patch(f"/v1/agents/{rival}", json={"alias": before}).status_code == 200, fault
+            changes = admin.get("/v1/changes", params={"resource_id": agent}).json()
+            kinds = [each["kind"] for each in changes]
+            assert kinds == ["updated", "updated", "created"], f"{fault}: the alias was given once"
+            assert broken.patch(f"/v1/agents/{agent}", json={"alias": after}).status_code == 200, fault
 
 
-@pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
-def test_with_a_policy_key_a_lost_creation_is_safe_to_repeat(witness, proxy, behind, fault):
-    """The second POST is 409, the key names the one policy that there is, and it decides."""
-    agent = witness.tenant.new_agent()["id"]
-    body = {"agent_id": agent, "name": "reads", "key": "reads-orders", "rules": ALLOWS}
-    with behind.client(witness.tenant.admin_key) as broken:
-        broken.get(f"/v1/agents/{agent}").raise_for_status()
-        proxy.break_(fault, "while it breaks")
-        assert unavailable(broken.post("/v1/policies", json=body, headers={"Change-Reason": "while it breaks"}))
-        assert proxy.struck.is_set()
-        proxy.heal()
-        until(lambda: broken.get(f"/v1/agents/{agent}").is_success, "the way is whole again")
+def test_with_a_policy_key_a_lost_creation_is_safe_to_repeat(witness, proxy, behind):
+    """However it was lost: the second POST is 409, the key names the one policy that there is, and it decides."""
+    for fault in AFTER_IT_RAN:
+        agent = witness.tenant.new_agent()["id"]
+        body = {"agent_id": agent, "name": "reads", "key": "reads-orders", "rules": ALLOWS}
+        with behind.client(witness.tenant.admin_key) as broken:
+            broken.get(f"/v1/agents/{agent}").raise_for_status()
+            proxy.break_(fault, "while it breaks")
+            lost = broken.post("/v1/policies", json=body, headers={"Change-Reason": "while it breaks"})
+            assert unavailable(lost), fault
+            assert proxy.struck.is_set(), fault
+            proxy.heal()
+            until(lambda broken=broken, agent=agent: broken.get(f"/v1/agents/{agent}").is_success, "the way is whole")
 
-        again = broken.post("/v1/policies", json=body)
-        assert (again.status_code, again.json()["error"]["code"]) == (409, "POLICY_KEY_TAKEN")
-        [policy] = broken.get("/v1/policies", params={"agent_id": agent}).json()
-        assert broken.get("/v1/policies/reads-orders", params={"agent_id": agent}).json() == policy
-    assert witness.tenant.authorize(agent)["policyId"] == policy["id"]
+            again = broken.post("/v1/policies", json=body)
+            assert (again.status_code, again.json()["error"]["code"]) == (409, "POLICY_KEY_TAKEN"), fault
+            [policy] = broken.get("/v1/policies", params={"agent_id": agent}).json()
+            assert broken.get("/v1/policies/reads-orders", params={"agent_id": agent}).json() == policy, fault
+        assert witness.tenant.authorize(agent)["policyId"] == policy["id"], fault
 
 
 def test_of_two_policies_with_one_key_at_once_one_is_made(witness, other):
@@ -107,26 +111,26 @@ def test_of_two_policies_with_one_key_at_once_one_is_made(witness, other):
             assert found.json()["id"] == made
 
 
-@pytest.mark.parametrize("fault", AFTER_IT_RAN, ids=named)
-def test_a_rollback_whose_reply_was_lost_was_made_once(witness, proxy, behind, fault):
-    """The caller gets 503 and looks: the version has moved by one, and the same request is 412."""
-    agent = witness.tenant.new_agent()["id"]
-    policy = witness.tenant.new_policy(agent, *ALLOWS)
-    path = f"/v1/policies/{policy['id']}"
-    changed = witness.tenant.admin.patch(path, json={"rules": DENIES})
-    tag = {"If-Match": changed.headers["ETag"]}
-    with behind.client(witness.tenant.admin_key) as broken:
-        broken.get(path).raise_for_status()
-        proxy.break_(fault, "back to version 1")
-        assert unavailable(broken.post(f"{path}/rollback", json={"version": 1}, headers=tag))
-        assert proxy.struck.is_set()
-        proxy.heal()
-        until(lambda: broken.get(path).is_success, "the way is whole again")
-        assert broken.post(f"{path}/rollback", json={"version": 1}, headers=tag).status_code == 412
-        versions = broken.get(f"{path}/versions").json()
-    assert [each["version"] for each in versions] == [3, 2, 1]
-    assert versions[0]["policy"]["rules"] == versions[2]["policy"]["rules"] == ALLOWS
-    assert witness.tenant.authorize(agent)["allowed"]
+def test_a_rollback_whose_reply_was_lost_was_made_once(witness, proxy, behind):
+    """However it was lost: the caller gets 503 and looks: the version has moved by one, and the same request is 412."""
+    for fault in AFTER_IT_RAN:
+        agent = witness.tenant.new_agent()["id"]
+        policy = witness.tenant.new_policy(agent, *ALLOWS)
+        path = f"/v1/policies/{policy['id']}"
+        changed = witness.tenant.admin.patch(path, json={"rules": DENIES})
+        tag = {"If-Match": changed.headers["ETag"]}
+        with behind.client(witness.tenant.admin_key) as broken:
+            broken.get(path).raise_for_status()
+            proxy.break_(fault, "back to version 1")
+            assert unavailable(broken.post(f"{path}/rollback", json={"version": 1}, headers=tag)), fault
+            assert proxy.struck.is_set(), fault
+            proxy.heal()
+            until(lambda broken=broken, path=path: broken.get(path).is_success, "the way is whole")
+            assert broken.post(f"{path}/rollback", json={"version": 1}, headers=tag).status_code == 412, fault
+            versions = broken.get(f"{path}/versions").json()
+        assert [each["version"] for each in versions] == [3, 2, 1], fault
+        assert versions[0]["policy"]["rules"] == versions[2]["policy"]["rules"] == ALLOWS, fault
+        assert witness.tenant.authorize(agent)["allowed"], fault
 
 
 def test_of_two_rollbacks_at_once_one_is_refused(witness, other):

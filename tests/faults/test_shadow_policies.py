@@ -31,13 +31,13 @@ def since_change(tenant, policy, log):
     return Counter((entry["result"], entry["shadow"]["result"]) for entry in of_policy)
 
 
-def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(either_store, tenant, replicas, own):
+def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(store, tenant, replicas, own):
     """They change no answer, a shadow limit admits exactly its maximum, and each count has an entry."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     cap = tenant.new_policy(agent_id, CAP, **IN_SHADOW)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
-    proxy = own(Proxy(either_store.port).start())
+    proxy = own(Proxy(store.port).start())
     everywhere = [*replicas, own(Replica(proxy.url, **HASTY))]
     clients = [replica.client(tenant.read_key) for replica in everywhere]
     answers = []
@@ -75,12 +75,12 @@ def test_divergence_counters_match_the_log_whatever_is_lost_or_killed(either_sto
     assert all("shadow" in entry for entry in log if entry["toolName"] == "mail")
 
 
-def test_a_retry_that_gets_the_first_answer_again_is_not_counted_again(either_store, tenant, own):
+def test_a_retry_that_gets_the_first_answer_again_is_not_counted_again(store, tenant, own):
     """Even if the first reply was lost."""
     agent_id = tenant.new_agent()["id"]
     tenant.new_policy(agent_id, FREE)
     no_mail = tenant.new_policy(agent_id, NO_MAIL, **IN_SHADOW)
-    proxy = own(Proxy(either_store.port).start())
+    proxy = own(Proxy(store.port).start())
     client = own(Replica(proxy.url, **HASTY)).client(tenant.read_key)
     question = {"json": {"agent_id": agent_id, "tool_name": "mail"}, "headers": {"Idempotency-Key": "one"}}
     assert client.post("/v1/authorize", json={"agent_id": agent_id, "tool_name": "look"}).status_code == 200

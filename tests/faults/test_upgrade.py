@@ -9,7 +9,7 @@ import pytest
 import redis
 from forked import Forked, address
 from load import Caller
-from servers import Replica, wait_until_ready
+from servers import Replica, Store, wait_until_ready
 from topologies import SEALING_FAST, until
 
 from app.redis_client.scripts import PUT_POLICIES
@@ -76,9 +76,9 @@ def other(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def store(new_store):
+def store(shared, server, tmp_path_factory):
     """A store of this module's own, since it is made to forget its scripts."""
-    return new_store()
+    return shared(Store(server("valkey"), tmp_path_factory.mktemp("store")))
 
 
 @pytest.fixture(scope="module")

@@ -46,9 +46,16 @@ CONFIG = {
             "phases": {"fuzzing": {"generation": {"mode": "positive"}}},
             "checks": {"positive_data_acceptance": {"enabled": False}},
         },
-        # The body of these is an agent's set, and one walk along the edges of a set and of its rules is enough.
+        # The body of these is an agent's set, or holds calls or a set: one walk along the edges of a set, of its rules
+        # and of a call is enough.
         {
-            "include-operation-id": ["put_workspace_policies", "put_groups_group_policies", "post_policies_lint"],
+            "include-operation-id": [
+                "put_workspace_policies",
+                "put_groups_group_policies",
+                "post_policies_lint",
+                "post_authorize_batch",
+                "post_explain",
+            ],
             "phases": {"coverage": {"enabled": False}},
         },
         # Each replay is a process, which runs only while nothing else wants the cores: valid ones are those of the
@@ -248,7 +255,7 @@ _test_builder.build_operation_test = build_when_it_runs
 
 
 @read().parametrize()
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_as_the_document_says(case, tenant):
     """No 500; no status, type, header or body undescribed; no valid value refused and no invalid one taken."""
     # The walk along the edges writes `If-Match: 0`, whatever pattern the header's schema has.
@@ -283,7 +290,7 @@ WEBHOOKS = {
 
 @pytest.mark.parametrize(
     ("paths", "count", "done"),
-    [(AGENTS, 50, AGENTS_AND_POLICIES), ("/v1/webhooks(/{webhook_id}(/rotate-secret)?)?$", 20, WEBHOOKS)],
+    [(AGENTS, 30, AGENTS_AND_POLICIES), ("/v1/webhooks(/{webhook_id}(/rotate-secret)?)?$", 12, WEBHOOKS)],
     ids=["agents", "webhooks"],
 )
 def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica, paths, count, done):

@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 import httpx
 from forked import Forked
@@ -17,6 +19,7 @@ from forked import Forked
 ADMIN_KEY = "svc_" + "5eed" * 8
 PATIENCE_MS = 5_000
 """How long tests wait for a store that does not fail: on a shared machine it can be silent for 250 ms."""
+READY_S = 20
 HASTY = {"REMIT_STORE_TIMEOUT_MS": "1000"}
 """For replicas whose stores fail: they refuse soon, but not because the machine is busy."""
 
@@ -195,8 +198,17 @@ def wait_until_ready(base_url: str, process: subprocess.Popen[bytes] | Forked, s
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"{process.args} ended with {process.returncode} before it was ready")
-        with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{base_url}/readyz", timeout=1).status_code == 200:
-                return
+        if is_ready(base_url):
+            return
         time.sleep(0.03)
     raise RuntimeError(f"{base_url} did not become ready")
+
+
+def is_ready(base_url: str) -> bool:
+    """Whether /readyz answers 200. It has long for that: questions that are given up would pile up where it waits."""
+    with contextlib.closing(HTTPConnection(urlsplit(base_url).netloc, timeout=READY_S)) as connection:
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
+            return False

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 from forked import Forked
-from servers import clean_env, free_port
+from servers import clean_env, free_port, is_ready
 
 REPLICA, STORE, COMPACTOR = "app.serve.worker", "unixsocket:", "app.cli compact"
 
@@ -88,9 +88,7 @@ class Service:
 
     def answers(self) -> bool:
         """Whether decisions can be made now."""
-        with contextlib.suppress(httpx.HTTPError):
-            return httpx.get(f"{self.base_url}/readyz", timeout=2).status_code == 200
-        return False
+        return is_ready(self.base_url)
 
 
 def children_of(parent: int) -> dict[int, str]:

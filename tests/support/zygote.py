@@ -186,14 +186,18 @@ def main() -> None:
     from app.cli.main import COMMANDS  # noqa: PLC0415 - who imports this module need not load it
     from app.http import application  # noqa: PLC0415
     from app.http.routes import prepare_pages  # noqa: PLC0415
+    from app.lanes import scheduling  # noqa: PLC0415
     from app.replay_jobs import processes  # noqa: PLC0415
+    from app.serve import background  # noqa: PLC0415
 
     for each in (*_LOADED, *_RUN, *(command.partition(":")[0] for command in COMMANDS.values())):
         import_module(each)
     for each in _RUN:
         del sys.modules[each]
-    # Beside other tests no core is idle for long, and a replay has no other; tests/replay_jobs shows that it has not.
+    # Beside other tests no core is idle, and what gives way to others would wait for minutes. That it gives way is
+    # tested with new interpreters.
     processes.lower_priority = lambda _pid: None
+    scheduling.SLOW_NICENESS = background._NICENESS = 0
     prepare_pages()
     _make_beforehand(application)
     gc.collect()

@@ -16,7 +16,7 @@ from workspace_history import History
 
 from app.redis_client.clients import open_client
 
-HISTORIES = {"valkey": 8, "http": 4, "command line": 1, "redis": 2, "fakeredis": 1}
+HISTORIES = {"valkey": 5, "http": 2, "command line": 1, "redis": 1, "fakeredis": 1}
 STEPS = {"valkey": 400, "http": 200, "command line": 20, "redis": 400, "fakeredis": 100}
 SEEDS = [
     pytest.param(door, seed, marks=pytest.mark.slow if seed > 1 else (), id=f"{door}-{seed}")
