@@ -200,7 +200,7 @@ def test_a_card_that_can_no_longer_be_decided_stays_as_tall_as_it_was(visit, sce
 
 
 def test_what_the_first_of_two_people_said_moves_nothing(visit, scene):
-    """It is shown when it is asked for."""
+    """Nor what the second said, with whom it was decided; it is shown when it is asked for."""
     visitor = visit("approve", viewport={"width": 390, "height": 9000})
     page = visitor.page
     body = {"agent_id": "deploy-bot", "tool_name": "deploy.start"}
@@ -218,11 +218,15 @@ def test_what_the_first_of_two_people_said_moves_nothing(visit, scene):
     controls = [*cards, cards[0].get_by_role("button", name="Approve")]
     places = [each.bounding_box() for each in controls]
     note = {"note": "looks right to me\n" * 20}
-    assert scene.tenant.admin.post(f"/v1/approvals/{first}/approve", json=note).status_code == 200
+    people = [{"Authorization": f"Bearer {scene.key(*scopes)}"} for scopes in (["approve"], ["approve", "view"])]
+    assert scene.tenant.admin.post(f"/v1/approvals/{first}/approve", json=note, headers=people[0]).status_code == 200
     cards[0].get_by_text("1 of 2").wait_for()
     assert [each.bounding_box() for each in controls] == places
+    assert scene.tenant.admin.post(f"/v1/approvals/{first}/approve", json=note, headers=people[1]).status_code == 200
+    cards[0].get_by_text("approved", exact=True).first.wait_for()
+    assert [each.bounding_box() for each in cards] == places[:2]
     cards[0].get_by_role("button", name="Show who").click()
-    cards[0].get_by_text("looks right to me").wait_for()
+    cards[0].get_by_text("looks right to me").nth(1).wait_for()
 
 
 FORGETS = """async (id) => {

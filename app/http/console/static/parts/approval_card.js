@@ -20,7 +20,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
   const rows = leaves(approval.parameters).filter((row) => row.path);
   const context = leaves(approval.context).filter((row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))));
   // What others say meanwhile is shown when it is asked for, so that nothing moves under the pointer.
-  const [told, setTold] = useState(approval.approvals.length);
+  const [told, setTold] = useState(alone ? undefined : approval.approvals.length);
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
   const [card, seen] = useSeen();
   const style = useHeight(card, pending && left > 0);
@@ -43,12 +43,12 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
     <dl class="arguments">${rows.length ? rows.map((row) => show(row)) : html`<dt class="muted">No arguments</dt><dd></dd>`}${context.map((row) => show(row, true))}</dl>
     <p class="small muted">${usual.data ? Number(usual.data.calls) ? `Compared with the ${usual.data.calls} latest allowed calls. ` : "This agent was never allowed to call this tool before. " : usual.error ? html`<${Text} value=${`It cannot be compared with earlier calls: ${/** @type {Error} */ (usual.error).message}.`} /> ` : ""}${allows(approval)}</p>
     ${approval.accessRequest && html`<p class="small muted">Requested with:</p><dl class="arguments">${leaves(approval.accessRequest).filter((row) => row.path).map((row) => html`<dt><bdi><${Text} value=${row.path} /></bdi></dt><dd><${Value} value=${row.value} /></dd>`)}</dl>`}
-    ${approval.approvals.slice(0, pending ? told : undefined).map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
-    ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.${approval.approvals.length > told && html` <button type="button" class="link" onClick=${() => setTold(approval.approvals.length)}>Show who</button>`}</p>`}
+    ${approval.approvals.slice(0, told).map((said) => html`<p class="said-by"><${Pill} is=${said.verdict} /> <b><${Text} value=${said.by.name} /></b>${said.by.via && said.by.via !== "key" && ` (${said.by.via})`} <span class="muted"><${Time} at=${said.at} /></span>${said.note && html`<span class="quote"><${Text} value=${said.note} lines /></span>`}</p>`)}
+    ${pending && approval.required > 1 && html`<p class="small"><b>${approval.approvals.length} of ${approval.required}</b> people have approved.</p>`}
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
     ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} />`}
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
-    ${!alone && html`<a class="small muted permalink" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>`}
+    ${!alone && html`<p class="small"><a class="muted" href=${to(`approvals/${approval.id}`)}>Link to this approval</a>${approval.approvals[told] && html` · <button type="button" class="link" onClick=${() => setTold()}>Show who</button>`}</p>`}
   </article>`;
 }
 
@@ -139,6 +139,5 @@ function Decide({ approval, unread, changed }) {
     <div class="verdicts"><button type="button" class="deny" disabled=${busy} onClick=${() => send("deny", {})}>Deny</button>
       <button type="button" class="approve" disabled=${busy || blocked !== undefined} title=${blocked} onClick=${() => send("approve", grant)}>Approve</button></div>
     ${blocked && html`<p class="small muted">${blocked}.</p>`}
-    ${Number.isFinite(Date.parse(approval.expiresAt)) && html`<p class="sr">Expires in ${duration((Date.parse(approval.expiresAt) - now.peek()) / 1000)}</p>`}
   </div>`;
 }

@@ -41,8 +41,7 @@ function Many() {
     ${status !== "pending" ? html`<${Later} key=${status} load=${decided} name="History" status=${status} />` : !approvalsRead.value ? approvalsError.value ? html`<${Problem} error=${approvalsError.value} retry=${readPending} />` : html`<${Skeleton} />`
     : forgotten ? html`<${Empty} title="Many were decided meanwhile" icon="approvals"><button type="button" onClick=${() => setDrawn([])}>Show those that wait</button><//>`
     : !blocks.length ? html`<${Empty} title="Nothing waits for you" icon="approvals"><p>A call that a policy escalates appears here at once.</p><//>`
-      : runs(blocks).map((run) => run[0].together ? html`<${Later} key=${run[0].key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${run[0].list} />`
-        : html`<div class="cards" key=${run[0].key}>${run.map(({ list: [each] }) => html`<${ApprovalCard} key=${each.id} approval=${each} />`)}</div>`)}
+      : html`<div class="cards">${blocks.map(({ key, together, list }) => (together ? html`<${Later} key=${key} load=${() => import("../parts/approval_group.js")} name="ApprovalGroup" list=${list} />` : html`<${ApprovalCard} key=${key} approval=${list[0]} />`))}</div>`}
     <${Later} load=${decided} name="DecidedWithin" /></div>`;
 }
 
@@ -71,17 +70,4 @@ function place(pending, blocks) {
     else fresh.push({ key: list[0].plan ? key : ids[0], together: ids.length > 1 || Number(list[0].plan?.calls ?? 1) > 1, ids });
   }
   blocks.push(...fresh.filter((each) => each.together), ...fresh.filter((each) => !each.together));
-}
-
-/** Blocks in runs: each group by itself, and single calls side by side.
- * @template {{together: boolean}} T @param {T[]} blocks @returns {T[][]} */
-function runs(blocks) {
-  /** @type {T[][]} */
-  const found = [];
-  for (const each of blocks) {
-    const last = found.at(-1);
-    if (last && !each.together && !last[0].together) last.push(each);
-    else found.push([each]);
-  }
-  return found;
 }
