@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.console.browsing import COME_BACK, until
+from tests.console.browsing import COME_BACK, OF_THE_PAGE, until
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +28,23 @@ OVERTAKEN = """async () => {
   await readings[0];
   window.fetch = real;
   return [...policies.all.keys()];
+}""".replace("LOAD", LOAD)
+WAITED = """async () => {
+  LOAD
+  const {approvals, readPending} = await load("approvals_feed.js");
+  const answers = [];
+  instead("/v1/approvals?", (give) => answers.push(give));
+  const list = () => Response.json([{id: "decided", version: 1, status: "pending"}]);
+  const first = readPending();
+  answers.pop()(list());
+  await first;
+  const readings = [readPending(), readPending()];
+  answers[1](Response.json([]));
+  await readings[1];
+  answers[0](list());
+  await readings[0];
+  window.fetch = real;
+  return approvals.value.get("decided").status;
 }""".replace("LOAD", LOAD)
 CUT_OFF = """async () => {
   LOAD
@@ -56,9 +73,10 @@ LATE = """async () => {
 
 
 def test_an_answer_that_was_overtaken_changes_nothing(visit):
-    """A list that was asked for earlier, an older page after its end was cut off, and the time of a late answer."""
+    """A list that was asked for earlier, what waited then, an older page after its end was cut off, and a late time."""
     page = visit("policies").open("/console/people", "People")
     assert page.evaluate(OVERTAKEN) == ["newer"]
+    assert page.evaluate(WAITED) == "ended"
     assert page.evaluate(CUT_OFF) == [5000, 91, ""]
     assert page.evaluate(LATE) < 60_000
 
@@ -89,25 +107,44 @@ def test_changes_have_no_gap_after_new_ones_came(visit):
     assert actors.all_inner_texts() == ["actor 4", "actor 3", "actor 2", "actor 1"]
 
 
-def test_nothing_waits_for_what_it_does_not_need(visit):
-    """Who is there is asked before the modules are there; each list is read once, also if a screen wants it new."""
-    visitor = visit("admin")
+def open_without_modules(visitor, path):
+    """Opens an address and answers with what lets its modules come, once the page has heard who is there."""
     page, held = visitor.page, []
 
     def hold(route):
         held.append(route)
 
     page.route("**/main.js", hold)
-    with page.expect_request("**/v1/session"):
-        page.goto(visitor.base_url + "/console", wait_until="commit")
+    with page.expect_response("**/v1/session"):
+        page.goto(visitor.base_url + path, wait_until="commit")
     until(page, "document.querySelector('script[type=module]')")
     for _ in range(1_000):
         if held:
             break
         page.wait_for_timeout(30)  # lets routes in
     assert held
-    for each in held:
-        each.continue_()
+    return lambda: [each.continue_() for each in held]
+
+
+def test_a_sign_in_of_another_tab_is_noticed_before_the_modules_are_there(visit, scene):
+    """Who was there when the page began to load is not who acts in it."""
+    visitor = visit(locale="en-GB")
+    go_on = open_without_modules(visitor, "/console/agents")
+    proof = {"data": {"key": scene.key("policies")}, "headers": OF_THE_PAGE}
+    assert visitor.context.request.post(f"{scene.url}/v1/session", **proof).ok
+    second = visitor.new_page()
+    second.goto(f"{scene.url}/console/policies")
+    second.get_by_role("heading", name="Policies", level=1).wait_for()
+    go_on()
+    visitor.page.get_by_role("heading", name="Agents", level=1).wait_for()
+    visitor.forgive("status of 401")
+
+
+def test_nothing_waits_for_what_it_does_not_need(visit):
+    """Who is there is asked before the modules are there; each list is read once, also if a screen wants it new."""
+    visitor = visit("admin")
+    page = visitor.page
+    open_without_modules(visitor, "/console")()
     page.locator(".chart .fill").first.wait_for()
     asked = [path for _, path in visitor.requests]
     assert [asked.count(each) for each in ("/v1/session", "/v1/agents", "/v1/policies")] == [1, 1, 1]

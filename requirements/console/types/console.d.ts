@@ -6,7 +6,7 @@ type Schemas = components["schemas"];
 type Loose<T, K extends keyof T> = Omit<T, K> & { [name in K]: any };
 
 declare global {
-  /** The request that theme.js began before the modules were there. */
+  /** Who is there, as early.js asked before the modules were loaded. */
   var early: Promise<Response> | undefined;
   type AskOptions = { query?: Record<string, any>; body?: unknown; ifMatch?: string | number; reason?: string; signal?: AbortSignal };
   type Answer = { data: any; etag: string; next: string; floor: string };

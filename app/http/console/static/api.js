@@ -17,8 +17,9 @@ export class Refused extends Error {
   }
 }
 
-/** Null while all is well; otherwise why data may be old. */
-export const trouble = signal(/** @type {null | {kind: "offline" | "refusing", reason: string}} */ (null));
+/** Why data may be old, "" while all is well. */
+export const trouble = signal("");
+const UNREACHABLE = "This page cannot reach Remit";
 /** Why some of what is shown is old, "" if none is. */
 export const stale = signal("");
 /** @type {Map<string, string>} */
@@ -79,12 +80,12 @@ export async function ask(method, path, options = {}) {
       response = await sent(method, path, options);
     } catch (error) {
       if (options.signal?.aborted) throw error;
-      trouble.value = { kind: "offline", reason: "This page cannot reach Remit" };
-      throw new Refused(0, { code: "UNREACHABLE", message: "This page cannot reach Remit" });
+      trouble.value = UNREACHABLE;
+      throw new Refused(0, { code: "UNREACHABLE", message: UNREACHABLE });
     }
     noteTime(response.headers.get("Date"));
     if (response.ok) {
-      if (trouble.value) trouble.value = null;
+      trouble.value = "";
       const { headers } = response;
       const text = await response.text();
       return {
@@ -101,7 +102,7 @@ export async function ask(method, path, options = {}) {
     } else if (refused.status === 429 && reads && !attempt && refused.retryAfter <= 60) {
       await pause(refused.retryAfter * 1000 || 1000, options.signal);
     } else {
-      if (refused.status === 503) trouble.value = { kind: "refusing", reason: refused.message };
+      if (refused.status === 503) trouble.value = `Decisions are being refused: ${refused.message}`;
       throw refused;
     }
   }
@@ -120,18 +121,6 @@ export async function all(path, query = {}, most = 5000, pages = Infinity, signa
     if (!next || found.length >= most || page === pages) return found.slice(0, most);
     cursor = next;
   }
-}
-
-/** Every item of a list that has offsets. @param {string} path @param {Record<string, any>} [query] @param {number} [most] */
-export async function listed(path, query = {}, most = 10_000) {
-  /** @type {any[]} */
-  const found = [];
-  while (found.length < most) {
-    const { data } = await get(path, { ...query, limit: 1000, offset: found.length });
-    found.push(...data);
-    if (data.length < 1000) break;
-  }
-  return found;
 }
 
 /** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
@@ -175,7 +164,7 @@ export async function events(path, how) {
       const response = await fetch(address(path, how.query), { headers, signal: how.signal, cache: "no-store" });
       if (!response.ok) throw await refusal(response);
       failures = 0;
-      if (trouble.value) trouble.value = null;
+      trouble.value = "";
       how.live?.(true);
       let [data, id, name] = ["", "", ""];
       for await (const line of linesOf(response)) {
@@ -194,9 +183,9 @@ export async function events(path, how) {
         signedOut.value = true;
         await new Promise((resume) => waiting.push(() => resume(null)));
       } else if (!(error instanceof Refused)) {
-        trouble.value = { kind: "offline", reason: "This page cannot reach Remit" };
+        trouble.value = UNREACHABLE;
       } else {
-        if (error.status === 503) trouble.value = { kind: "refusing", reason: error.message };
+        if (error.status === 503) trouble.value = `Decisions are being refused: ${error.message}`;
         least = error.retryAfter * 1000;
         how.failed?.(error);
       }

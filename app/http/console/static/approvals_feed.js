@@ -16,6 +16,8 @@ const MOST = 10_000;
 /** How many are kept that wait no longer: those of which something was heard last. */
 export const KEPT = 500;
 
+let [asked, told] = [0, 0];
+
 /** @param {Map<string, Approval>} known */
 function keep(known) {
   for (const { id } of [...known.values()].filter((each) => each.status !== "pending").slice(0, -KEPT)) known.delete(id);
@@ -34,12 +36,15 @@ export function noteApproval(approval) {
 /** Read what waits. What waited and does so no more stays, as `ended`, so that no card moves. */
 export async function readPending() {
   const before = approvals.value;
+  const mine = ++asked;
   let pending;
   try {
     pending = await all("/v1/approvals", { status: "pending", limit: 1000 }, MOST);
+    if (mine < told) return; // a later reading knows more
+    told = mine;
     approvalsError.value = null;
   } catch (error) {
-    approvalsError.value = error;
+    if (mine >= told) approvalsError.value = error;
     return;
   }
   const known = new Map(approvals.value);

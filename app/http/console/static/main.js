@@ -6,7 +6,7 @@ import { Later } from "./parts/loading.js";
 import { Text } from "./parts/text.js";
 import { asked, can, session, signIn, whoAmI } from "./session.js";
 import { go, HOME, parts, place, to } from "./url.js";
-import { computed, Fragment, html, render, signal, useEffect } from "./vendor/preact.js";
+import { computed, html, render, signal, useEffect } from "./vendor/preact.js";
 
 /** @typedef {{path: string, name: string, key: string, scopes: string[], apart?: boolean}} Entry */
 /** The screens in the order of the menu: a session sees those that one of its scopes opens.
@@ -85,11 +85,8 @@ function Titled({ name, title, id }) {
 }
 
 function Trouble() {
-  const what = trouble.value;
-  if (!what && !stale.value) return null;
-  return html`<div class="bar" role="alert"><${Icon} name="alert" />
-    ${!what ? html`<${Fragment}><b>What you see may be old.</b> <${Text} value=${stale.value} /><//>` : what.kind === "offline" ? html`<${Fragment}><b>${what.reason}.</b> What you see may be old; this page keeps trying.<//>`
-      : html`<${Fragment}><b>Decisions are being refused:</b> ${what.reason}. What you see may be old.<//>`}</div>`;
+  const why = trouble.value || stale.value;
+  return why && html`<div class="bar" role="alert"><${Icon} name="alert" /><p><b><${Text} value=${why} />.</b> What you see may be old.</p></div>`;
 }
 
 async function start() {

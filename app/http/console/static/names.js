@@ -1,11 +1,13 @@
 // Names of agents, policies and keys for their ids, as people know them; read once, and again when an id is unknown.
-import { listed, noteStale, Refused, whenSeen } from "./api.js";
+import { get, noteStale, Refused, whenSeen } from "./api.js";
 import { Text } from "./parts/text.js";
 import { can } from "./session.js";
 import { to } from "./url.js";
 import { html, signal } from "./vendor/preact.js";
 
 /** @template T @typedef {{all: Map<string, T> | null, error: unknown, find(id: string | null | undefined): T | undefined, look(): Promise<void>, refresh(): Promise<void>}} Directory */
+
+const [PAGE, MOST] = [1000, 10_000];
 
 /** @template T @param {string} path @param {(item: T) => string} idOf @param {() => boolean} may */
 function directory(path, idOf, may) {
@@ -17,9 +19,14 @@ function directory(path, idOf, may) {
     last = Date.now();
     const mine = ++turn;
     try {
-      const found = await listed(path);
+      const found = /** @type {Map<string, T>} */ (new Map());
+      for (let offset = 0; offset < MOST; offset += PAGE) {
+        const { data } = await get(path, { limit: PAGE, offset });
+        for (const item of data) found.set(idOf(item), item);
+        if (data.length < PAGE) break;
+      }
       if (mine !== turn) return; // a later reading knows more
-      known.value = new Map(found.map((item) => [idOf(item), item]));
+      known.value = found;
       error.value = null;
       noteStale(path);
     } catch (problem) {

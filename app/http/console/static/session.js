@@ -4,6 +4,7 @@ import { signal } from "./vendor/preact.js";
 
 export const session = signal(/** @type {Session | null} */ (null));
 export const asked = signal(false);
+let turn = 0;
 const tabs = new BroadcastChannel("remit.session");
 tabs.onmessage = (/** @type {MessageEvent} */ { data }) => { if (data === "out") leave(); else whoAmI(false).catch(() => {}); };
 
@@ -20,15 +21,18 @@ export function lacks(...scopes) {
 
 /** Find out who is there, and tell the other tabs. If this is another workspace than the one that is shown, the page begins anew. */
 export async function whoAmI(tell = true) {
+  const mine = ++turn;
   try {
     const { data } = await ask("GET", "/v1/session");
-    const { workspace, name, scopes, until, keyId = "", sessionId: id = keyId } = data;
     if (tell) tabs.postMessage("in");
+    if (mine !== turn) return; // a later answer knows more
+    const { workspace, name, scopes, until, keyId = "", sessionId: id = keyId } = data;
     if (session.value && session.value.workspaceId !== workspace.id) return leave();
     if (`${session.value?.id} ${session.value?.scopes}` !== `${id} ${scopes}`) session.value = { workspaceId: workspace.id, workspace: workspace.name, name, scopes, until, keyId, id };
     noteSignIn();
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 401) throw error;
+    if (mine !== turn) return;
     signedOut.value = true;
   } finally {
     asked.value = true;
