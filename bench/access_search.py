@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import time
 from typing import Any
 
 from app.admin.requests import NewAgent
@@ -11,13 +10,13 @@ from app.model.policies import Owner, PolicyFields
 from app.model.resources import ResourceEntry
 from app.replica import Services
 from bench.harness.bench import Bench
+from bench.harness.one_caller import CPU, P50, one_after_the_other
 from bench.harness.population import Place, PolicySketch, make_place, populate, rules_of
 from bench.harness.processes import Replica
 from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 MANY = 1_000
 SUBJECTS, RESOURCES = f"subjects among {MANY:,} agents", f"resources among {MANY:,}"
-CPU, P50 = "service CPU ms", "p50 ms"
 _FEWEST = 10
 RULES: list[dict[str, Any]] = [
     {"type": "tool_allowlist", "tools": ["record.read", "record.write"]},
@@ -85,12 +84,6 @@ def _sample(replica: Replica, place: Place, what: str, body: dict[str, Any], sec
     found = len(json.loads(ask())["results"])
     if found != MANY:
         raise RuntimeError(f"{found} of {MANY} were found")
-    times: list[float] = []
-    before, until = replica.cpu_us(), time.monotonic() + max(seconds, 1)
-    while time.monotonic() < until or len(times) < _FEWEST:
-        start = time.perf_counter()
-        ask()
-        times.append((time.perf_counter() - start) * 1e3)
-    spent_ms = (replica.cpu_us() - before) / 1e3
+    sample = one_after_the_other(ask, replica, seconds, _FEWEST)
     connection.close()
-    return {CPU: spent_ms / len(times), P50: sorted(times)[len(times) // 2]}
+    return sample

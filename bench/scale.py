@@ -46,7 +46,6 @@ _SCANNED_MS = 1_000_000 * STEP_MS
 _TOGETHER = 64
 _UNUSED = "01931f2e-0000-7000-8000-000000000000"
 _BY = ChangedBy(COMMAND_LINE)
-_MONTH_S = 30 * 86_400
 Ask = Callable[[], Awaitable[Any]]
 
 

@@ -2,20 +2,19 @@
 
 import http.client
 import json
-import time
 from typing import Any
 
 from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.catalog import ToolEntry
 from app.replica import Services
 from bench.harness.bench import Bench
+from bench.harness.one_caller import CPU, P50, one_after_the_other
 from bench.harness.population import ENOUGH, Place, PolicySketch, make_place, populate
 from bench.harness.processes import Replica
 from bench.harness.table import Goal, Sample, Table, take_turns_by_label
 
 TOOLS, SERVERS = 500, 10
 ALIKE, OWN = "10 servers, 50 tools each", "the same, 45 tools with a rule of their own"
-CPU = "service CPU ms"
 _FEWEST = 20
 
 
@@ -33,7 +32,7 @@ def measure(bench: Bench) -> Table:
         name="tool_listing",
         question=f"what does it cost to list what an agent may call of {TOOLS} tools?",
         command=bench.command,
-        columns={CPU: ".2f", "p50 ms": ".2f", "kB": ".0f"},
+        columns={CPU: ".2f", P50: ".2f", "kB": ".0f"},
         rows=rows,
         baseline=ALIKE,
         compared=CPU,
@@ -102,12 +101,6 @@ def _sample(replica: Replica, place: Place, seconds: float) -> Sample:
     body = ask()
     if len(json.loads(body)["tools"]) != TOOLS:
         raise RuntimeError("not every tool is listed")
-    times: list[float] = []
-    before, until = replica.cpu_us(), time.monotonic() + max(seconds, 1)
-    while time.monotonic() < until or len(times) < _FEWEST:
-        start = time.perf_counter()
-        ask()
-        times.append((time.perf_counter() - start) * 1e3)
-    spent_ms = (replica.cpu_us() - before) / 1e3
+    sample = one_after_the_other(ask, replica, seconds, _FEWEST)
     connection.close()
-    return {CPU: spent_ms / len(times), "p50 ms": sorted(times)[len(times) // 2], "kB": len(body) / 1e3}
+    return sample | {"kB": len(body) / 1e3}

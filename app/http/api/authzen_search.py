@@ -1,6 +1,6 @@
 """POST /access/v1/search/…: AuthZEN's Search APIs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -168,7 +168,7 @@ async def _is_known(services: Services, caller: Caller, resource: Resource) -> b
     return resource.id in await _entries(services, caller, resource.type)
 
 
-def _after(page: Page, names: "Sequence[str] | set[str] | dict[str, Any]") -> tuple[list[str], bool]:
+def _after(page: Page, names: Iterable[str]) -> tuple[list[str], bool]:
     """The names that come after the page before, at most as many as are judged at once; and whether these are all."""
     left = sorted(name for name in names if name > page.after)
     return left[:MOST_JUDGED], len(left) <= MOST_JUDGED
