@@ -494,9 +494,18 @@ def test_a_malformed_search_is_400(pdp, what, body):
 
 def test_a_limit_is_at_least_0(pdp):
     """Section 8.2.1 of the API; the message names the bound that there is."""
-    answer = pdp.post(SEARCH("subject"), json=asked(USER, READ, ONE, page={"limit": -1}))
-    assert answer.json() == "$.page.limit: must be a whole number of at least 0, not -1"
+    for limit in (-1, 0.5):
+        answer = pdp.post(SEARCH("subject"), json=asked(USER, READ, ONE, page={"limit": limit}))
+        assert answer.json() == f"$.page.limit: must be a whole number of at least 0, not {limit}"
     assert found(pdp, "subject", asked(USER, READ, ONE, page={"limit": 0}))[0] == []
+
+
+def test_a_limit_is_whole_in_either_notation(pdp):
+    """In JSON, 1.0 is a whole number, and the same as 1: a token of one goes with the other."""
+    body = asked(USER, READ, ONE)
+    first, token = found(pdp, "subject", body | {"page": {"limit": 1.0}})
+    assert first == ["alice"]
+    assert found(pdp, "subject", body | {"page": {"limit": 1, "token": token}})[0] == ["bob"]
 
 
 @pytest.mark.parametrize("what", ["subject", "resource", "action"])

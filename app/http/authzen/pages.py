@@ -16,12 +16,12 @@ class PageRequest(Struct, frozen=True, kw_only=True):
     """Which part of the results to answer with.
 
     token: The `next_token` of the page before; everything else must be as it was there.
-    limit: The most results; 1,000 if left out.
+    limit: The most results, a whole number; 1,000 if left out.
     properties: Not used here.
     """
 
     token: str | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    limit: Annotated[float | UnsetType, Meta(extra_json_schema={"minimum": 0})] = UNSET
     properties: dict[str, Any] | UnsetType = UNSET
 
 
@@ -59,7 +59,9 @@ def page_of(requested: PageRequest | UnsetType, search: object) -> Page:
     search: everything that must stay the same from page to page, as JSON values.
     """
     given = PageRequest() if requested is UNSET else requested
-    limit = MOST_RESULTS if given.limit is UNSET else min(given.limit, MOST_RESULTS)
+    if given.limit is not UNSET and (given.limit < 0 or given.limit % 1):  # in JSON, 1.0 is a whole number
+        raise Invalid.at("$.page.limit", f"must be a whole number of at least 0, not {given.limit:g}")
+    limit = MOST_RESULTS if given.limit is UNSET else min(int(given.limit), MOST_RESULTS)
     first = Page(_digest(search), limit, _digest({} if given.properties is UNSET else given.properties))
     if given.token is UNSET or given.token == "":
         return first

@@ -2068,7 +2068,7 @@ export interface components {
         PageRequest: {
             /** @description The `next_token` of the page before; everything else must be as it was there. */
             token?: string;
-            /** @description The most results; 1,000 if left out. */
+            /** @description The most results, a whole number; 1,000 if left out. */
             limit?: number;
             /** @description Not used here. */
             properties?: {
