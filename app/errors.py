@@ -272,6 +272,12 @@ class PayloadTooLarge(AppError, status=413, code="PAYLOAD_TOO_LARGE"):
     """The body is larger than this service reads."""
 
 
+class UnsupportedEncoding(AppError, status=415, code="UNSUPPORTED_ENCODING"):
+    """The body is compressed or otherwise encoded, by its Content-Encoding; bodies are read as they are."""
+
+    headers: Mapping[str, str] = {"Accept-Encoding": "identity"}
+
+
 class TooManyRequests(AppError, status=429, code="RATE_LIMITED"):
     """The key asks faster than this replica allows; the Retry-After header says how long to wait."""
 

@@ -9,7 +9,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.handlers import HTTPRouteHandler
 
-from app.errors import LockedOut, TooManyRequests
+from app.errors import LockedOut, TooManyRequests, UnsupportedEncoding
 from app.http.answers import options_handler, send_answer, with_headers
 from app.http.api.ext_authz import GATEWAYS, ext_authz_door
 from app.http.api.sign_in_flow import is_sign_in
@@ -20,7 +20,13 @@ from app.http.console.files import HOME, console_answer, is_console
 from app.http.docs_site import HOME as DOCS
 from app.http.docs_site import docs_answer, is_docs
 from app.http.doors import DOORS
-from app.http.headers import answer_with_request_id, provide_if_match, request_id_header, request_id_of
+from app.http.headers import (
+    answer_with_request_id,
+    provide_if_match,
+    request_id_header,
+    request_id_of,
+    require_as_it_is,
+)
 from app.http.hot_path import AsgiCall, respond
 from app.http.open_streams import close_stream
 from app.http.problems import EXCEPTION_HANDLERS, error_answer, nothing_here
@@ -36,6 +42,7 @@ PUBLIC = _OPEN | {HOME, DOCS}
 """The paths that need no key. Rate limits and lockouts apply to all others, even if nothing is served there."""
 
 
+_WITH_BODY = frozenset({"PATCH", "POST", "PUT"})
 _GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
 """The groups of the services, each of which a handler can name instead of all."""
 
@@ -65,13 +72,15 @@ class Application(Litestar):
             return await send_answer(send, console_answer(path, scope["method"], scope["headers"], self.public_url))
         if is_docs(path):
             return await send_answer(send, docs_answer(path, scope["method"], scope["headers"]))
-        if path not in PUBLIC and has_bounds(services.decisions):
-            try:
+        try:
+            if path not in PUBLIC and has_bounds(services.decisions):
                 allowance = check_rate(services.decisions, peer_of(scope), scope["headers"], cookies=True)
                 send = with_headers(send, allowance)
-            except (LockedOut, TooManyRequests) as error:
-                refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])), path=path)
-                return await send_answer(send, refusal)
+            if scope["method"] in _WITH_BODY:
+                require_as_it_is(scope["headers"])
+        except (LockedOut, TooManyRequests, UnsupportedEncoding) as error:
+            refusal = error_answer(error, request_id_header(request_id_of(scope["headers"])), path=path)
+            return await send_answer(send, refusal)
         try:
             return await answer_with_request_id(super().__call__, scope, receive, send)
         finally:

@@ -25,6 +25,7 @@ from app.errors import (
     TooManyReplays,
     TooManyRequests,
     Unauthorized,
+    UnsupportedEncoding,
 )
 from app.http.authentication import requires
 from app.http.body_decoding import BodyDTO
@@ -122,7 +123,7 @@ def errors_of(endpoint: Endpoint) -> list[type[AppError]]:
     if endpoint.scopes:
         errors += _OF_A_KEY
     if endpoint.body is not None:
-        errors.append(PayloadTooLarge)
+        errors += PayloadTooLarge, UnsupportedEncoding
     return sorted(errors, key=lambda error: error.status)
 
 

@@ -14,7 +14,7 @@ from litestar import Request
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 from msgspec import Struct
 
-from app.errors import Invalid, Unauthorized
+from app.errors import Invalid, Unauthorized, UnsupportedEncoding
 from app.http.answers import Header
 from app.logs import REQUEST_ID
 from app.model.actors import MAX_REASON
@@ -27,9 +27,11 @@ log = logging.getLogger(__name__)
 AUTHORIZATION = b"authorization"
 IDEMPOTENCY_KEY = b"idempotency-key"
 REQUEST_ID_HEADER = b"x-request-id"
+CONTENT_ENCODING = b"content-encoding"
 CHANGE_REASON_HEADER = "Change-Reason"
 _SCHEME = b"bearer "
 _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})
+_AS_IT_IS = frozenset({b"", b"identity"})
 _QUIET = frozenset({"GET", "HEAD", "OPTIONS"})
 _is_plain = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 _LOGGED_CHARACTERS = 128
@@ -105,6 +107,15 @@ def _read(headers: list[Header]) -> CallHeaders:
     raw_key = raw_key_of(single.get(AUTHORIZATION))
     request_id = single.get(REQUEST_ID_HEADER) or None
     return CallHeaders(raw_key, digest_of(raw_key), single.get(IDEMPOTENCY_KEY), request_id)
+
+
+def require_as_it_is(headers: Iterable[Header]) -> None:
+    """Raise UnsupportedEncoding if a Content-Encoding says that the body must be decoded."""
+    for name, value in headers:
+        if name == CONTENT_ENCODING and value.lower() not in _AS_IT_IS:
+            shown = value[:_LOGGED_CHARACTERS].decode("latin-1")
+            message = f"Bodies are not decoded: send this one without `Content-Encoding: {shown}`, as it is"
+            raise UnsupportedEncoding(message)
 
 
 def request_id_of(headers: Iterable[Header]) -> bytes:

@@ -24,7 +24,7 @@ from app.http.answers import JSON, Header, RawResponse
 from app.http.authentication import judged_anew, note_failure, peer_of, require_asking
 from app.http.bodies import ANY_LENGTH, read_body
 from app.http.endpoint import Endpoint
-from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of
+from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of, require_as_it_is
 from app.http.problems import unexpected
 from app.http.throttle import check_rate, has_bounds
 from app.http.tool_calls import Reading, reading_of
@@ -105,7 +105,7 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
     try:
         if has_bounds(decisions):
             admitted = check_rate(decisions, call.peer, call.headers, has_moved=moved_us > 0)
-        given = call.head.call_headers or call_headers_of(call.head)
+        given = call.head.call_headers or _headers_of(call, door)
         raw_key = given.raw_key
         caller = decisions.authenticator.recall(given.digest) or await _authenticated(decisions, raw_key, call)
         asking_key.set(caller.root)
@@ -155,6 +155,13 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
     if decisions.note_decision is not None:
         decisions.note_decision(caller.workspace_id, request, decision, waited_us)
     return RawResponse(status, headers, body)
+
+
+def _headers_of(call: Call, door: Door) -> CallHeaders:
+    """The headers of a call, once for all calls of a connection with the same head, request line included."""
+    if door.endpoint.body is not None:
+        require_as_it_is(call.headers)
+    return call_headers_of(call.head)
 
 
 def _about_approval(decisions: Decisions, door: Door, request: AuthorizeRequest, decision: Decision) -> bytes:

@@ -1,5 +1,6 @@
 """Invalid bodies: each is refused with a path and a sentence, and nothing is written."""
 
+import gzip
 import json
 
 import pytest
@@ -483,3 +484,19 @@ def test_both_spellings_may_be_given_if_they_agree(tenant, agent):
     policy = tenant.admin.post("/v1/policies", json={**both, "name": "p", "rules": [DENY]})
     call = tenant.reader.post("/v1/authorize", json={**both, "tool_name": "t", "toolName": "t"})
     assert (policy.status_code, call.status_code) == (201, 200)
+
+
+@pytest.mark.parametrize("path", ["/v1/agents", "/v1/authorize", "/v1/authorize/batch", "/v1/explain", "/v1/catalog"])
+def test_an_encoded_body_is_415_with_what_is_accepted(tenant, path):
+    """RFC 9110, sections 8.4 and 12.5.3: whether or not the body is what the header says."""
+    method, body = "PUT" if path == "/v1/catalog" else "POST", json.dumps({"name": "an agent"}).encode()
+    for encoding, sent in (("gzip", gzip.compress(body)), ("GZIP", body), ("identity, br", body)):
+        answer = tenant.admin.request(method, path, content=sent, headers={"Content-Encoding": encoding})
+        assert (answer.status_code, answer.headers["Accept-Encoding"]) == (415, "identity")
+        assert answer.json()["error"] == {
+            "code": "UNSUPPORTED_ENCODING",
+            "message": f"Bodies are not decoded: send this one without `Content-Encoding: {encoding}`, as it is",
+            "details": [],
+        }
+    as_it_is = tenant.admin.request(method, path, content=body, headers={"Content-Encoding": "Identity"})
+    assert as_it_is.status_code in {201, 400}

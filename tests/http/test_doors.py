@@ -117,6 +117,7 @@ async def test_keys_scopes_sizes_and_queries_are_checked(store, tenant, monkeypa
         assert await caller.is_refused("INSUFFICIENT_SCOPE", key=audit_only)
         assert await caller.is_refused("PAYLOAD_TOO_LARGE", "x" * MAX_CALL_BYTES)
         assert await caller.is_refused("VALIDATION_ERROR", query="?dry_run=true")
+        assert await caller.is_refused("UNSUPPORTED_ENCODING", **{"Content-Encoding": "gzip"})
         assert await asyncio.to_thread(tenant.log, agent_id=caller.agent) == []
 
 
