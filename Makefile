@@ -12,10 +12,10 @@ help: ## show this help
 run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ctrl-C stops both)
 	@exec $(BIN)/remit serve
 
-test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: under three minutes on two cores
+test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: about two minutes on two cores
 	$(PYTEST) $(QUICK) $(ARGS)
 
-test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: half an hour on two cores
+test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: twenty minutes on two cores
 	$(PYTEST) $(ARGS)
 
 test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from approval_steps import ALLOW, ASK
 from forked import put_remit_in
 from servers import clean_env
@@ -10,6 +11,7 @@ from sessions import BLOCKS, commands, require_printed, run, shell_in
 PAGE = (Path(__file__).parents[2] / "docs/approvals.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_session_prints_what_the_page_shows(tenant, tmp_path):
     """With an agent and the two keys that it needs."""
     agent = tenant.new_agent(alias="refund-bot")

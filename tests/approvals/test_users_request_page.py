@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from forked import put_remit_in
 from servers import clean_env
 from sessions import BLOCKS, commands, require_printed, run, shell_in
@@ -9,6 +10,7 @@ from sessions import BLOCKS, commands, require_printed, run, shell_in
 PAGE = (Path(__file__).parents[2] / "docs/users-request.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_session_prints_what_the_page_shows(tenant, tmp_path):
     """With an admin's key, and no agent yet."""
     env = clean_env() | {

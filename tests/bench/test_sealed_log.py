@@ -1,5 +1,7 @@
 """The log that benchmarks write at once is the one that compactors would have made."""
 
+import pytest
+
 from app.audit.tree_growth import TreeGrower
 from app.store.keyspace import Keyspace
 from bench.harness import audit_data
@@ -14,6 +16,7 @@ async def dumped(client, workspace_id):
     return dict(zip(others, [await client.call_bytes("DUMP", each) for each in others], strict=True))
 
 
+@pytest.mark.slow
 async def test_a_log_written_at_once_is_the_one_that_a_compactor_makes(valkey_client, ids, monkeypatch):
     """Byte for byte, over the border between two parts and with a last segment that is not full."""
     workspace_id, count = ids.new(1), 2 * 512 + 100

@@ -1,6 +1,6 @@
 """Streams of requests that are valid, invalid and in between, and two readings of them: h11's and ours.
 
-They come from a seeded generator: as many as FUZZ_STREAMS says (default 600, in a brief run a tenth), from FUZZ_SEED on
+They come from a seeded generator: as many as FUZZ_STREAMS says (default 300, in a brief run a tenth), from FUZZ_SEED on
 (default 0).
 """
 
@@ -12,7 +12,7 @@ import h11
 from far_ends import FarEnd, Recorder
 from profiles import examples
 
-STREAMS, SEED = int(os.environ.get("FUZZ_STREAMS", examples(600))), int(os.environ.get("FUZZ_SEED", "0"))
+STREAMS, SEED = int(os.environ.get("FUZZ_STREAMS", examples(300))), int(os.environ.get("FUZZ_SEED", "0"))
 BATCHES = 20
 REFUSALS = {400, 408, 413, 431}
 
