@@ -164,6 +164,26 @@ def test_values_of_one_rule_were_approved_in_one_call(tenant, person):
     assert [result(to=ann["to"]), result(name="Ann")] == ["escalated", "allowed"]
 
 
+def test_values_of_one_element_were_approved_in_one_call(tenant, person):
+    """Elements count each by itself, but none is put together from two: a known payee with another one's account."""
+    agent_id = tenant.new_agent()["id"]
+    each = {"approvedBefore": {"withinSeconds": 3600}, "required": False}
+    tenant.new_policy(agent_id, ALLOW, to_known(parameters={"pay[*].name": each, "pay[*].bank.iban": each, "by": each}))
+
+    def result(*pay, **call):
+        return tenant.authorize(agent_id, "send.mail", parameters={"pay": list(pay), **call, "n": 1})["result"]
+
+    ann, eve = ({"name": name, "bank": {"iban": iban}} for name, iban in (("Ann", "1"), ("Eve", "2")))
+    for call in ({"pay": [ann, ann | {"amount": 5}], "by": "x"}, {"pay": [eve], "by": "x"}):
+        send_approved(tenant, person, agent_id, **call)
+    assert [result(ann, by="x"), result(eve, ann | {"amount": 9}, ann, by="x")] == ["allowed"] * 2
+    mixed = ann | {"bank": eve["bank"]}
+    decoy = ann | {"bank.iban": "2"}
+    unlike = ([mixed], [ann, mixed], [decoy], [{"name": "Ann"}], [{"bank": ann["bank"]}], [None], [[ann]], ["Ann"])
+    assert [result(*pay, by="x") for pay in unlike] == ["escalated"] * 5 + ["allowed"] + ["escalated"] * 2
+    assert [result(ann, by="y"), result(ann)] == ["escalated"] * 2
+
+
 def test_one_question_covers_all_that_is_unknown(tenant, person):
     """A failure of another rule is asked about together with an unknown value, but not with a known one."""
     agent_id = tenant.new_agent()["id"]

@@ -331,17 +331,30 @@ def is_remembered(policy: Json, rule: Json, call: Json, now_us: int, approved: C
 
 def approved_before(rule: Json, call: Json) -> Iterator[tuple[str, int, Json]]:
     """Each parameter that the rule remembers, with its seconds and its values, each beside those of others."""
-    found = {
-        name: (
-            wanted["approvedBefore"]["withinSeconds"],
-            [each for each in meanings(call.get(of) or {}, name) if each not in (LACKING, EMPTY)],
-        )
+    known = {
+        (of, name): wanted["approvedBefore"]["withinSeconds"]
         for of, name, wanted in (named(rule) if rule["type"] == "parameter_constraint" else ())
         if "approvedBefore" in wanted
     }
-    for name, (seconds, values) in found.items():
-        others = {other: said for other, (_, said) in found.items() if other != name and "[*]" not in other}
-        yield name, seconds, [[value, others] for value in values]
+    found = {
+        name: [each for each in meanings(call.get(of) or {}, name) if each not in (LACKING, EMPTY)]
+        for of, name in known
+    }
+    for (of, name), seconds in known.items():
+        others = {other: said for other, said in found.items() if other != name and "[*]" not in other}
+        array, _, inside = name.partition("[*].")
+        siblings = [other.partition("[*].")[2] for other in found if other.startswith(f"{array}[*].")]
+        if not inside or len(siblings) < 2:
+            yield name, seconds, [[value, others, None] for value in found[name]]
+            continue
+        for element in meanings(call.get(of) or {}, f"{array}[*]"):
+            if isinstance(element, dict):
+                whole = {each: said for each in siblings if (said := present(element, each))}
+                yield name, seconds, [[value, others, whole] for value in present(element, inside)]
+
+
+def present(holder: Json, name: str) -> Json:
+    return [each for each in meanings(holder, name) if each not in (LACKING, EMPTY)]
 
 
 def limit_of(rule: Json) -> Json:

@@ -8,6 +8,10 @@ SECOND = 1_000_000
 START = 1_700_000_000 * SECOND
 FREE = {"type": "tool_allowlist", "tools": ["*"]}
 VALUES = st.sampled_from(["ann", "bob", "Ann", "", "\u00e9", 1, None, True])
+PAID = (
+    st.fixed_dictionaries({}, optional={"to": VALUES, "box": st.fixed_dictionaries({}, optional={"to": VALUES})})
+    | VALUES
+)
 PARAMETERS = st.fixed_dictionaries(
     {},
     optional={
@@ -15,6 +19,7 @@ PARAMETERS = st.fixed_dictionaries(
         "cc": VALUES,
         "To": VALUES,
         "box": st.fixed_dictionaries({}, optional={"to": VALUES}),
+        "pay": st.lists(PAID, max_size=3) | VALUES,
     },
 )
 CONSTRAINTS = st.fixed_dictionaries(
@@ -22,7 +27,7 @@ CONSTRAINTS = st.fixed_dictionaries(
     optional={"required": st.booleans(), "regex": st.just("^[a-z]"), "enum": st.just(["ann", "bob", "\u00e9"])},
 )
 OTHERS = st.sampled_from([{"enum": ["ann", "bob"]}, {"type": "string"}, {"fromRequest": "exact"}])
-NAMES = st.sampled_from(["to", "to[*]", "cc", "box.to"])
+NAMES = st.sampled_from(["to", "to[*]", "cc", "box.to", "pay[*].to", "pay[*].box.to"])
 WHEN = st.sampled_from([{}, {"unless": {"parameters": {"cc": {"enum": ["bob"]}}, "ifMissing": "apply"}}])
 
 
@@ -31,7 +36,7 @@ def rules(draw):
     """One that remembers, and others in any order."""
     tools = draw(st.sampled_from([["send"], ["*"]]))
     remembering = {"type": "parameter_constraint", "tools": tools, "effect": "escalate"}
-    remembering |= {"parameters": draw(st.dictionaries(NAMES, CONSTRAINTS, min_size=1, max_size=2))} | draw(WHEN)
+    remembering |= {"parameters": draw(st.dictionaries(NAMES, CONSTRAINTS, min_size=1, max_size=3))} | draw(WHEN)
     effect = draw(st.sampled_from(["deny", "escalate"]))
     other = {"type": "parameter_constraint", "tools": ["*"], "effect": effect, "parameters": {"cc": draw(OTHERS)}}
     limit = {"type": "rate_limit", "tools": ["*"], "rateLimit": {"maxCalls": 3, "windowSeconds": 10}, "effect": effect}

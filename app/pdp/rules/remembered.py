@@ -1,13 +1,14 @@
 """`approvedBefore`: the values that people must have approved in an earlier call of the agent, tool and action."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from app.canonical.ambiguous import Ambiguous
-from app.canonical.value_paths import ValuePath
+from app.canonical.value_paths import EACH, ValuePath
 from app.model.approved_before import MAX_TARGETS
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.plans import RememberedCheck, Target
@@ -16,19 +17,53 @@ from app.pdp.clauses import clipped
 from app.pdp.relations import Json
 from app.pdp.rules.rule_type import Macs, PlacedRule
 
-_ELEMENTS = "[*]"
 _encode = msgspec.json.encode
+_Named = tuple[str, str]
+"""A parameter's name and its value."""
+
+
+class _Each(Struct, frozen=True):
+    """A parameter, and how long its values count. path: from the call, or from the element of an array."""
+
+    name: str
+    path: ValuePath
+    within_ms: int
+
+    def values(self, holder: Json) -> Iterator[_Named]:
+        for value in self.path.find(holder)[0]:
+            if type(value) is not str:
+                raise Ambiguous("has a value that is no text")
+            yield self.name, value
+
+
+class _Rows(Struct, frozen=True):
+    """Several parameters of the elements of one array."""
+
+    elements: ValuePath
+    parts: tuple[_Each, ...]
+
+    def values(self, parameters: Json) -> Iterator[tuple[_Each, _Named, str]]:
+        """Each value, with a digest of all values of its element."""
+        for element in self.elements.find(parameters)[0]:
+            if type(element) is dict:
+                found = [(part, named) for part in self.parts for named in part.values(element)]
+                row = sha256(_encode([named for _, named in found])).hexdigest()
+                yield from ((part, named, row) for part, named in found)
+            elif element is not None:
+                raise Ambiguous("has an element that is no object")
 
 
 class TargetCheck(Struct, frozen=True):
-    """The part of the look-up that is common to all calls. parameters: each with its path and its ms.
+    """The part of the look-up that is common to all calls.
 
-    A value is remembered together with those of the rule's other parameters, except for elements of arrays: else two
-    approved calls would make a third one, such as a known name with an address that was approved for another.
+    A value is remembered together with those of the rule's other parameters, but of arrays only with those of its own
+    element. Otherwise two approved calls would make a third one, such as a known name with an address that was approved
+    for another.
     """
 
     check: RememberedCheck
-    parameters: tuple[tuple[str, ValuePath, int], ...]
+    parameters: tuple[_Each, ...]
+    rows: tuple[_Rows, ...]
     macs: Macs
 
     @property
@@ -38,32 +73,30 @@ class TargetCheck(Struct, frozen=True):
     def of(self, request: AuthorizeRequest, _key_id: str) -> RememberedCheck | None:
         """The look-up for the call; None if its values cannot be told, which fails the rule, or if it has none."""
         try:
-            found = list(self._values(request.parameters))
+            found = dict(self._values(request.parameters))
         except Ambiguous:
             return None
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
-        singles = sorted(name_and_value for name_and_value, _ in found if _ELEMENTS not in name_and_value[0])
+        singles = sorted(named for named, _ in found if EACH not in named[0])
         call = [request.agent_id, request.tool_name, request.action]
         targets = (
-            Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles)])))
-            for (name, value), within_ms in found
+            Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles), *row])))
+            for ((name, value), row), within_ms in found.items()
         )
         return replace(self.check, targets=tuple(targets)) if found else None
 
-    def _beside(self, name: str, singles: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    def _beside(self, name: str, singles: list[_Named]) -> list[list[_Named]]:
         """What is remembered with a value: those of the other parameters, as one list; nothing if the rule has none."""
-        return [[each for each in singles if each[0] != name]] if len(self.parameters) > 1 else []
+        is_alone = len(self.parameters) == 1 and not self.rows
+        return [] if is_alone else [[each for each in singles if each[0] != name]]
 
-    def _values(self, parameters: Json) -> Iterator[tuple[tuple[str, str], int]]:
-        """Each value once, with its parameter and ms."""
-        seen: dict[tuple[str, str], int] = {}
-        for name, path, within_ms in self.parameters:
-            for value in path.find(parameters)[0]:
-                if type(value) is not str:
-                    raise Ambiguous("has a value that is no text")
-                seen[name, value] = within_ms
-        yield from seen.items()
+    def _values(self, parameters: Json) -> Iterator[tuple[tuple[_Named, tuple[str, ...]], int]]:
+        """Each value with its parameter, and with the digest of its element if this has several; and its ms."""
+        for each in self.parameters:
+            yield from (((named, ()), each.within_ms) for named in each.values(parameters))
+        for rows in self.rows:
+            yield from (((named, (row,)), part.within_ms) for part, named, row in rows.values(parameters))
 
 
 def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetCheck]:
@@ -76,6 +109,19 @@ def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetChe
     reason = f"No person has approved such a call with the same {clipped(names)} in the last {longest} s"
     failed = placed.failure(reason)
     check = RememberedCheck(placed.policy.id, placed.memory, placed.ref, longest * 1_000_000, failed)
-    yield TargetCheck(
-        check, tuple((name, ValuePath(name), seconds * 1000) for name, seconds in remembered.items()), placed.macs
-    )
+    rows = tuple(_rows_of(remembered))
+    in_rows = {part.name for each in rows for part in each.parts}
+    others = tuple(_Each(name, ValuePath(name), s * 1000) for name, s in remembered.items() if name not in in_rows)
+    yield TargetCheck(check, others, rows, placed.macs)
+
+
+def _rows_of(remembered: Mapping[str, int]) -> Iterator[_Rows]:
+    """The arrays of whose elements a rule remembers several parameters, such as `to[*].name` and `to[*].address`."""
+    of_array: dict[str, list[_Each]] = {}
+    for name, seconds in remembered.items():
+        array, each, inside = name.partition(EACH + ".")
+        if each:
+            of_array.setdefault(array, []).append(_Each(name, ValuePath(inside), seconds * 1000))
+    for array, parts in of_array.items():
+        if len(parts) > 1:
+            yield _Rows(ValuePath(array + EACH), tuple(parts))
