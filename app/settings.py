@@ -67,7 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every start ensures that the workspace `default` exists with this admin key (svc_ and 32 hex digits)."""
 
     secret: str | None = None
-    """Keys the MACs in the store. One or more secrets of at least 32 characters, comma-separated, newest first."""
+    """Keys the MACs in the store. One or more secrets of at least 32 bytes, comma-separated, newest first."""
 
     store_timeout_ms: Annotated[int, Meta(ge=10, le=10_000)] = 250
     """After this long without a reply, the store counts as unavailable, and the caller gets 503."""
