@@ -123,7 +123,8 @@ def update_agent(
 def _change(api: Api, agent: str, changes: dict[str, Any], reason: str) -> Shown:
     changed = api.call("PATCH", agent_path(api, agent), changes, reason=reason)
     yield changed
-    click.echo(f"agent {changed['id']} is {changed['status']}")
+    what = changed["status"] if "status" in changes else f"at version {changed['version']}"
+    click.echo(f"agent {changed['id']} is {what}")
 
 
 @agents.command("suspend")

@@ -64,7 +64,8 @@ def test_an_agent_lives_from_its_creation_to_its_end(remit, tenant):
 
     assert done(remit("agents", "suspend", "refund-bot")) == f"agent {agent_id} is suspended\n"
     assert done(remit("agents", "activate", "refund-bot")) == f"agent {agent_id} is active\n"
-    done(remit("agents", "update", agent_id, "--name", "payer", "--description", ""))
+    update = ("agents", "update", agent_id, "--name", "payer", "--description", "")
+    assert done(remit(*update)) == f"agent {agent_id} is at version 4\n"
     renamed = json.loads(done(remit("agents", "list", "--json")))
     assert [(each["name"], each["description"]) for each in renamed] == [("payer", None)]
     heads, row = done(remit("agents", "list")).splitlines()
