@@ -262,7 +262,7 @@ def test_a_shadow_policy_is_enforced(visit, scene):
 
 def test_an_answer_of_tools_list_is_imported(visit, scene):
     """As the server gave it; what is not JSON is refused at the field, and nothing is sent. It is put into the list
-    that was seen: what somebody else changed since is shown first.
+    that was seen: what somebody else changed since is shown first, and what was pasted stays meanwhile.
     """
     visitor = visit("policies")
     page = visitor.open("/console/catalog", "Catalogue")
@@ -277,9 +277,15 @@ def test_an_answer_of_tools_list_is_imported(visit, scene):
     assert scene.tenant.admin.put("/v1/catalog", json={"tools": [other]}).status_code == 200
     press(page.get_by_role("dialog").get_by_role("button", name="Import"))
     page.get_by_text("Somebody else has changed the catalogue").wait_for()
+    pasted = text.input_value()
+    press(page.get_by_role("dialog").get_by_role("button", name="Cancel"))
     page.get_by_text("Print it twice").wait_for()
+    press(page.get_by_role("button", name="Import tools…"))
+    assert text.input_value() == pasted
     press(page.get_by_role("dialog").get_by_role("button", name="Import"))
     page.get_by_text("Print a paper").wait_for()
+    press(page.get_by_role("button", name="Import tools…"))
+    assert text.input_value() == ""
     visitor.forgive("status of 412")
     assert scene.tenant.admin.get("/v1/catalog/tool/paper.print").json()["inputSchema"] == {"type": "object"}
 

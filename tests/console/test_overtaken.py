@@ -21,13 +21,20 @@ OVERTAKEN = """async () => {
   const {policies} = await load("names.js");
   const answers = [];
   instead("/v1/policies?", (give) => answers.push(give));
+  const known = () => [...(policies.all ?? new Map()).keys()];
   const readings = [policies.refresh(), policies.refresh()];
+  const then = readings[0].then(known);
+  answers[0](Response.json([{id: "older"}]));
+  await new Promise((resolve) => setTimeout(resolve, 50));
   answers[1](Response.json([{id: "newer"}]));
-  await readings[1];
-  answers[0](Response.json([]));
-  await readings[0];
+  const seen = await then;
+  readings.push(policies.refresh(), policies.refresh());
+  answers[3](Response.json([{id: "newest"}]));
+  await readings[3];
+  answers[2](Response.json([]));
+  await readings[2];
   window.fetch = real;
-  return [...policies.all.keys()];
+  return [...seen, ...known()];
 }""".replace("LOAD", LOAD)
 WAITED = """async () => {
   LOAD
@@ -75,7 +82,7 @@ LATE = """async () => {
 def test_an_answer_that_was_overtaken_changes_nothing(visit):
     """A list that was asked for earlier, what waited then, an older page after its end was cut off, and a late time."""
     page = visit("policies").open("/console/people", "People")
-    assert page.evaluate(OVERTAKEN) == ["newer"]
+    assert page.evaluate(OVERTAKEN) == ["newer", "newest"]
     assert page.evaluate(WAITED) == "ended"
     assert page.evaluate(CUT_OFF) == [5000, 91, ""]
     assert page.evaluate(LATE) < 60_000

@@ -14,10 +14,11 @@ function directory(path, idOf, may) {
   const known = signal(/** @type {Map<string, T> | null} */ (null));
   const error = signal(/** @type {unknown} */ (null));
   let [last, turn] = [0, 0];
-  const load = async () => {
-    if (!may() || Date.now() - last < 5000) return;
-    last = Date.now();
-    const mine = ++turn;
+  let newest = Promise.resolve();
+  const load = () => (!may() || Date.now() - last < 5000 ? newest : (newest = read(++turn)));
+  /** Ends once the newest reading has ended. @param {number} mine @returns {Promise<void>} */
+  const read = async (mine) => {
+    last = Infinity;
     try {
       const found = /** @type {Map<string, T>} */ (new Map());
       for (let offset = 0; offset < MOST; offset += PAGE) {
@@ -25,16 +26,17 @@ function directory(path, idOf, may) {
         for (const item of data) found.set(idOf(item), item);
         if (data.length < PAGE) break;
       }
-      if (mine !== turn) return; // a later reading knows more
+      if (mine !== turn) return newest; // which knows more
       known.value = found;
       error.value = null;
       noteStale(path);
     } catch (problem) {
-      if (mine !== turn) return;
+      if (mine !== turn) return newest;
       error.value = problem; // ids are shown instead
       if (known.value) noteStale(path, problem);
       if (problem instanceof Refused && [0, 503].includes(problem.status)) setTimeout(load, 6000);
     }
+    last = Date.now();
   };
   whenSeen(() => { if (known.value) { last = 0; load(); } });
   return {
