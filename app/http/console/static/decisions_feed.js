@@ -1,5 +1,5 @@
 // The list of decisions: live at the top, older ones by page, none twice and none missing in between.
-import { events, get, whileShown } from "./api.js";
+import { events, get, noteStale, whileShown } from "./api.js";
 import { useEffect, useMemo, useState } from "./vendor/preact.js";
 
 /** How many entries the page keeps. */
@@ -128,5 +128,7 @@ export function useFeed(filters, live) {
   const key = JSON.stringify([filters, live]);
   const feed = useMemo(() => new Feed(filters, live, () => draw((before) => before + 1)), [key]);
   useEffect(() => { feed.start(); return () => feed.stop.abort(); }, [feed]);
+  const why = feed.entries.length > 0 && feed.error;
+  useEffect(() => { noteStale(key, why); return () => noteStale(key); }, [key, why]);
   return feed;
 }

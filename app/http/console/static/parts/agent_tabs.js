@@ -79,7 +79,7 @@ export function AgentDecisions({ agent }) {
   const entry = param("entry");
   if (!can("read", "audit")) return html`<p class="muted">You need the scope read or audit to see decisions.</p>`;
   return html`<p><a href=${to("decisions", { agent_id: agent.id })}>Live, with all filters</a></p>
-    <${Problem} error=${feed.error} />
+    <${Problem} error=${!feed.entries.length && feed.error} />
     <${Entries} tall agent=${false} entries=${feed.entries} all=${false} selected=${entry} open=${(/** @type {Entry} */ row) => setParams({ entry: row.id }, {})} end=${() => feed.older()} loading=${feed.reading}
       empty=${html`<${Empty} icon="decisions" title="It has not asked for anything yet" />`} />
     ${entry && html`<${Later} load=${() => import("./why.js")} name="Why" id=${entry} close=${() => setParams({ entry: null })} />`}`;

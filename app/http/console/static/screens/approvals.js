@@ -23,7 +23,7 @@ function One({ id }) {
   for (const each of [read.data, approvals.value.get(id)]) if (each && !(shown.current?.version > each.version)) shown.current = each;
   const approval = shown.current;
   return html`<div class="page narrow"><div class="head"><a class="quiet square" href=${to("approvals")} aria-label="All approvals"><${Icon} name="back" /></a><h1>Approval</h1></div>
-    <${Problem} error=${read.error} retry=${read.reload} />
+    <${Problem} error=${!approval && read.error} retry=${read.reload} />
     ${approval ? html`<${ApprovalCard} approval=${approval} alone />` : read.slow && html`<${Skeleton} />`}</div>`;
 }
 

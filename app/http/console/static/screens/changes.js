@@ -29,6 +29,6 @@ export function Screen() {
         <option value="">Everything</option>${Object.entries(TYPES).map(([type, words]) => html`<option value=${type}>${words}</option>`)}</select>
       <input aria-label="Resource" placeholder="Id of what changed" value=${filters.resource_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ resource_id: event.target.value })} />
       <input aria-label="Actor" placeholder="Id of the actor" value=${filters.actor_id ?? ""} onChange=${(/** @type {any} */ event) => setParams({ actor_id: event.target.value })} /></div>
-    <${Problem} error=${read.error} retry=${read.reload} />
+    <${Problem} error=${!read.data && read.error} retry=${read.reload} />
     ${read.data ? html`<${ChangeList} changes=${[...read.data.data, ...more.changes]} />${more.next && html`<${Problem} error=${failed} /><${Action} act=${load} failed=${setFailed}>Older<//>`}` : read.slow && html`<${Skeleton} />`}</div>`;
 }

@@ -43,7 +43,7 @@ export function Screen() {
       <details class="menu-button" onToggle=${(/** @type {any} */ event) => setExporting(event.target.open)}><summary class="button"><${Icon} name="download" />Export</summary>
         ${exporting && html`<${Later} load=${() => import("../parts/export.js")} name="Export" filters=${filters} />`}</details></div>
     <${Filters} filters=${filters} all=${all} setAll=${setAll} />
-    ${feed.error !== null && html`<${Problem} error=${feed.error} />`}
+    <${Problem} error=${!feed.entries.length && feed.error} />
     ${feed.paused && feed.missed > 0 && html`<button type="button" class="fresh" onClick=${() => pause(false, false)}>Paused · ${feed.missed.toLocaleString("en")} new, show them</button>`}
     <${Entries} tall entries=${feed.entries} all=${all} selected=${entry} open=${(/** @type {Entry} */ row) => open(row.id)}
       end=${() => feed.older()} moved=${moved} loading=${feed.reading} empty=${feed.error === null && html`<${Later} load=${more} name="Nothing" filters=${filters} names=${FILTERS} floor=${feed.floor} />`} />

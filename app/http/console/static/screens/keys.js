@@ -31,7 +31,7 @@ export function Screen() {
     { name: "Actions", width: "172px", class: "right c-why", cell: (row) => html`<button type="button" class="quiet" onClick=${() => setRotating(row)}>Rotate…</button><button type="button" class="quiet" onClick=${() => setEnding(row)}>Revoke…</button>` },
   ];
   return html`<div class="page full"><div class="head"><h1>Keys</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New key</button></div>
-    <${Problem} error=${keys.error} retry=${keys.refresh} />
+    <${Problem} error=${!keys.all && keys.error} retry=${keys.refresh} />
     <${Table} label="API keys" tall columns=${columns} rows=${[...(keys.all?.values() ?? [])]} id=${(/** @type {ApiKey} */ row) => row.id} loading=${!keys.all && !keys.error} phone=${96} />
     ${making && html`<${NewKey} close=${() => setMaking(false)} made=${(/** @type {{name: string, key: string}} */ made) => { setMaking(false); setSecret(made); keys.refresh(); }} />`}
     ${secret && html`<${Secret} title=${`The key ${secret.name}`} lines=${[["The key", secret.key], ["For a shell", `export REMIT_API_KEY=${secret.key}`]]} close=${() => setSecret(null)} />`}

@@ -22,7 +22,7 @@ export function Screen() {
     { name: "Actions", width: "90px", class: "right c-why", cell: (/** @type {any} */ row) => html`<button type="button" class="quiet" onClick=${() => setEnding(row)}>End…</button>` },
   ];
   return html`<div class="page full"><div class="head"><h1>People</h1><p class="lead">Everybody who is signed in. A session ends after 8 hours, when it has not been used for 30 minutes, or with the key that it was made from.</p></div>
-    <${Problem} error=${read.error} retry=${read.reload} />
+    <${Problem} error=${!read.data && read.error} retry=${read.reload} />
     <${Table} label="Sessions" tall columns=${columns} rows=${read.data ?? []} id=${(/** @type {any} */ row) => row.id} loading=${!read.data && !read.error} phone=${96} empty=${read.data && html`<${Empty} icon="people" title="Nobody is signed in" />`} />
     ${ending && html`<${Confirm} title=${`End the session of ${ending.name}`} button="End session" danger close=${() => setEnding(null)}
       act=${async (/** @type {string} */ reason) => { await ask("DELETE", `/v1/sessions/${ending.id}`, { reason }); setEnding(null); read.reload(); }}><p>Every later request with it is refused, and its pages ask for a new sign-in.</p><//>`}</div>`;

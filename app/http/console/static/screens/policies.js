@@ -25,7 +25,7 @@ export function Screen() {
   const sorted = [...owners].sort(([a], [b]) => order(a) - order(b));
   const why = lacks("policies");
   return html`<div class="page"><div class="head"><h1>Policies</h1><span class="spring"></span>${why ? html`<button type="button" class="primary" disabled title=${why}>New policy</button>` : html`<a class="button primary-link" href=${to("policies/new")}><${Icon} name="plus" />New policy</a>`}</div>
-    <${Stops} /><${Problem} error=${policies.error} retry=${policies.refresh} />
+    <${Stops} />
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, owner, tool or rule" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} /></div>
     ${!shown.length && html`<${Empty} icon="policies" title=${text ? "Nothing matches" : "No policy yet"}><p>${text ? "" : "Without a policy every call is denied. The first one allows some tools for one agent."}</p><//>`}
     ${sorted.map(([owner, list]) => html`<section class="stack"><h2 class="owner">${owner === "" ? "The whole workspace" : owner.startsWith("group ") ? `Group ${owner.slice(6)}` : html`<${AgentName} id=${owner.slice(6)} link />`}</h2>

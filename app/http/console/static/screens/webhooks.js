@@ -18,7 +18,7 @@ export function Screen() {
   const [making, setMaking] = useState(false);
   const [secret, setSecret] = useState(/** @type {string | null} */ (null));
   return html`<div class="page"><div class="head"><h1>Webhooks</h1><span class="spring"></span><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" />New webhook</button></div>
-    <${Problem} error=${read.error} retry=${read.reload} />
+    <${Problem} error=${!read.data && read.error} retry=${read.reload} />
     ${!read.data ? read.slow && html`<${Skeleton} />` : read.data.length ? read.data.map((each) => html`<${One} key=${each.id} webhook=${each} reload=${read.reload} reveal=${setSecret} />`)
     : html`<${Empty} icon="webhooks" title="No webhook yet"><p>A webhook sends events, such as a new approval, to an address of yours, and signs them.</p><//>`}
     ${making && html`<${New} close=${() => setMaking(false)} made=${(/** @type {string} */ text) => { setMaking(false); setSecret(text); read.reload(); }} />`}
