@@ -290,7 +290,7 @@ WEBHOOKS = {
 
 @pytest.mark.parametrize(
     ("paths", "count", "done"),
-    [(AGENTS, 30, AGENTS_AND_POLICIES), ("/v1/webhooks(/{webhook_id}(/rotate-secret)?)?$", 12, WEBHOOKS)],
+    [(AGENTS, 16, AGENTS_AND_POLICIES), ("/v1/webhooks(/{webhook_id}(/rotate-secret)?)?$", 8, WEBHOOKS)],
     ids=["agents", "webhooks"],
 )
 def test_every_sequence_of_calls_is_answered_as_the_document_says(store, replica, paths, count, done):
