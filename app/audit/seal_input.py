@@ -10,6 +10,7 @@ from msgspec import Struct
 from app.audit.entry_format import Unreadable, placeholder, time_ms_of
 from app.audit.segment_builder import SEGMENT_BYTES, SegmentBuilder
 from app.audit.stream import fields_of, sequence_of
+from app.errors import AuditLogDamaged
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import QUARANTINE_ENTRIES
 from app.store.keyspace import Keyspace
@@ -41,6 +42,8 @@ FEW = 16
 _POISON_MAX = 512
 """Entries set aside in one call."""
 _GONE = "it was gone from the stream"
+_GONE_MAX = 10_000_000
+"""Entries in a row that can be gone from a stream: five times as many as a workspace may have there by default."""
 
 
 class ChainPosition(Struct, frozen=True):
@@ -80,6 +83,7 @@ class SealInput:
 
         newest: the last commit's sequence. No commit made anything above it, and `stream_repair` deals with that. If
         such an entry were trusted, placeholders would fill the log up to whatever sequence it claims.
+        Raises AuditLogDamaged if more entries are gone before it than there can have been.
         """
         block, sequence = self.block, sequence_of(raw_id)
         if block.is_full or len(self.poison) >= _POISON_MAX or (sequence is not None and sequence > newest):
@@ -88,6 +92,10 @@ class SealInput:
             why = "no commit made its id" if sequence is None else "its sequence number is sealed already"
             self.poison.append(Quarantined(raw_id.decode(), why, fields_of(fields)))
             return True
+        if sequence - block.next_sequence > _GONE_MAX:
+            if block.entries:
+                return False  # what comes before is sealed first
+            raise _impossible(block.next_sequence, sequence)
         self.oldest_id = self.oldest_id or raw_id.decode()
         if block.next_sequence != sequence:
             time_ms = self.latest_ms or time_ms_of(fields_of(fields))
@@ -104,6 +112,13 @@ class SealInput:
             time_ms = time_ms_of(record) or self.latest_ms
             block.add_placeholder(placeholder(sequence, record, str(error), time_ms), time_ms)
         return True
+
+
+def _impossible(first: int, following: int) -> AuditLogDamaged:
+    return AuditLogDamaged(
+        f"Entry {first} should be next in the stream, and entry {following} is: the number of the last commit has been "
+        "changed by something else, and nothing is sealed until it is set back (docs/audit.md#sealing)"
+    )
 
 
 async def gather(client: Client, keyspace: Keyspace, upon: ChainPosition, most: int, expected: int) -> SealInput | None:

@@ -9,8 +9,9 @@ from app.audit.scan import Scan
 from app.audit.sealer import Sealer
 from app.audit.stream_repair import displaced, free_stream
 from app.audit.verifier import Verifier
-from app.errors import StoreUnavailable
+from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery
+from app.model.checkpoints import Fault
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 
@@ -117,6 +118,27 @@ async def test_many_foreign_entries_among_commits_hide_none_from_a_reader(client
     assert len((await AuditLog(client).query(workspace_id, AuditQuery())).lines) == 17
 
 
+async def test_a_number_of_the_last_commit_that_cannot_be_fills_no_log(client, writer, workspace_id):
+    """What comes before is sealed, nothing in place of what never was; once the number is set back, decisions go on."""
+    await client.call("HSET", writer.keyspace.commits, "sequence", 10**14 + 1)
+    await add(client, writer, f"{10**14 + 1}-0", **fields_of(13))
+    sealer = Sealer(client, 16, 100)
+
+    await sealer.seal_next(workspace_id)
+    with pytest.raises(AuditLogDamaged, match="Entry 13 should be next in the stream, and entry 100000000000001 is"):
+        await sealer.seal_next(workspace_id)
+
+    assert await client.call("HMGET", writer.keyspace.audit_head, "segment", "sequence") == ["1", "12"]
+    assert (await Verifier(client, workspace_id).verify()).finding.fault == Fault.REMOVED
+
+    await client.call("HSET", writer.keyspace.commits, "sequence", 12)
+    await repair_and_seal(client, Settings())
+    await writer.append(3)
+    assert decoded(await AuditLog(client).query(workspace_id, AuditQuery())) == writer.expected(AuditQuery())
+    assert await client.call("HKEYS", writer.keyspace.audit_poison) == [f"{10**14 + 1}-0"]
+    assert (await Verifier(client, workspace_id).verify()).complete
+
+
 async def test_a_workspace_without_a_decision_is_freed_too(client, workspace_id):
     """Its first commit is number 1."""
     writer = Writer(client, workspace_id)
@@ -135,9 +157,5 @@ async def test_a_missing_entry_is_given_its_neighbours_time(client, writer, work
     page = await AuditLog(client).query(workspace_id, AuditQuery(from_ms=writer.written[0]["timeMs"]))
     assert len(page.lines) == 12
     times = [entry.timestamp[-5:-1] for entry in page.entries[::-1]]
-    assert (
-        times == [".002", ".002", ".003", ".004", ".004", ".006", ".007", ".008", ".008", ".010", ".011", ".012"]
-        or times
-    )
     assert times[0] == times[1]
     assert (times[4], times[8]) == (times[3], times[7])
