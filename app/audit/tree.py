@@ -28,6 +28,10 @@ Leaves = Callable[[int, int], Awaitable[Sequence[bytes]]]
 """The leaf hashes from the first index up to, and without, the second. Raises AuditLogDamaged."""
 
 
+class Dropped(AuditLogDamaged):
+    """Retention dropped leaves without which this cannot be proved."""
+
+
 class TreeState(NamedTuple):
     """A tree as stored. at: the last segment, or the id of the last change, whose leaves it has."""
 
@@ -131,7 +135,7 @@ class Tree:
         if self._dropped is None and end <= self._floor:
             return root_of([EMPTY_LEAF] * (end - start))
         if level == 0 or end <= self._floor:
-            raise AuditLogDamaged(f"Retention dropped entry {start + 1}, so nothing can be proved about it any more")
+            raise Dropped(f"Retention dropped entry {start + 1}, so nothing can be proved about it any more")
         return node_hash(await self._subtree(level - 1, 2 * index), await self._subtree(level - 1, 2 * index + 1))
 
     async def _leaves_of(self, start: int, end: int) -> Sequence[bytes]:

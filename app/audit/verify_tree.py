@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.audit.merkle import HASH_BYTES, Frontier, leaf_hashes
-from app.audit.tree import Tree, TreeState, read_tree, tile_place
+from app.audit.tree import Dropped, Tree, TreeState, read_tree, tile_place
 from app.audit.trees import read_log_tree, trail_tree
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Fault, FaultFound, Part
@@ -100,6 +100,9 @@ async def compare_with_note(client: Client, workspace_id: str, note: Note | None
         if await tree.hash(0, note.size) != note.root:
             message = f"The first {note.size} leaves are not those that the checkpoint has seen"
             raise FaultFound(Fault.REWRITTEN, 0, message, Part.TREE)
+    except Dropped:
+        message = f"Retention dropped entries of the first {note.size}, which the checkpoint has seen: give a newer one"
+        raise FaultFound(Fault.REMOVED, 0, message, Part.TREE) from None
     except (AuditLogDamaged, ForeignData) as error:
         raise _changed(error.message) from None
 

@@ -19,6 +19,8 @@ from app.audit.tree_growth import TreeGrower
 from app.audit.trees import read_log_tree, trail_tree
 from app.audit.verifier import Verifier
 from app.model.audit import AuditFilters
+from app.model.checkpoints import Fault, Part
+from app.model.notes import Note
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES
 
@@ -106,6 +108,20 @@ async def test_what_retention_keeps_stays_provable(client, writer, workspace_id)
             proof = await (await read_log_tree(client, workspace_id)).inclusion(index, ENTRIES)
             assert is_included(leaf_hash(lines[index]), index, ENTRIES, proof, root)
     assert (await Verifier(client, workspace_id).verify()).first_segment == 5
+
+
+async def test_a_checkpoint_of_what_retention_dropped_is_not_called_a_change(client, writer, workspace_id):
+    """It cannot be compared any more, unless it is of whole blocks of 256; a newer one can."""
+    await grow_trees(client, workspace_id)
+    lines, retention = await lines_of(client, workspace_id), Retention(client, unarchived=True)
+    notes = {size: Note(f"log.example/{workspace_id}", size, naive_root(lines[:size])) for size in (50, 256, 350)}
+    while (await Verifier(client, workspace_id).verify()).first_segment < 4:
+        assert await retention.drop_next(workspace_id, 1 << 50)
+
+    found = {size: (await Verifier(client, workspace_id).verify(note=note)).finding for size, note in notes.items()}
+
+    assert (found[50].fault, found[50].part, found[256], found[350]) == (Fault.REMOVED, Part.TREE, None, None)
+    assert found[50].message.endswith("of the first 50, which the checkpoint has seen: give a newer one")
 
 
 async def test_retention_waits_for_the_tree(client, writer, workspace_id):
