@@ -134,11 +134,14 @@ def consistency_ranges(old: int, size: int) -> list[Range]:
 
 
 def is_consistent(old: int, old_root: bytes, size: int, root: bytes, proof: Sequence[bytes]) -> bool:
-    """True if the proof shows that the tree begins with the old one (RFC 9162, 2.1.4.2)."""
+    """True if the proof shows that the tree begins with the old one (RFC 9162, 2.1.4.2).
+
+    Each hash must have the length of one: of a node's two hashes, another split would have the same bytes.
+    """
     if old == size or not old:
         return not proof and (old != size or old_root == root)
     ranges = consistency_ranges(old, size)
-    if not 0 < old < size or len(proof) != len(ranges):
+    if not 0 < old < size or len(proof) != len(ranges) or any(len(each) != HASH_BYTES for each in proof):
         return False
     hashes = list(proof)
     # The first hash is that of a subtree which ends both trees' common part; if that is the whole old tree, its root.

@@ -1,6 +1,6 @@
 """A witness for an auditor's machine: it cosigns only what continues the checkpoint it signed last (tlog-witness)."""
 
-import base64
+import re
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
-from app.audit.merkle import EMPTY_ROOT, is_consistent
+from app.audit.merkle import EMPTY_ROOT, HASH_BYTES, is_consistent
 from app.checkpoints.keys import SigningKey, signed_at
-from app.model.notes import NOTE_MAX, Note, VerifierKey
+from app.model.notes import NOTE_MAX, Note, VerifierKey, raw_of
 
 BODY_MAX = NOTE_MAX + 64 * 64
 PROOF_MAX = 63
 _SECONDS = 10
+_old_size = re.compile("old (0|[1-9][0-9]{0,14})").fullmatch
 _TABLE = "CREATE TABLE IF NOT EXISTS seen (origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root BLOB NOT NULL)"
 _SEEN = "SELECT size, root FROM seen WHERE origin = ?"
 _KEEP = (
@@ -54,7 +55,9 @@ class LogWitness:
             return Answer(403, "The checkpoint has no valid signature of a key that this witness knows\n")
         if old > note.size:
             return Answer(400, "The old size is larger than the checkpoint's\n")
-        with self._lock:
+        with self._lock, self._seen:  # which commits
+            # No other process with this file signs between the look at what was signed and the note of what is.
+            self._seen.execute("BEGIN IMMEDIATE")
             return self._judged(old, proof, note)
 
     def _judged(self, old: int, proof: list[bytes], note: Note) -> Answer:
@@ -69,12 +72,15 @@ class LogWitness:
 
 def _read(body: bytes) -> tuple[int, list[bytes], Note]:
     """The old size, the proof and the note. Raises ValueError with a sentence."""
-    head, _, note = body.decode("utf-8").partition("\n\n")
+    try:
+        head, _, note = body.decode("utf-8").partition("\n\n")
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
     first, *lines = head.split("\n")
-    size = first.removeprefix("old ")
-    if not first.startswith("old ") or not size.isdecimal() or str(int(size)) != size or len(lines) > PROOF_MAX:
-        raise ValueError("is not an old size, a proof of up to 63 lines, and a checkpoint")
-    return int(size), [base64.b64decode(each, validate=True) for each in lines], Note.parse(note)
+    size, proof = _old_size(first), [raw_of(each) for each in lines]
+    if size is None or len(proof) > PROOF_MAX or any(len(each) != HASH_BYTES for each in proof):
+        raise ValueError("is not an old size, a proof of up to 63 hashes, and a checkpoint")
+    return int(size[1]), proof, Note.parse(note)
 
 
 def witness_server(host: str, port: int, witness: LogWitness) -> ThreadingHTTPServer:

@@ -116,9 +116,10 @@ def read_signed(file: Path, keys: list[VerifierKey], witnesses: list[VerifierKey
         raise click.UsageError(
             "--checkpoint needs --key: the verifier key of the log, as `remit audit key show` prints it"
         )
+    witnesses = list(dict.fromkeys(witnesses))
     quorum = len(witnesses) if quorum is None else quorum
     if quorum > len(witnesses):
-        raise click.UsageError(f"--quorum is {quorum}, and there are {len(witnesses)} --witness")
+        raise click.UsageError(f"--quorum is {quorum}, and there are {len(witnesses)} different --witness")
     try:
         note = Note.parse(file.read_text("utf-8"))
         require_signed(note, keys[0], witnesses, quorum, int(time.time()))

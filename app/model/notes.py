@@ -18,12 +18,12 @@ NOTE_MAX = 16 * 1024
 OF_CHANGES = "/changes"
 """Ends the origin of a trail of changes; what stands before it is the origin of the workspace's log."""
 _DASH = "— "
-_NAME = r"[^\s+]{1,200}"
+_NAME = r"[^\s+\x00-\x1f\x7f]{1,200}"
 _is_name = re.compile(_NAME).fullmatch
 _TEXT = re.compile(rf"({_NAME})\n(0|[1-9][0-9]{{0,14}})\n([A-Za-z0-9+/]{{43}}=)\n").fullmatch
 _SIGNATURE = re.compile(rf"{_DASH}({_NAME}) ([A-Za-z0-9+/]+={{0,2}})").fullmatch
 _VKEY = re.compile(rf"({_NAME})\+([0-9a-f]{{8}})\+([A-Za-z0-9+/]+={{0,2}})").fullmatch
-_KEY_BYTES = 32
+_HASH_BYTES = _KEY_BYTES = 32
 
 
 class SignatureType(IntEnum):
@@ -74,9 +74,10 @@ class Note(Struct, frozen=True):
         """The note. Raises ValueError with a sentence."""
         text, _, signed = written.partition("\n\n")
         match = _TEXT(f"{text.removesuffix(chr(10))}\n")
-        if match is None or len(written.encode()) > NOTE_MAX:
+        root = raw_of(match[3]) if match else b""
+        if match is None or len(root) != _HASH_BYTES or len(written.encode()) > NOTE_MAX:
             raise ValueError("is not a signed checkpoint: three lines with origin, size and root, and then signatures")
-        return cls(match[1], int(match[2]), base64.b64decode(match[3]), signatures_in(signed))
+        return cls(match[1], int(match[2]), root, signatures_in(signed))
 
 
 class VerifierKey(Struct, frozen=True):
@@ -98,8 +99,8 @@ class VerifierKey(Struct, frozen=True):
     def parse(cls, written: str) -> "VerifierKey":
         """The key. Raises ValueError with a sentence."""
         match = _VKEY(written.strip())
+        raw = raw_of(match[3]) if match else b""
         try:
-            raw = base64.b64decode(match[3], validate=True) if match else b""
             key = cls(match[1], SignatureType(raw[0]), raw[1:]) if match else None
         except (ValueError, IndexError):
             key = None
@@ -111,23 +112,30 @@ class VerifierKey(Struct, frozen=True):
 def signatures_in(written: str) -> tuple[Signature, ...]:
     """The signatures in these lines. Raises ValueError with a sentence."""
     signatures = []
-    for line in written.splitlines():
+    for line in written.removesuffix("\n").split("\n") if written else ():
         match = _SIGNATURE(line)
-        try:
-            value = base64.b64decode(match[2], validate=True) if match else b""
-        except ValueError:
-            value = b""
+        value = raw_of(match[2]) if match else b""
         if match is None or len(value) <= 4:  # noqa: PLR2004 - the key's id
             raise ValueError("has a line that is not a signature: — <name> <base64>")
         signatures.append(Signature(match[1], value))
     return tuple(signatures)
 
 
+def raw_of(text: str) -> bytes:
+    """The bytes that this base64 stands for; none if they are written in another way than `_base64` does."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
+    return raw if _base64(raw) == text else b""
+
+
 def require_key_name(name: str) -> str:
     """The name, if a key can have it. Raises ValueError with a sentence."""
     if _is_name(name) is None:
         raise ValueError(
-            "is not the name of a key: up to 200 characters without spaces and +, such as remit.example.com"
+            "is not the name of a key: up to 200 characters without spaces, control characters and +, such as "
+            "remit.example.com"
         )
     return name
 

@@ -5,6 +5,7 @@ import base64
 import json
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from audit_entries import Writer, grow_trees
 from forged_log import ForgedLog
 from msgspec.structs import replace
 
+from app.audit.merkle import Frontier, is_consistent, leaf_hash, node_hash
 from app.audit.notes import proof_of, read_note
 from app.audit.scan import Scan
 from app.audit.sealer import Sealer
@@ -24,7 +26,7 @@ from app.checkpoints.witness import LogWitness
 from app.checkpoints.witnesses import Witness, WitnessRefused, witnesses_in
 from app.errors import CheckpointNotFound, Invalid
 from app.model.audit import AuditFilters
-from app.model.notes import Note, SignatureType, VerifierKey
+from app.model.notes import Note, Signature, SignatureType, VerifierKey
 from app.settings import Settings, SettingsError
 
 HERE = Path(__file__).parent
@@ -155,6 +157,12 @@ async def test_the_witness_answers_as_its_protocol_says(log, witnessing, tmp_pat
         (b"\xff", 400),
         (b"new 0\n\n" + str(note).encode(), 400),
         (b"old 41\n\n" + str(note).encode(), 400),
+        (b"old 00\n\n" + str(note).encode(), 400),
+        (b"old +0\n\n" + str(note).encode(), 400),
+        (b"old " + b"9" * 5_000 + b"\n\n" + str(note).encode(), 400),
+        (b"old 0\n" + base64.b64encode(bytes(31)) + b"\n\n" + str(note).encode(), 400),
+        (b"old 0\n\n" + str(note).replace("\n", "\r\n").encode(), 400),
+        (b"old 0\n\n" + str(note).encode() + b"\xff", 400),
         (f"old 0\n\n{unknown}".encode(), 404),
         (f"old 0\n\n{stranger}".encode(), 403),
         (f"old 7\n\n{note}".encode(), 409),
@@ -164,8 +172,49 @@ async def test_the_witness_answers_as_its_protocol_says(log, witnessing, tmp_pat
     ):
         answer = witness.add_checkpoint(body)
         assert answer.status == status, body
+        assert status != 400 or re.match("The request (is not|has a line)|The old size", answer.text), answer.text
     answer = LogWitness(tmp_path / "state", key, [log.vkey]).add_checkpoint(f"old 0\n\n{note}".encode())
     assert answer == (409, "40\n", "text/x.tlog.size"), "what it has signed is forgotten at a restart"
+
+
+def test_hashes_of_a_proof_that_are_split_elsewhere_prove_nothing(tmp_path):
+    """A node is the hash of two hashes: with another split the bytes are the same, and the new root would be free."""
+    key, signing = SigningKey.new("log.example/1"), SigningKey.new("w.example", SignatureType.COSIGNATURE)
+    witness = LogWitness(tmp_path / "state", signing, [key.verifier])
+    old = Frontier().extended([leaf_hash(b"1"), leaf_hash(b"2"), leaf_hash(b"3")]).frontier
+    first, second = old.hashes
+    for at in (16, 32):
+        proof = [second[at:] if at < 32 else second, leaf_hash(b"4"), first + second[:at] if at < 32 else first]
+        root = node_hash(proof[2], node_hash(proof[0], proof[1]))
+        assert is_consistent(3, old.root, 4, root, proof) == (at == 32)
+        for size, body in (
+            (3, "old 0\n"),
+            (4, "old 3\n" + "".join(f"{base64.b64encode(one).decode()}\n" for one in proof)),
+        ):
+            note = signed(Note("log.example/1", size, old.root if size == 3 else root), [key])
+            answer = witness.add_checkpoint(f"{body}\n{note}".encode())
+        assert answer.status == (200 if at == 32 else 400)
+
+
+async def test_witnesses_with_one_file_sign_one_history(tmp_path, monkeypatch):
+    """Two processes that have the same state open: neither signs what the other has not seen."""
+    key, signing = SigningKey.new("log.example/1"), SigningKey.new("w.example", SignatureType.COSIGNATURE)
+    one, other = (LogWitness(tmp_path / "state", signing, [key.verifier]) for _ in range(2))
+    bodies = [f"old 0\n\n{signed(Note('log.example/1', 1, bytes([each]) * 32), [key])}".encode() for each in range(2)]
+    has_looked, is_judged = threading.Event(), threading.Event()
+
+    def consistent(*_):
+        if not has_looked.is_set():
+            has_looked.set()
+            is_judged.wait(0.5)  # which the other one's answer must not precede
+        return True
+
+    monkeypatch.setattr("app.checkpoints.witness.is_consistent", consistent)
+    first = asyncio.create_task(asyncio.to_thread(one.add_checkpoint, bodies[0]))
+    await asyncio.to_thread(has_looked.wait)
+    second = await asyncio.to_thread(other.add_checkpoint, bodies[1])
+    is_judged.set()
+    assert ((await first).status, second.status) == (200, 409)
 
 
 @pytest.mark.parametrize("witnessed", [False, True])
@@ -294,6 +343,8 @@ def test_notes_and_keys_are_read_strictly():
     """What is not exactly a note or a key is refused with a sentence."""
     note = Note("a.example/log", 5, bytes(32))
     assert Note.parse(str(note)) == note
+    signed = str(replace(note, signatures=(Signature("a.example", bytes(68)), Signature("b.example", bytes(5)))))
+    assert str(Note.parse(signed)) == signed
     assert Note.parse(note.text) == note
     for text in (
         "",
@@ -301,6 +352,14 @@ def test_notes_and_keys_are_read_strictly():
         str(note).replace("\n5\n", "\n05\n"),
         f"{note.text}extension\n\n",
         f"{note}— a b\n",
+        str(note).replace("\n5\n", "\n+5\n"),
+        str(note).replace("\n", "\r\n"),
+        str(note).replace("a.example", "a.example\0"),
+        str(note).replace("A=", "B="),  # other bits, of which the root has no use
+        f"{signed}\r\n",
+        f"{signed}\n",
+        signed.replace("\n— ", "\x85— "),
+        f"{signed[:-3]}1=\n",
         "x" * 20_000,
     ):
         with pytest.raises(ValueError, match=r"^(is not|has a line)"):

@@ -107,6 +107,7 @@ def test_the_command_verifies_signatures_and_then_the_log(tenant, tmp_path):
         (("--key", vkey), 2, "--checkpoint"),
         (("--checkpoint", file, "--key", "x"), 2, "verifier key"),
         (("--checkpoint", file, "--key", vkey, "--quorum", "1"), 2, "--quorum"),
+        (("--checkpoint", file, "--key", vkey, *("--witness", other) * 2, "--quorum", "2"), 2, "there are 1 different"),
     ):
         done = verify(*args)
         assert (done.returncode, said in done.stderr) == (code, True), (args, done.stderr)
