@@ -25,7 +25,9 @@ EVERYTHING = {
     "image": {"repository": "registry.example/remit", "digest": "sha256:" + "0" * 64},
     "imagePullSecrets": [{"name": "registry"}],
     "settings": {"store_timeout_ms": 500, "log_level": "debug", "agent_cache_bytes": 134217728, "tracing": True},
+    "storeCaSecret": "store-ca",
     "replicas": {"workers": 2, "autoscaling": {"enabled": True}},
+    "compactor": {"checkpointKeySecret": "remit-checkpoint"},
     "podAnnotations": {"example.com/team": "agents"},
     "podLabels": {"team": "agents"},
     "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -211,6 +213,24 @@ def test_every_process_starts_with_the_settings_that_it_is_given(charts, name):
             if container["args"] == ["serve"]:
                 assert (settings.compact, settings.host) == (False, "0.0.0.0")
                 assert settings.workers == VALUES[name].get("replicas", {}).get("workers", 1)
+
+
+def test_only_compactors_have_the_key_of_checkpoints_and_all_pods_the_authority_of_the_store(charts):
+    """As files that the user of the pod, who is not root, can read, and nobody can change."""
+    files = {}
+    for pod in pods(charts["everything"]["objects"]):
+        [container] = pod["containers"]
+        mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"] if each["readOnly"]}
+        for volume in pod["volumes"]:
+            assert volume["secret"]["defaultMode"] == 0o440
+            files.setdefault(container["args"][0], {})[mounted[volume["name"]]] = volume["secret"]["secretName"]
+        assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"]
+        env = {each["name"]: each["value"] for each in container.get("env", ())}
+        key = env.get("REMIT_CHECKPOINT_KEY_FILE")
+        assert key == ("/etc/remit/checkpoint/checkpoint.key" if container["args"] == ["compact"] else None)
+    store = {"/etc/remit/store": "store-ca"}
+    assert files == {"serve": store, "doctor": store, "compact": store | {"/etc/remit/checkpoint": "remit-checkpoint"}}
+    assert not any("volumes" in pod for pod in pods(charts["defaults"]["objects"]))
 
 
 def test_a_pod_is_given_enough_time_to_drain(charts):

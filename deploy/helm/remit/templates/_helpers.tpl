@@ -32,6 +32,7 @@ securityContext:
   runAsNonRoot: true
   runAsUser: 10001
   runAsGroup: 10001
+  fsGroup: 10001
   seccompProfile: {type: RuntimeDefault}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -59,6 +60,37 @@ securityContext:
   capabilities: {drop: [ALL]}
 envFrom:
   - secretRef: {name: {{ .Values.existingSecret }}}
+{{- end -}}
+
+{{/* Secrets that pods have as files: all that of the store's authority, a compactor also that of the key for checkpoints. */}}
+{{- define "remit.secrets" -}}
+{{- with .root.Values.storeCaSecret }}
+store: {{ . }}
+{{- end }}
+{{- if .compactor }}
+{{- with .root.Values.compactor.checkpointKeySecret }}
+checkpoint: {{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "remit.volumes" -}}
+{{- with fromYaml (include "remit.secrets" .) }}
+volumes:
+{{- range $name, $secret := . }}
+  - name: {{ $name }}
+    secret: {secretName: {{ $secret }}, defaultMode: 288} # 0440
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "remit.mounts" -}}
+{{- with fromYaml (include "remit.secrets" .) }}
+volumeMounts:
+{{- range $name, $_ := . }}
+  - {name: {{ $name }}, mountPath: /etc/remit/{{ $name }}, readOnly: true}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* The settings of the values, as REMIT_* variables. */}}
