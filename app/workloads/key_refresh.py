@@ -55,22 +55,29 @@ class KeyRefresh:
         async with asyncio.TaskGroup() as reading:
             for digest, workspace_id, name in owners:
                 with failures_logged(log, f"look after issuer {name} of workspace {workspace_id}"):
-                    record = await self._client.call("HGET", Keyspace(workspace_id).issuers, name)
-                    is_used = record is not None and digest_in(record) == digest
-                    version = version_of(record) if is_used else ""
-                    if version != seen.get(digest):
-                        # Its change or deletion may have been interrupted.
-                        await self._issuers.drop_stale(workspace_id)
-                    elif not is_used:
-                        # Not in the first round, because its record may be about to be written.
-                        await self._issuers.release_unused(digest, workspace_id, name)
-                    self._seen[digest] = version
-                    url = msgspec.json.decode(record).get("jwksUri") if is_used else None
-                    if url is None or begun[workspace_id] == _OF_WORKSPACE:
-                        continue
-                    if await self._begin(workspace_id, name, url):
+                    url = await self._tidied(digest, workspace_id, name, seen.get(digest))
+                    has_room = begun[workspace_id] < _OF_WORKSPACE
+                    if url is not None and has_room and await self._begin(workspace_id, name, url):
                         begun[workspace_id] += 1
                         reading.create_task(self._read(workspace_id, name, url, room))
+
+    async def _tidied(self, digest: str, workspace_id: str, name: str, seen: str | None) -> str | None:
+        """Where the issuer's keys are, if it has an address; a change or deletion of it is completed first.
+
+        seen: the version of its record in the last round.
+        """
+        record = await self._client.call("HGET", Keyspace(workspace_id).issuers, name)
+        is_used = record is not None and digest_in(record) == digest
+        version = version_of(record) if is_used else ""
+        if version != seen:
+            # Its change or deletion may have been interrupted.
+            await self._issuers.drop_stale(workspace_id)
+        elif not is_used:
+            # Not in the first round, because its record may be about to be written.
+            await self._issuers.release_unused(digest, workspace_id, name)
+        self._seen[digest] = version
+        url: str | None = msgspec.json.decode(record).get("jwksUri") if is_used else None
+        return url
 
     async def _begin(self, workspace_id: str, name: str, url: str) -> bool:
         """True if the keys are due, and noted as being read."""
