@@ -23,6 +23,10 @@ A write costs a fifth of a decision, so it does not pay for fewer commands.
 """
 
 
+class NoConnection(StoreAway):
+    """There is no connection to the store, or it was lost: unlike a store that is loading, this one says nothing."""
+
+
 class Connection(asyncio.Protocol):
     """One connection: a buffer of commands, a queue of futures, a reader of replies.
 
@@ -50,7 +54,7 @@ class Connection(asyncio.Protocol):
     def send(self, command: bytes) -> asyncio.Future[Any]:
         """The future of the command's reply. Commands of one tick of the loop are sent in one write, or in two."""
         if self.lost.is_set():
-            raise StoreAway(AWAY)
+            raise NoConnection(AWAY)
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self._buffer:
             self._loop.call_soon(self._flush)
@@ -88,7 +92,7 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self.lost.set()
         while self._waiting:
-            _fail(self._waiting.popleft()[1], StoreAway(GONE))
+            _fail(self._waiting.popleft()[1], NoConnection(GONE))
         if error is not None:
             log.warning("lost the connection to the store: %s", type(error).__name__)
 

@@ -17,9 +17,8 @@ from redis.asyncio.connection import parse_url
 
 from app.errors import StoreUnavailable
 from app.redis_client.client import Value
-from app.redis_client.connection import AWAY, GONE, Connection
+from app.redis_client.connection import AWAY, Connection, NoConnection
 from app.redis_client.packed_call import BatchedCalls, PackedCall, pack
-from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import Script
 from app.redis_client.tls import require_same_kind, tls_context, tls_fault
 
@@ -70,7 +69,7 @@ class PipelinedClient:
             self._connection = await self._connect()
         except StoreUnavailable as error:
             if required:
-                if str(error) in (AWAY, GONE):  # unlike a store that answers, as with LOADING
+                if isinstance(error, NoConnection):
                     await self._require_same_kind()
                 raise
             log.warning("no store yet: %s", error)
@@ -117,7 +116,7 @@ class PipelinedClient:
 
     def _send(self, command: bytes) -> asyncio.Future[Any]:
         if self._connection is None:
-            raise StoreAway(AWAY)
+            raise NoConnection(AWAY)
         return self._connection.send(command)
 
     async def _keep(self) -> None:
@@ -161,7 +160,7 @@ class PipelinedClient:
                     raise
         except (OSError, TimeoutError) as error:
             fault = tls_fault(error)
-            raise (StoreAway(AWAY) if fault is None else StoreUnavailable(fault)) from error
+            raise (NoConnection(AWAY) if fault is None else StoreUnavailable(fault)) from error
         return connection
 
     async def _options(self) -> tuple[type[RedisConnection], dict[str, Any]]:

@@ -64,6 +64,8 @@ def describe_fault(error: BaseException) -> str:
     """A public sentence: the leading code of a store's error, never its text, which may contain arguments."""
     if (fault := tls_fault(error)) is not None:
         return fault
+    if _refuses_slots(error):
+        return "The store is not a cluster, or refuses to say where its slots are; check REMIT_REDIS_URL and its user"
     if _denied_in_script(str(error)):
         return "The store's user may not run a command of a script (NOPERM); what the script did before is not undone"
     text = str(error).partition(" ")[0]
@@ -95,7 +97,18 @@ _AWAY = (
 
 def is_away(error: BaseException) -> bool:
     """True if the error is one that StoreAway stands for."""
-    return isinstance(error, _AWAY) and not isinstance(error, _REFUSED) and tls_fault(error) is None
+    lasts = isinstance(error, _REFUSED) or tls_fault(error) is not None or _refuses_slots(error)
+    return isinstance(error, _AWAY) and not lasts
+
+
+def _refuses_slots(error: BaseException | None) -> bool:
+    """True if no layout of a cluster can be read because the store has answered with an error that does not pass."""
+    if not isinstance(error, exceptions.RedisClusterException):
+        return False
+    while (error := error.__cause__ or error.__context__) is not None:
+        if isinstance(error, exceptions.ResponseError):
+            return not isinstance(error, _AWAY)
+    return False
 
 
 log = logging.getLogger(__name__)

@@ -135,6 +135,19 @@ async def test_a_url_for_another_kind_of_port_or_without_its_files_is_no_store_t
     secured.process.send_signal(signal.SIGCONT)
 
 
+async def test_a_store_that_is_no_cluster_or_not_accepted_as_one_is_not_away(secured, folder):
+    """It would be waited for in vain, like a certificate that is not accepted."""
+    present(secured, folder, "good")
+    for url, said in (
+        (f"redis+cluster://127.0.0.1:{secured.port}", "The store is not a cluster, or refuses to say where its slots"),
+        (f"rediss+cluster://127.0.0.1:{secured.tls_port}", NOT_ACCEPTED),
+    ):
+        error = await later(url, 10_000)
+        assert str(error).startswith(said)
+        assert not isinstance(error, StoreAway)
+    assert isinstance(await later(f"redis+cluster://127.0.0.1:{free_port()}", 200), StoreAway)
+
+
 @pytest.mark.slow
 def test_a_store_whose_certificate_is_not_accepted_ends_the_start(secured, tmp_path):
     """It would be waited for in vain; before, `remit serve` took it for a store that is away."""
