@@ -106,15 +106,23 @@ class SignIns:
         record = as_record(await self._client.call("HGETALL", Keyspace(workspace_id).key(session_id)))
         return session_of(record) if "ends_ms" in record else None
 
-    async def each(self, workspace_id: str, *, skip_unreadable: bool = False) -> AsyncIterator[SignIn]:
+    async def each(
+        self, workspace_id: str, limit: int | None = None, offset: int = 0, *, skip_unreadable: bool = False
+    ) -> AsyncIterator[SignIn]:
         """Yield the sessions that have not ended, those first that end first. An unreadable one counts as none."""
         keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
         ids = await self._client.call("ZRANGE", keyspace.sign_ins, f"({now_ms}", "+inf", "BYSCORE")
+        # Only their records say which of these have ended early, so all before a page are read.
+        found, last = 0, None if limit is None else offset + limit
         async for records in read_records(self._client, keyspace.key, ids):
             for record in records:
                 try:
                     if now_ms < (session := session_of(record)).expires_ms:
-                        yield session
+                        found += 1
+                        if found > offset:
+                            yield session
+                        if found == last:
+                            return
                 except ForeignData:
                     if not skip_unreadable:
                         raise

@@ -360,6 +360,22 @@ def test_sessions_are_listed_and_ended_by_admins(tenant, anybody):
     assert session["token"] not in changes.text
 
 
+def test_sessions_are_listed_in_pages(tenant, anybody):
+    """Those that end first come first, and one that has ended early takes no place in a page."""
+    ids = [sign_in(anybody, tenant.read_key).json()["id"] for _ in range(5)]
+
+    def page(**query: int) -> list[str]:
+        return [each["id"] for each in tenant.admin.get("/v1/sessions", params=query).json()]
+
+    assert (page(), page(limit=2), page(limit=2, offset=4), page(offset=5)) == (ids, ids[:2], ids[4:], [])
+    # As after half an hour without use: the record is there, and the index still has it.
+    record = Keyspace(tenant.id).key(ids[1])
+    tenant.in_store(lambda client: client.call("HSET", record, "expires_ms", 1))
+
+    assert (page(limit=2), page(limit=2, offset=2)) == ([ids[0], ids[2]], ids[3:])
+    assert code_of(tenant.admin.get("/v1/sessions", params={"limit": 0})) == (400, "VALIDATION_ERROR")
+
+
 def test_only_a_session_signs_out(tenant):
     """A key that is not needed any more is revoked."""
     assert code_of(tenant.reader.delete("/v1/session")) == (409, "NOT_A_SESSION")

@@ -26,11 +26,12 @@ from app.http.authentication import note_failure, peer_of, raw_key_in_use
 from app.http.bodies import Body
 from app.http.cookies import require_same_origin, set_cookie
 from app.http.endpoint import NO_STORE, endpoint
+from app.http.json_array import answer_list
 from app.http.queries import decode_query
 from app.http.references import id_in_path
 from app.model.actors import ChangedBy, Via
 from app.model.api_keys import SESSION_TYPE, Caller, Scope, is_raw_key
-from app.model.query_fields import QueryFields
+from app.model.query_fields import Limit, Offset, QueryFields
 from app.model.sign_ins import Identity
 from app.model.text import FieldError
 from app.replica import Records, Services
@@ -71,6 +72,13 @@ class SignInBody(Body, frozen=True):
     def __post_init__(self) -> None:
         if [self.key, self.code, self.id_token].count(UNSET) != 2:  # noqa: PLR2004 - all but one
             raise FieldError("key", "give exactly one of `key`, `code` and `id_token`")
+
+
+class SessionPage(QueryFields, frozen=True):
+    """Which sessions to list."""
+
+    limit: Limit | None = None
+    offset: Offset = 0
 
 
 async def _without_a_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
@@ -181,9 +189,10 @@ async def sign_out(
 
 
 @endpoint("GET", "/v1/sessions", **_ADMIN)
-async def list_sessions(caller: Caller, records: Records) -> list[SessionView]:
+async def list_sessions(params: SessionPage, caller: Caller, records: Records) -> Response[list[SessionView]]:
     """List the sessions of the workspace, those that end first first."""
-    return [SessionView.of(each) async for each in records.sign_ins.each(caller.workspace_id)]
+    found = records.sign_ins.each(caller.workspace_id, params.limit, params.offset)
+    return await answer_list(found, SessionView.of)
 
 
 @endpoint("DELETE", "/v1/sessions/{session_id}", **_ADMIN, errors=(SessionNotFound,))

@@ -6118,6 +6118,12 @@ export interface operations {
     };
     get_sessions: {
         parameters: {
+            query?: {
+                /** @description The most to return; all if left out. */
+                limit?: number;
+                /** @description How many to skip first. */
+                offset?: number;
+            };
         };
         responses: {
             /** @description The answer. */
