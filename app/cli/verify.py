@@ -72,6 +72,7 @@ def verify_log(
 
     Keep the line out of reach of anyone who can write to the store, and pass it next time: only that detects a log
     that was rewritten as a whole. If anything is wrong, the exit code is 1 and a checkpoint file stays as it is.
+    Over HTTP, the service does all this but --archive and the signatures, and you take its word.
     """
     if sum(each is not None for each in (folder, since_checkpoint, checkpoint_file)) > 1:
         raise click.UsageError(
