@@ -29,9 +29,9 @@ def is_docs(path: str) -> bool:
 
 
 def docs_answer(path: str, method: str, headers: list[Header]) -> RawResponse:
-    """The answer to a request for a page or file of the site; /docs itself leads to the first page."""
+    """The answer to a request for a page or file of the site; /docs itself, and /docs/, lead to the first page."""
     names, policy = docs_site()
-    if path == HOME and method in {"GET", "HEAD"}:
+    if path in (HOME, f"{HOME}/") and method in {"GET", "HEAD"}:
         first = f"{HOME}/index.html" if names else API_PAGE
         return RawResponse(302, [(b"location", first.encode()), (b"cache-control", ASK)])
     name = path.removeprefix(f"{HOME}/")

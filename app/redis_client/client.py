@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from redis import exceptions
@@ -171,10 +171,10 @@ class Client:
         await self._redis.aclose()
 
     async def close(self) -> None:
-        await self._redis.aclose()
         sentinel = getattr(getattr(self._redis, "connection_pool", None), "sentinel_manager", None)
-        if sentinel is not None:
-            await sentinel.aclose()
+        for each in filter(None, (self._redis, sentinel)):
+            with suppress(exceptions.RedisError, OSError):  # a connection that hangs ends with the process
+                await each.aclose()
 
     def _source(self, script: Script) -> str:
         return script.text

@@ -149,6 +149,7 @@ def test_a_page_is_served_with_its_tag(program, site):
 def test_docs_leads_to_the_first_page_or_to_that_of_the_api(program, site, monkeypatch, tmp_path):
     """A checkout in which nobody has run `make docs` has no site."""
     assert dict(ask("/docs").headers)[b"location"] == b"/docs/index.html"
+    assert dict(ask("/docs/").headers)[b"location"] == b"/docs/index.html"
     serve(monkeypatch, tmp_path)
     assert dict(ask("/docs").headers)[b"location"] == b"/docs/api"
     assert ask("/docs/index.html").status == 404
