@@ -1,7 +1,7 @@
 """Secrets passed to a command by a short option, whose name does not show it: `curl -u ann:…`, `mysql -p…`."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.redaction.credentials import REDACTED
@@ -80,13 +80,14 @@ def without_option_values(text: str) -> str:
     return "".join(pieces) + text[at:]
 
 
-def hidden_words(words: Sequence[str], options: Iterable[int]) -> dict[int, str]:
+def hidden_words(words: Sequence[str], options: Sequence[int]) -> dict[int, str]:
     """Replacements for a command's words that contain a secret, by their index in the list.
 
-    options: the indexes of the words that begin with a hyphen.
+    options: the indexes of the words that begin with a hyphen, in order; at least one.
     """
     hidden: dict[int, str] = {}
-    named = ((at, kind) for at, word in enumerate(words[:_FIRST_WORDS]) if (kind := _kind_of(word)) is not None)
+    before = words[: min(_FIRST_WORDS, options[-1])]  # an option follows its command
+    named = ((at, kind) for at, word in enumerate(before) if (kind := _kind_of(word)) is not None)
     name_at, kind = next(named, (0, None))
     if kind is None:
         return hidden
@@ -104,5 +105,7 @@ def hidden_words(words: Sequence[str], options: Iterable[int]) -> dict[int, str]
 
 
 def _kind_of(word: str) -> int | None:
+    if word[:1] == "-" and "/" not in word:  # a list can have thousands of options, and none is a command
+        return None
     match = _name.fullmatch(word.rpartition("/")[2])
     return None if match is None or match.lastgroup is None else int(match.lastgroup[1:])

@@ -163,23 +163,26 @@ class Redactor:
         if str not in kinds and _NESTED.isdisjoint(kinds):
             return value
         kept = value if texts is None and _NESTED.isdisjoint(kinds) else [self.walk(inner, texts) for inner in value]
-        if str in kinds and (hidden := self._hidden(value)):
+        if str in kinds and (hidden := self._hidden(value, are_strings=len(kinds) == 1)):
             kept = [hidden.get(at, inner) for at, inner in enumerate(kept)]
         return kept if kept is not value and any(map(is_not, kept, value)) else value
 
-    def _hidden(self, values: list[Any]) -> dict[int, str]:
+    def _hidden(self, values: list[Any], *, are_strings: bool) -> dict[int, str]:
         """Replacements by index for list elements that follow their name: in a pair, a header, an option (`-p`)."""
         if len(values) == 2 and type(values[0]) is str and self._is_one_word(values[0]):  # noqa: PLR2004 - a pair
             return {1: REDACTED}
-        words = [word if type(word) is str else "" for word in values]
-        named = [] if _HEADERS.isdisjoint(words) else [at for at, word in enumerate(words) if word in _HEADERS]
+        # A call can have thousands of short lists, so most are done with after these three lines.
+        words: list[str] = values if are_strings else [word if type(word) is str else "" for word in values]
         options = [at for at, word in enumerate(words) if word[:1] == "-"]
+        named = [] if _HEADERS.isdisjoint(words) else [at for at, word in enumerate(words) if word in _HEADERS]
+        if not options and not named:
+            return {}
         named += [at for at in options if self._is_one_word(words[at])]
         hidden = {at + 1: REDACTED for at in named if at + 1 < len(words)}
         return hidden | hidden_words(words, options) if options and self.is_secret("password") else hidden
 
     def _is_named_secret(self, text: str) -> bool:
-        if REDACTED in text:  # its secret is gone, and what remains names nothing
+        if text in self._plain or REDACTED in text:  # its secret is gone, and what remains names nothing
             return False
         return _words(text) is not None and self._role(text) == _SECRET
 

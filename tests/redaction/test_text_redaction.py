@@ -262,6 +262,7 @@ def test_credentials_in_command_lines_are_replaced(text, wanted, place):
 WORDS = [
     (["/usr/bin/curl", "-u", "ann:hunter2", "x"], ["/usr/bin/curl", "-u", GONE, "x"]),
     (["sudo", "mysql", "-phunter2", "shop"], ["sudo", "mysql", "-p" + GONE, "shop"]),
+    (["ionice", "-c3", "--run=/usr/bin/mysql", "-phunter2"], ["ionice", "-c3", "--run=/usr/bin/mysql", "-p" + GONE]),
     (["docker", "-D", "login", "-p", "hunter2"], ["docker", "-D", "login", "-p", GONE]),
     (["docker", "run", "-p", "80:80"], ["docker", "run", "-p", "80:80"]),
     (["x", "-password", "hunter2"], ["x", "-password", GONE]),
