@@ -132,7 +132,7 @@ def _plain_check(probe: _Probe) -> Check:
     return check
 
 
-TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: too much in them is to be held against too much of the schema"
+TOO_MUCH_FOR_A_SCHEMA = "The parameters cannot be judged: checking them against the schema would take too long"
 
 
 def schema_check(schema: Schema, names: SchemaNames) -> Check:

@@ -1,6 +1,6 @@
 """`approvedBefore`: the values that people must have approved in an earlier call of the agent, tool and action."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -22,33 +22,34 @@ _Named = tuple[str, str]
 """A parameter's name and its value."""
 
 
-class _Each(Struct, frozen=True):
+class _Parameter(Struct, frozen=True):
     """A parameter, and how long its values count. path: from the call, or from the element of an array."""
 
     name: str
     path: ValuePath
     within_ms: int
 
-    def values(self, holder: Json) -> Iterator[_Named]:
-        for value in self.path.find(holder)[0]:
+    def values(self, holder: Json) -> list[str]:
+        values = self.path.find(holder)[0]
+        for value in values:
             if type(value) is not str:
                 raise Ambiguous("has a value that is no text")
-            yield self.name, value
+        return values
 
 
 class _Rows(Struct, frozen=True):
     """Several parameters of the elements of one array."""
 
     elements: ValuePath
-    parts: tuple[_Each, ...]
+    parameters: tuple[_Parameter, ...]
 
-    def values(self, parameters: Json) -> Iterator[tuple[_Each, _Named, str]]:
+    def values(self, holder: Json) -> Iterator[tuple[_Parameter, str, str]]:
         """Each value, with a digest of all values of its element."""
-        for element in self.elements.find(parameters)[0]:
+        for element in self.elements.find(holder)[0]:
             if type(element) is dict:
-                found = [(part, named) for part in self.parts for named in part.values(element)]
-                row = sha256(_encode([named for _, named in found])).hexdigest()
-                yield from ((part, named, row) for part, named in found)
+                found = [(each, value) for each in self.parameters for value in each.values(element)]
+                row = sha256(_encode([(each.name, value) for each, value in found])).hexdigest()
+                yield from ((each, value, row) for each, value in found)
             elif element is not None:
                 raise Ambiguous("has an element that is no object")
 
@@ -62,7 +63,7 @@ class TargetCheck(Struct, frozen=True):
     """
 
     check: RememberedCheck
-    parameters: tuple[_Each, ...]
+    parameters: tuple[_Parameter, ...]
     rows: tuple[_Rows, ...]
     macs: Macs
 
@@ -73,30 +74,36 @@ class TargetCheck(Struct, frozen=True):
     def of(self, request: AuthorizeRequest, _key_id: str) -> RememberedCheck | None:
         """The look-up for the call; None if its values cannot be told, which fails the rule, or if it has none."""
         try:
-            found = dict(self._values(request.parameters))
+            found = self._values(request.parameters)
         except Ambiguous:
             return None
         if len(found) > MAX_TARGETS:
             return replace(self.check, targets=(Target("", 0, ()),))
-        singles = sorted(named for named, _ in found if EACH not in named[0])
+        singles = sorted((name, value) for name, value, _ in found if EACH not in name)
         call = [request.agent_id, request.tool_name, request.action]
         targets = (
-            Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles), *row])))
-            for ((name, value), row), within_ms in found.items()
+            Target(name, within_ms, self.macs(_encode([*call, name, value, *self._beside(name, singles, row)])))
+            for (name, value, row), within_ms in found.items()
         )
         return replace(self.check, targets=tuple(targets)) if found else None
 
-    def _beside(self, name: str, singles: list[_Named]) -> list[list[_Named]]:
-        """What is remembered with a value: those of the other parameters, as one list; nothing if the rule has none."""
-        is_alone = len(self.parameters) == 1 and not self.rows
-        return [] if is_alone else [[each for each in singles if each[0] != name]]
+    def _beside(self, name: str, singles: list[_Named], row: str) -> Sequence[str | list[_Named]]:
+        """What is remembered with a value: those of the other parameters, as one list, and its element's digest."""
+        if len(self.parameters) == 1 and not self.rows:
+            return ()
+        others = [each for each in singles if each[0] != name]
+        return (others, row) if row else (others,)
 
-    def _values(self, parameters: Json) -> Iterator[tuple[tuple[_Named, tuple[str, ...]], int]]:
-        """Each value with its parameter, and with the digest of its element if this has several; and its ms."""
+    def _values(self, holder: Json) -> dict[tuple[str, str, str], int]:
+        """Each value once: its parameter, and the digest of its element or "" if this has no other; and its ms."""
+        found: dict[tuple[str, str, str], int] = {}
         for each in self.parameters:
-            yield from (((named, ()), each.within_ms) for named in each.values(parameters))
+            for value in each.values(holder):
+                found[each.name, value, ""] = each.within_ms
         for rows in self.rows:
-            yield from (((named, (row,)), part.within_ms) for part, named, row in rows.values(parameters))
+            for each, value, row in rows.values(holder):
+                found[each.name, value, row] = each.within_ms
+        return found
 
 
 def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetCheck]:
@@ -110,18 +117,18 @@ def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetChe
     failed = placed.failure(reason)
     check = RememberedCheck(placed.policy.id, placed.memory, placed.ref, longest * 1_000_000, failed)
     rows = tuple(_rows_of(remembered))
-    in_rows = {part.name for each in rows for part in each.parts}
-    others = tuple(_Each(name, ValuePath(name), s * 1000) for name, s in remembered.items() if name not in in_rows)
+    in_rows = {each.name for row in rows for each in row.parameters}
+    others = tuple(_Parameter(name, ValuePath(name), s * 1000) for name, s in remembered.items() if name not in in_rows)
     yield TargetCheck(check, others, rows, placed.macs)
 
 
 def _rows_of(remembered: Mapping[str, int]) -> Iterator[_Rows]:
     """The arrays of whose elements a rule remembers several parameters, such as `to[*].name` and `to[*].address`."""
-    of_array: dict[str, list[_Each]] = {}
+    of_array: dict[str, list[_Parameter]] = {}
     for name, seconds in remembered.items():
         array, each, inside = name.partition(EACH + ".")
         if each:
-            of_array.setdefault(array, []).append(_Each(name, ValuePath(inside), seconds * 1000))
-    for array, parts in of_array.items():
-        if len(parts) > 1:
-            yield _Rows(ValuePath(array + EACH), tuple(parts))
+            of_array.setdefault(array, []).append(_Parameter(name, ValuePath(inside), seconds * 1000))
+    for array, parameters in of_array.items():
+        if len(parameters) > 1:
+            yield _Rows(ValuePath(array + EACH), tuple(parameters))
