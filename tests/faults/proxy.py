@@ -7,6 +7,8 @@ import threading
 from typing import Self
 
 _CHUNK = 1 << 16
+_TURNS = 5
+"""Turns of the loop from a connection that is accepted to its link, and some more."""
 
 
 class Fault(enum.Enum):
@@ -73,6 +75,10 @@ class Proxy:
 
     async def _close(self) -> None:
         if self._server is not None:
+            for each in self._server.sockets:
+                self._loop.remove_reader(each.fileno())
+            for _ in range(_TURNS):  # what is accepted becomes a link: a server that is closed first leaves it open
+                await asyncio.sleep(0)
             self._server.close()
             self._server = None
         for link in tuple(self._links):
