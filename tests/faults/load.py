@@ -84,7 +84,7 @@ class Load(Background):
         """The connection was made, and ended before an answer came."""
         return list(filter(KINDS["cut"], self.calls))
 
-    def after(self, count: int, kind: str = "answered", seconds: float = 60) -> None:
+    def after(self, count: int, kind: str = "answered", seconds: float = 180) -> None:
         """Return when so many calls sent from now on are `answered`, `refused` or `cut`."""
         start, deadline = time.monotonic_ns(), time.monotonic() + seconds
         since = max(0, len(self.calls) - len(self._threads))  # each caller may have one that it has not sent yet

@@ -18,7 +18,7 @@ CALM_MS, ALERT_MS = 10_000, 1_000
 """After how much silence a master is failed over: while it only waits for a core, and once a test has killed it."""
 
 
-def until(claim, what: str, seconds: float = 60) -> Any:
+def until(claim, what: str, seconds: float = 120) -> Any:
     """Wait until `claim()` is true, and return it."""
     deadline = time.monotonic() + seconds
     while not (found := claim()):

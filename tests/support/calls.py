@@ -62,7 +62,7 @@ class Callers(Background):
         self._port, self._key = port, key
         self._body = json.dumps({"agent_id": agent_id, "tool_name": TOOL})
 
-    def after(self, answers: int, seconds: float = 60) -> None:
+    def after(self, answers: int, seconds: float = 180) -> None:
         """Return once that many further answers have been seen."""
         wanted, deadline = len(self.answered) + answers, time.monotonic() + seconds
         while len(self.answered) < wanted:

@@ -58,7 +58,7 @@ class Service:
             self.process.send_signal(number)
         return self.ended()
 
-    def until(self, claim, what: str, seconds: float = 60) -> None:
+    def until(self, claim, what: str, seconds: float = 120) -> None:
         """Return when `claim()` is true; fail if that takes too long, or the process ends first."""
         deadline = time.monotonic() + seconds
         while not claim():
