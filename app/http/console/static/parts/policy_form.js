@@ -27,7 +27,7 @@ export function PolicyForm({ policy, set, marks, schema }) {
       ${policy.kind !== "guardrail" && html`<label class="narrow-field">Priority<input type="number" min="0" max="1000" value=${policy.priority ?? 0} onInput=${(/** @type {any} */ event) => change("priority", event.target.value === "" ? undefined : Number(event.target.value))} /><${Marks} marks=${of("priority")} /></label>`}
       <label class="check"><input type="checkbox" checked=${policy.enabled !== false} onChange=${(/** @type {any} */ event) => change("enabled", event.target.checked ? undefined : false)} /> Enabled</label>
       <label class="check"><input type="checkbox" checked=${policy.keepsRequests === true} onChange=${(/** @type {any} */ event) => change("keepsRequests", event.target.checked || undefined)} /> The log keeps users' requests</label>
-      <label class="whole">Message to the agent (optional)<input value=${policy.agentMessage ?? ""} placeholder="Told to the agent with a decision of this policy" onInput=${(/** @type {any} */ event) => change("agentMessage", event.target.value)} /></label>
+      <label class="whole">Message to the agent (optional)<input value=${policy.agentMessage ?? ""} placeholder="Told with each decision" onInput=${(/** @type {any} */ event) => change("agentMessage", event.target.value)} /></label>
     </div>
     <h2>Rules</h2>
     ${rules.map((/** @type {any} */ rule, /** @type {number} */ index) => html`<section class="card rule" key=${index}>

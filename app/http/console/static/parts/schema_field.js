@@ -63,7 +63,7 @@ function Named({ root, schema, value, set, path, marks }) {
   return html`<fieldset class="fields named"><legend>${titled(String(path[path.length - 1]))}</legend>
     ${Object.entries(value ?? {}).map(([each, inner]) => html`<div class="field" key=${each}><${SchemaField} root=${root} schema=${schema.additionalProperties} value=${inner} label=${each} set=${(/** @type {any} */ next) => set({ ...value, [each]: next })} path=${[...path, each]} marks=${marks} />
       <button type="button" class="quiet square small" aria-label=${`Remove ${each}`} onClick=${() => { const { [each]: _, ...rest } = value; set(rest); }}>×</button></div>`)}
-    <div class="add-named"><input aria-label="Name to add" placeholder="Name, such as amount or to[*]" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter") { event.preventDefault(); add(); } }} /><button type="button" onClick=${add}>Add</button></div></fieldset>`;
+    <div class="add-named"><input aria-label="Name to add" placeholder="Such as amount or to[*]" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter") { event.preventDefault(); add(); } }} /><button type="button" onClick=${add}>Add</button></div></fieldset>`;
 }
 
 /** @param {{value: any[], set: (value: any) => void, whole: boolean}} props */

@@ -32,8 +32,8 @@ export function Screen() {
     { name: "Changed", width: "90px", class: "muted c-then", cell: (row) => html`<${Time} at=${row.updatedAt} />` },
   ];
   return html`<div class="page full"><div class="head"><h1>Agents</h1><span class="spring"></span>
-      <button type="button" class="danger" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("stop")}><${Icon} name="stop" />Stop many…</button>
-      <button type="button" class="primary" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("new")}><${Icon} name="plus" />New agent</button></div>
+      <div class="buttons"><button type="button" class="danger" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("stop")}><${Icon} name="stop" />Stop many…</button>
+      <button type="button" class="primary" disabled=${lacks("policies")} title=${lacks("policies")} onClick=${() => setDialog("new")}><${Icon} name="plus" />New agent</button></div></div>
     <${Stops} /><${Problem} error=${!agents.all && agents.error} retry=${agents.refresh} />
     <div class="chips"><input type="search" data-filter aria-label="Filter" placeholder="Name, alias or group" value=${param("q")} onInput=${(/** @type {any} */ event) => setParams({ q: event.target.value })} />
       ${["active", "suspended", "revoked"].map((each) => html`<button type="button" class="chip" aria-pressed=${status === each} onClick=${() => setParams({ status: status === each ? null : each })}>${each}</button>`)}</div>

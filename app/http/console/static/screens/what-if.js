@@ -6,7 +6,7 @@ import { parse, write } from "../exact.js";
 import { governing } from "../governing.js";
 import { agents, policies } from "../names.js";
 import { Explained } from "../parts/explained.js";
-import { Later, Problem } from "../parts/loading.js";
+import { Later, Problem, Skeleton } from "../parts/loading.js";
 import { useRead } from "../parts/read.js";
 import { Replay } from "../parts/replay.js";
 import { Text } from "../parts/text.js";
@@ -18,7 +18,7 @@ export function Screen() {
   useEffect(() => { agents.all; policies.all; }, []);
   const entry = useRead(`what if ${param("entry")}`, async (signal) => (param("entry") ? /** @type {Entry} */ ((await get(`/v1/audit-logs/${param("entry")}`, {}, signal)).data) : null));
   const schema = useRead("policy schema", async (signal) => (await get("/v1/policies/schema.json", {}, signal)).data);
-  if (entry.data === undefined && !entry.error || !agents.all || !policies.all) return html`<div class="page"><h1>What if</h1><${Problem} error=${agents.error ?? policies.error} retry=${() => { agents.refresh(); policies.refresh(); }} /></div>`;
+  if (entry.data === undefined && !entry.error || !agents.all || !policies.all) return html`<div class="page"><h1>What if</h1>${agents.error ?? policies.error ? html`<${Problem} error=${agents.error ?? policies.error} retry=${() => { agents.refresh(); policies.refresh(); }} />` : html`<${Skeleton} />`}</div>`;
   return html`<${Page} key=${param("entry")} entry=${entry.data ?? null} schema=${schema.data} />`;
 }
 
