@@ -14,14 +14,14 @@ RULES = [
 
 @pytest.fixture
 def policy(scene):
-    """A policy with two rules."""
+    """A policy with two rules. Tests name it before `visit`, so that no page has a draft of it when it is deleted."""
     body = {"agent_id": "research-bot", "name": "Papers", "rules": RULES}
     made = scene.tenant.admin.post("/v1/policies", json=body).json()
     yield made["id"]
     assert scene.tenant.admin.delete(f"/v1/policies/{made['id']}").status_code == 204
 
 
-def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(visit, policy):
+def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(policy, visit):
     """A rule that has moved takes its tools along; `1.` on the way to 1.5 does not turn the form into JSON."""
     page = visit("policies").open(f"/console/policies/{policy}", "Papers")
     tools = page.get_by_label("Tools")
@@ -42,7 +42,7 @@ def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(visit, pol
     page.get_by_text('"paper.find"').wait_for()
 
 
-def test_changes_that_are_not_saved_are_kept(visit, scene, policy):
+def test_changes_that_are_not_saved_are_kept(policy, visit, scene):
     """When another screen is opened, and when a version is restored; until discarded, they name their version."""
     admin = scene.tenant.admin
     assert admin.patch(f"/v1/policies/{policy}", json={"priority": 7}).status_code == 200
@@ -69,7 +69,7 @@ def test_changes_that_are_not_saved_are_kept(visit, scene, policy):
     assert admin.get(f"/v1/policies/{policy}").json()["name"] == "Papers"
 
 
-def test_a_draft_belongs_to_its_policy(visit, scene, policy):
+def test_a_draft_belongs_to_its_policy(policy, visit, scene):
     """What if goes on with what is not saved yet in Policies, and the other way round; each policy has its own."""
     page = visit("policies").open(f"/console/policies/{policy}", "Papers")
     page.get_by_label("Name", exact=True).fill("Mine")
@@ -87,7 +87,7 @@ def test_a_draft_belongs_to_its_policy(visit, scene, policy):
     assert page.get_by_label("Name", exact=True).input_value() == "Mine"
 
 
-def test_a_draft_is_judged_once_the_service_answers(visit, policy):
+def test_a_draft_is_judged_once_the_service_answers(policy, visit):
     """Also if it did not when the last letter was typed."""
     visitor = visit("policies")
     page, refused = visitor.page, []
