@@ -39,7 +39,7 @@ def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(policy, vi
     tools.first.press_sequentially(", ")
     tools.first.press_sequentially("paper.find")
     page.get_by_role("button", name="JSON", exact=True).click()
-    page.get_by_text('"paper.find"').wait_for()
+    page.locator(".cm-line").get_by_text('"paper.find"').wait_for()
 
 
 def test_changes_that_are_not_saved_are_kept(policy, visit, scene):
