@@ -19,6 +19,13 @@ class Mutant(NamedTuple):
 
 PDP = [
     Mutant(
+        "elements-mixed",
+        "app/pdp/rules/remembered.py",
+        "return (others, row) if row else (others,)",
+        "return (others,)",
+        "what was approved for one element of an array is not put together with another's",
+    ),
+    Mutant(
         "guardrails-grant",
         "app/pdp/compiled.py",
         "each.policy.kind is PolicyKind.GRANT]",
