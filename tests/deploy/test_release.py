@@ -99,6 +99,10 @@ def test_a_release_is_checked_numbered_tagged_and_built(repository):
     assert git(repository, "status", "--porcelain") == ""
     assert 'version = "1.2.3"' in (repository / "clients/python/pyproject.toml").read_text()
     assert json.loads((repository / "clients/typescript/package.json").read_text())["version"] == "1.2.3"
+    lock = json.loads((repository / "clients/typescript/package-lock.json").read_text())
+    assert (lock["version"], lock["packages"][""]["version"]) == ("1.2.3", "1.2.3")
+    changed = git(repository, "show", "--numstat", "--format=", "HEAD", "--", "clients/typescript").splitlines()
+    assert [each.split()[:2] for each in changed] == [["2", "2"], ["1", "1"]], "only the version is another"
     chart = yaml.safe_load((repository / "deploy/helm/remit/Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == ("1.2.3", "1.2.3")
     assert re.search(
