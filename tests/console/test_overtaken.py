@@ -31,27 +31,28 @@ OVERTAKEN = """async () => {
   readings.push(policies.refresh(), policies.refresh());
   answers[3](Response.json([{id: "newest"}]));
   await readings[3];
-  answers[2](Response.json([]));
+  answers[2](Response.json({error: {code: "X", message: "Refused"}}, {status: 500}));
   await readings[2];
   window.fetch = real;
-  return [...seen, ...known()];
+  return [...seen, ...known(), policies.error];
 }""".replace("LOAD", LOAD)
 WAITED = """async () => {
   LOAD
-  const {approvals, readPending} = await load("approvals_feed.js");
+  const {approvals, noteApproval, readPending} = await load("approvals_feed.js");
   const answers = [];
   instead("/v1/approvals?", (give) => answers.push(give));
   const list = () => Response.json([{id: "decided", version: 1, status: "pending"}]);
   const first = readPending();
   answers.pop()(list());
   await first;
+  noteApproval({id: "denied before", version: 1, status: "denied"});
   const readings = [readPending(), readPending()];
   answers[1](Response.json([]));
   await readings[1];
   answers[0](list());
   await readings[0];
   window.fetch = real;
-  return approvals.value.get("decided").status;
+  return [...approvals.value.values()].map((each) => `${each.id}: ${each.status}`);
 }""".replace("LOAD", LOAD)
 CUT_OFF = """async () => {
   LOAD
@@ -82,8 +83,8 @@ LATE = """async () => {
 def test_an_answer_that_was_overtaken_changes_nothing(visit):
     """A list that was asked for earlier, what waited then, an older page after its end was cut off, and a late time."""
     page = visit("policies").open("/console/people", "People")
-    assert page.evaluate(OVERTAKEN) == ["newer", "newest"]
-    assert page.evaluate(WAITED) == "ended"
+    assert page.evaluate(OVERTAKEN) == ["newer", "newest", None]
+    assert page.evaluate(WAITED) == ["denied before: denied", "decided: ended"]
     assert page.evaluate(CUT_OFF) == [5000, 91, ""]
     assert page.evaluate(LATE) < 60_000
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from tenants import Tenant
 
-from tests.console.browsing import COME_BACK, OF_THE_PAGE, settle, until
+from tests.console.browsing import COME_BACK, OF_THE_PAGE, press, settle, until
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +111,72 @@ def test_every_screen_keeps_what_it_has(visit, scene):
         ended.wait_for(state="hidden")
     visitor.forgive("status of ", "ERR_FAILED")
     assert scene.tenant.admin.delete(f"/v1/webhooks/{webhook['id']}").status_code == 204
+
+
+def test_what_is_not_known_is_not_said(visit, scene):
+    """An agent whose policies are being read is not one without any, and a list that cannot be read is not replaced."""
+    visitor = visit("policies", locale="en-GB")
+    page, held = visitor.page, []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/v1/policies?*", hold)
+    visitor.open("/console/agents/refund-bot?tab=policies", "Refund bot")
+    page.locator("#screen .skeleton").wait_for()
+    assert page.get_by_text("No policy governs this agent").count() == 0
+    for each in held:
+        each.continue_()
+    page.get_by_text("Guardrails are evaluated for every call").wait_for()
+    visitor.open("/console/catalog", "Catalogue")
+    page.get_by_text("Refund an order").wait_for()
+    refused = {"error": {"code": "X", "message": "Refused now", "details": []}}
+    page.route("**/v1/catalog?limit=1000*", lambda route: route.fulfill(status=500, json=refused))
+    press(page.get_by_role("button", name="Import tools…"))
+    page.locator("#screen .problem").get_by_text("Refused now").wait_for()
+    assert page.get_by_role("dialog").count() == 0
+    page.unroute("**/v1/catalog?limit=1000*")
+    held.clear()
+    page.route("**/v1/catalog?limit=1&*", hold)
+    page.route("**/v1/catalog?limit=1", hold)
+    button = page.get_by_role("button", name="Import tools…")
+    enabled = button.evaluate("each => getComputedStyle(each).opacity")
+    press(button)
+    page.locator("button[aria-disabled=true]").wait_for()
+    assert button.evaluate("each => getComputedStyle(each).opacity") != enabled
+    visitor.forgive("status of 500")
+
+
+def test_the_latest_changes_are_read_from_a_few_pages(visit):
+    """However many pages of a long trail have nothing that is shown."""
+    visitor = visit("admin", locale="en-GB")
+    page, asked = visitor.page, []
+
+    def answer(route):
+        asked.append(route.request.url)
+        route.fulfill(json=[], headers={"X-Next-Cursor": str(len(asked))})
+
+    page.route(lambda url: "/v1/changes?" in url and "limit=6" in url, answer)
+    visitor.open("/console", "Overview")
+    page.get_by_text("Top agents").wait_for()
+    page.wait_for_timeout(500)
+    assert len(asked) == 3
+
+
+def test_scopes_that_a_session_has_lost_are_gone_from_an_open_page(visit):
+    """Its menu has only what it may still read."""
+    visitor = visit("admin", locale="en-GB")
+    page = visitor.open("/console/changes", "Changes")
+    scopes = ["audit"]
+
+    def answer(route):
+        told = route.fetch().json()
+        route.fulfill(json=told | {"scopes": scopes})
+
+    page.route("**/v1/session", answer)
+    page.evaluate(TOLD_BY_ANOTHER_TAB)
+    page.get_by_role("link", name="Keys").wait_for(state="detached")
+    page.get_by_role("link", name="Changes").wait_for()
 
 
 def test_what_the_background_verification_found_is_shown(visit):
