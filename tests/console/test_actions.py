@@ -251,8 +251,10 @@ def test_a_shadow_policy_is_enforced(visit, scene):
     page.get_by_role("heading", name="It would have changed").wait_for()
     press(page.get_by_role("button", name="Enforce…"))
     assert scene.tenant.admin.patch(f"/v1/policies/{policy}", json={"priority": 51}).status_code == 200
+    page.get_by_text("Since its last change it would have changed 1").wait_for()
     confirm(page, "Enforce")
     page.get_by_role("alert").wait_for()
+    assert page.get_by_text("Since its last change").count() == 0
     press(page.get_by_role("dialog").get_by_role("button", name="Enforce", exact=True))
     page.get_by_text("It is enforced").wait_for()
     visitor.forgive("status of 412")
