@@ -3,6 +3,7 @@
 from app.model.policies import Owner, PolicyFields, PolicyKind
 from app.model.rules import ToolAllowlist
 from app.redis_client.replies import as_record
+from app.store import paging
 from app.store.keyspace import Keyspace
 from app.store.paging import read_records, with_values
 from tests.support import parts
@@ -104,6 +105,17 @@ async def test_a_page_of_policies_by_kind_reads_no_record_of_another_kind(client
     assert await keys_of(kind=PolicyKind.GRANT, key="k07") == ["k07"]
     assert await keys_of(kind=PolicyKind.GUARDRAIL, key="k07") == []
     assert reading.keys == 3 + 3 + 1 + 0
+
+
+async def test_a_page_that_begins_beyond_the_first_records_read_skips_each_once(client, workspace_id, ids, monkeypatch):
+    """Of each group of records that are read together, the wanted ones count towards the offset."""
+    policies, owner = parts.policies(client, ids), Owner(group="g")
+    for n in range(9):
+        fields = PolicyFields(name="p", rules=(ToolAllowlist(tools=["*"]),), key=f"k{n}", priority=1000 - n)
+        await policies.create(workspace_id, owner, fields, by=BY)
+    monkeypatch.setattr(paging, "_TOGETHER", 2)
+    page = policies.each(workspace_id, owner, kind=PolicyKind.GRANT, limit=3, offset=5)
+    assert [each.key async for each in page] == ["k5", "k6", "k7"]
 
 
 async def test_no_names_need_no_command(client):
