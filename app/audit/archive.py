@@ -26,6 +26,8 @@ from app.redis_client.scripts import MARK_ARCHIVED
 from app.store.keyspace import Keyspace
 
 MANIFEST = "manifest.jsonl"
+_BODY_MAX = 16 * 1024 * 1024
+"""Bytes of entries that a file may hold. A segment ends with the entry that reaches one MiB."""
 Progress = Callable[[int, int], None]
 
 
@@ -153,9 +155,13 @@ class Archive:
         if hashlib.sha256(data).hexdigest() != row.file_sha256:
             raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} was changed after it was written")
         try:
-            return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(data)
+            body = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(_BODY_MAX + 1)
         except zstandard.ZstdError:
             raise ArchiveAltered(Fault.CHANGED, row.segment, f"{row.file} cannot be decompressed") from None
+        if len(body) > _BODY_MAX:
+            sentence = f"{row.file} holds over {_BODY_MAX} bytes of entries, more than any segment"
+            raise ArchiveAltered(Fault.CHANGED, row.segment, sentence)
+        return body
 
 
 def _require_as_described(row: ArchivedSegment, body: bytes) -> None:

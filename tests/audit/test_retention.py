@@ -1,9 +1,12 @@
 """Archive and retention: entries are archived before they are dropped, and no answer is silently incomplete."""
 
 import asyncio
+import hashlib
+import tracemalloc
 
 import msgspec
 import pytest
+import zstandard
 from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, grow_trees
 
 from app.audit import segments as audit_segments
@@ -257,6 +260,23 @@ async def test_an_archive_that_was_tampered_with_is_found_out(client, writer, wo
         fourth.write_bytes(held)
     with pytest.raises(AuditLogDamaged, match=r"^3\.jsonl\.zst"):
         archive.verify()
+
+
+async def test_a_file_that_would_fill_the_auditors_memory_is_refused(client, writer, workspace_id, archive):
+    """A few kilobytes can hold gigabytes, and whoever wrote the file wrote its hash in the manifest, too."""
+    await archive.write(client)
+    bomb = zstandard.ZstdCompressor().compress(bytes(1 << 28))
+    third, manifest = archive.folder / "3.jsonl.zst", archive.folder / "manifest.jsonl"
+    honest = hashlib.sha256(third.read_bytes()).hexdigest()
+    manifest.write_text(manifest.read_text().replace(honest, hashlib.sha256(bomb).hexdigest()))
+    third.write_bytes(bomb)
+    tracemalloc.start()
+    try:
+        with pytest.raises(AuditLogDamaged, match=r"^3\.jsonl\.zst holds over 16777216 bytes of entries"):
+            archive.verify()
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_damaged_segment_is_not_archived(client, writer, workspace_id, archive):
