@@ -15,7 +15,7 @@ run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ct
 test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: about two minutes on two cores
 	$(PYTEST) $(QUICK) $(ARGS)
 
-test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, on every store: twenty minutes on two cores
+test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, those of scripts on every store: twenty minutes on two cores
 	$(PYTEST) $(ARGS)
 
 test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
