@@ -28,8 +28,8 @@ _SHORT = 256
 
 _POSSESSIVE = ("'s", "\u2019s")
 _WIDE_SPACES = "\u00a0\u1680\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-_SHAPELESS = "\u061c\u200c\u200d\u200e\u200f"
-"""Joiners and marks of direction, without which Persian, Hindi and many emoji cannot be written."""
+_JOINERS = "\u200c\u200d"
+"""Persian, Hindi and many emoji cannot be written without them. They turn no text round, as marks of direction do."""
 
 _SPACES = b"\t\n\r"
 _CONTROL = bytes({*range(ord(" ")), 0x7F}.difference(_SPACES))
@@ -62,12 +62,12 @@ class Words:
     __slots__ = ("_fold", "_given", "_lines", "_spaced", "_text")
 
     def __init__(self, text: str, *, fold: bool) -> None:
-        """Raises Ambiguous as `readable` does, but takes joiners and marks of direction for letters.
+        """Raises Ambiguous as `readable` does, but takes joiners for letters.
 
         A string cannot have any, so none is found beside one.
         """
         self._fold = fold
-        self._spaced = readable(text, fold=fold, shapeless=_SHAPELESS)
+        self._spaced = readable(text, fold=fold, joiners=_JOINERS)
         self._text = self._spaced if fold else text
         self._given = text
         self._lines = ""
@@ -129,11 +129,11 @@ def _lines(text: str) -> str:
     return _line_end("\n", _blanks(" ", text))
 
 
-def readable(text: str, *, fold: bool, shapeless: str = "") -> str:
+def readable(text: str, *, fold: bool, joiners: str = "") -> str:
     """The text with each white space as a space; with `fold`, runs as one and ASCII capitals as small letters.
 
     Raises Ambiguous if it is not in Unicode's normal form C or has characters that people do not see: control, format,
-    private or unassigned ones, except those in `shapeless`.
+    private or unassigned ones, except those in `joiners`.
     """
     if len(text) <= _SHORT and text.isascii() and text.isprintable():
         read = text.lower() if fold else text
@@ -147,7 +147,7 @@ def readable(text: str, *, fold: bool, shapeless: str = "") -> str:
         if not is_normalized("NFC", text):
             raise Ambiguous("is not in Unicode's normal form C")
         visible = read
-        for character in shapeless:
+        for character in joiners:
             visible = visible.replace(character, "")
         if not visible.isprintable():
             raise Ambiguous("has invisible characters")

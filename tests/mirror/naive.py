@@ -349,8 +349,22 @@ def approved_before(rule: Json, call: Json) -> Iterator[tuple[str, int, Json]]:
             continue
         for element in meanings(call.get(of) or {}, f"{array}[*]"):
             if isinstance(element, dict):
-                whole = {each: said for each in siblings if (said := present(element, each))}
+                whole = said_in(element, siblings)
                 yield name, seconds, [[value, others, whole] for value in present(element, inside)]
+
+
+def said_in(element: Json, names: list[str]) -> Json:
+    """The values of these parameters in the element; those of several in an array's elements, element by element."""
+    said = {}
+    for name in names:
+        array, _, inside = name.partition("[*].")
+        insides = [other.partition("[*].")[2] for other in names if other.startswith(f"{array}[*].")]
+        if inside and len(insides) > 1:
+            inner = meanings(element, f"{array}[*]")
+            said[array] = [found for each in inner if isinstance(each, dict) and (found := said_in(each, insides))]
+        else:
+            said[name] = present(element, name)
+    return {name: values for name, values in said.items() if values}
 
 
 def present(holder: Json, name: str) -> Json:
@@ -662,7 +676,7 @@ def asked_for(value: Json, how: str, call: Json) -> str:
     if not requests or not isinstance(requests[0], str) or not isinstance(value, str):
         return UNJUDGED
     request = requests[0]
-    if len(request.encode()) > 32768 or is_odd(request, allowed="\u061c\u200c\u200d\u200e\u200f"):
+    if len(request.encode()) > 32768 or is_odd(request, allowed="\u200c\u200d"):
         return UNJUDGED
     if len(value) < (3 if how == "exact" else 1):
         return FAILS
