@@ -184,6 +184,19 @@ def test_values_of_one_element_were_approved_in_one_call(tenant, person):
     assert [result(ann, by="y"), result(ann)] == ["escalated"] * 2
 
 
+def test_values_of_an_array_in_an_array_stay_with_their_element(tenant, person):
+    """An account is not moved from one payee to the next, however deep the list of payees is."""
+    agent_id = tenant.new_agent()["id"]
+    each = {"approvedBefore": {"withinSeconds": 3600}, "required": False}
+    tenant.new_policy(agent_id, ALLOW, to_known(parameters={"a[*].b[*].name": each, "a[*].b[*].iban": each}))
+    ann, bob = {"name": "Ann"}, {"name": "Bob"}
+    send_approved(tenant, person, agent_id, a=[{"b": [ann | {"iban": "1"}, bob]}])
+    asked = [[ann | {"iban": "1"}, bob], [ann, bob | {"iban": "1"}], [ann, bob, {"iban": "1"}]]
+    calls = [{"a": [{"b": b}], "n": 1} for b in asked]
+    results = [tenant.authorize(agent_id, "send.mail", parameters=call)["result"] for call in calls]
+    assert results == ["allowed", "escalated", "escalated"]
+
+
 def test_one_question_covers_all_that_is_unknown(tenant, person):
     """A failure of another rule is asked about together with an unknown value, but not with a known one."""
     agent_id = tenant.new_agent()["id"]

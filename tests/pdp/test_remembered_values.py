@@ -8,10 +8,8 @@ SECOND = 1_000_000
 START = 1_700_000_000 * SECOND
 FREE = {"type": "tool_allowlist", "tools": ["*"]}
 VALUES = st.sampled_from(["ann", "bob", "Ann", "", "\u00e9", 1, None, True])
-PAID = (
-    st.fixed_dictionaries({}, optional={"to": VALUES, "box": st.fixed_dictionaries({}, optional={"to": VALUES})})
-    | VALUES
-)
+BOX = st.fixed_dictionaries({}, optional={"to": VALUES, "cc": VALUES})
+PAID = st.fixed_dictionaries({}, optional={"to": VALUES, "box": BOX, "in": st.lists(BOX, max_size=3)}) | VALUES
 PARAMETERS = st.fixed_dictionaries(
     {},
     optional={
@@ -27,7 +25,9 @@ CONSTRAINTS = st.fixed_dictionaries(
     optional={"required": st.booleans(), "regex": st.just("^[a-z]"), "enum": st.just(["ann", "bob", "\u00e9"])},
 )
 OTHERS = st.sampled_from([{"enum": ["ann", "bob"]}, {"type": "string"}, {"fromRequest": "exact"}])
-NAMES = st.sampled_from(["to", "to[*]", "cc", "box.to", "pay[*].to", "pay[*].box.to"])
+NAMES = st.sampled_from(
+    ["to", "to[*]", "cc", "box.to", "pay[*].to", "pay[*].box.to", "pay[*].in[*].to", "pay[*].in[*].cc"]
+)
 WHEN = st.sampled_from([{}, {"unless": {"parameters": {"cc": {"enum": ["bob"]}}, "ifMissing": "apply"}}])
 
 

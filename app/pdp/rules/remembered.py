@@ -38,18 +38,20 @@ class _Parameter(Struct, frozen=True):
 
 
 class _Rows(Struct, frozen=True):
-    """Several parameters of the elements of one array."""
+    """Several parameters of the elements of one array. inner: those of arrays in them."""
 
     elements: ValuePath
     parameters: tuple[_Parameter, ...]
+    inner: tuple["_Rows", ...]
 
     def values(self, holder: Json) -> Iterator[tuple[_Parameter, str, str]]:
-        """Each value, with a digest of all values of its element."""
+        """Each value, with a digest of all values of its element, which says how they are grouped in it."""
         for element in self.elements.find(holder)[0]:
             if type(element) is dict:
-                found = [(each, value) for each in self.parameters for value in each.values(element)]
-                row = sha256(_encode([(each.name, value) for each, value in found])).hexdigest()
-                yield from ((each, value, row) for each, value in found)
+                found = [(each, value, "") for each in self.parameters for value in each.values(element)]
+                found += [each for rows in self.inner for each in rows.values(element)]
+                row = sha256(_encode([(each.name, value, inner) for each, value, inner in found])).hexdigest()
+                yield from ((each, value, row) for each, value, _ in found)
             elif element is not None:
                 raise Ambiguous("has an element that is no object")
 
@@ -116,19 +118,24 @@ def target_checks(placed: PlacedRule[ParameterConstraint]) -> Iterator[TargetChe
     reason = f"No person has approved such a call with the same {clipped(names)} in the last {longest} s"
     failed = placed.failure(reason)
     check = RememberedCheck(placed.policy.id, placed.memory, placed.ref, longest * 1_000_000, failed)
-    rows = tuple(_rows_of(remembered))
-    in_rows = {each.name for row in rows for each in row.parameters}
-    others = tuple(_Parameter(name, ValuePath(name), s * 1000) for name, s in remembered.items() if name not in in_rows)
-    yield TargetCheck(check, others, rows, placed.macs)
+    yield TargetCheck(check, *_grouped({name: name for name in remembered}, remembered), placed.macs)
 
 
-def _rows_of(remembered: Mapping[str, int]) -> Iterator[_Rows]:
-    """The arrays of whose elements a rule remembers several parameters, such as `to[*].name` and `to[*].address`."""
-    of_array: dict[str, list[_Parameter]] = {}
-    for name, seconds in remembered.items():
-        array, each, inside = name.partition(EACH + ".")
-        if each:
-            of_array.setdefault(array, []).append(_Parameter(name, ValuePath(inside), seconds * 1000))
-    for array, parameters in of_array.items():
-        if len(parameters) > 1:
-            yield _Rows(ValuePath(array + EACH), tuple(parameters))
+def _grouped(paths: Mapping[str, str], seconds: Mapping[str, int]) -> tuple[tuple[_Parameter, ...], tuple[_Rows, ...]]:
+    """The parameters that count alone, and the arrays of whose elements several count, such as `to[*].name` and
+    `to[*].address`.
+
+    paths: of each parameter, from the call or from the element of an array.
+    """
+    of_array: dict[str, dict[str, str]] = {}
+    for name, path in paths.items():
+        array, each, inside = path.partition(EACH + ".")
+        of_array.setdefault(array if each else "", {})[name] = inside or path
+    alone = of_array.pop("", {})
+    rows = []
+    for array, insides in of_array.items():
+        if len(insides) > 1:
+            rows.append(_Rows(ValuePath(array + EACH), *_grouped(insides, seconds)))
+        else:
+            alone |= {name: paths[name] for name in insides}
+    return tuple(_Parameter(name, ValuePath(path), seconds[name] * 1000) for name, path in alone.items()), tuple(rows)
