@@ -272,7 +272,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def proxies(self) -> list[Network]:
         """The networks in `trusted_proxies`. Raises ValueError."""
-        return [ipaddress.ip_network(each.strip()) for each in self.trusted_proxies.split(",") if self.trusted_proxies]
+        return [
+            ipaddress.ip_network(each.strip())
+            for each in self.trusted_proxies.split(",")
+            if self.trusted_proxies.strip()
+        ]
 
     @property
     def webhook_private_networks(self) -> list[Network]:

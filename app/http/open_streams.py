@@ -18,7 +18,7 @@ UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a streamed answer. A proxy that buffers it would delay what it says."""
 
 STILL_HERE = b": still here\n\n"
-"""A comment in an event stream."""
+"""A comment in an event stream, which shows whether the client is still there."""
 
 SILENCE_S = 15.0
 """Proxies close a connection that is silent for a minute; a comment keeps it open."""

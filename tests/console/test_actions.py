@@ -383,10 +383,10 @@ def test_the_calls_of_a_plan_are_decided_together(visit, scene):
     parameters = [{"order": f"PLAN0{index}", "currency": "EUR", "amount": 200 + index} for index in range(3)]
     parameters[2]["note"] = "as agreed " * 40
     calls = [{"agent_id": "refund-bot", "tool_name": "refund.create", "parameters": each} for each in parameters]
-    assert scene.runtime.post("/v1/authorize/batch", json={"calls": calls}).status_code == 200
     visitor = visit("approve")
     page = visitor.open("/console/approvals", "Approvals")
-    plan = page.get_by_role("region", name="Plan of 3 calls")
+    assert scene.runtime.post("/v1/authorize/batch", json={"calls": calls}).status_code == 200
+    plan = page.get_by_role("region", name="Plan of 3 calls")  # whose calls come one by one
     plan.get_by_role("article").nth(2).wait_for()
     assert [text.split("\n")[0] for text in plan.get_by_role("article").all_inner_texts()] == ["1", "2", "3"]
     approve = plan.get_by_role("button", name="Approve 3 calls")

@@ -29,7 +29,6 @@ from app.model.api_keys import Caller, Scope
 from app.replica import Records, Services
 
 _is_event_id = re.compile(r"[0-9]{1,15}-[0-9]{1,15}").fullmatch
-"""A comment, which shows whether the client is still there."""
 
 
 @endpoint(

@@ -21,8 +21,10 @@ export function ApprovalGroup({ list }) {
   const may = can("approve") ? list.filter((each) => each.status === "pending" && !each.hides && !own(each)) : [];
   const waiting = list.filter((each) => each.status === "pending").length;
   // Who began to decide together goes on so, however many others decide meanwhile.
-  const [together, setTogether] = useState(plan !== undefined && may.length > 1);
-  const waits = may.length > 0 && together;
+  const several = useRef(false);
+  several.current ||= may.length > 1;
+  const [together, setTogether] = useState(plan !== undefined);
+  const waits = several.current && may.length > 0 && together;
   const group = useRef(/** @type {HTMLElement | null} */ (null));
   const style = useHeight(group, waits);
   const title = plan ? `A plan of ${plan.calls} calls` : html`<${Fragment}>${list.length} calls of the session <${Text} value=${list[0].context.session} /><//>`;
