@@ -116,8 +116,9 @@ class SealInput:
 
 def _impossible(first: int, following: int) -> AuditLogDamaged:
     return AuditLogDamaged(
-        f"Entry {first} should be next in the stream, and entry {following} is: the number of the last commit has been "
-        "changed by something else, and nothing is sealed until it is set back (docs/audit.md#sealing)"
+        f"Entry {first} should be next in the stream, and entry {following} is: the number of the last commit was "
+        "changed by something else, or the log's head or its stream was lost. Nothing is sealed until that is mended "
+        "(docs/audit.md#sealing)"
     )
 
 
