@@ -55,10 +55,13 @@ class LogWitness:
             return Answer(403, "The checkpoint has no valid signature of a key that this witness knows\n")
         if old > note.size:
             return Answer(400, "The old size is larger than the checkpoint's\n")
-        with self._lock, self._seen:  # which commits
-            # No other process with this file signs between the look at what was signed and the note of what is.
-            self._seen.execute("BEGIN IMMEDIATE")
-            return self._judged(old, proof, note)
+        try:
+            with self._lock, self._seen:  # which commits
+                # No other process with this file signs between the look at what was signed and the note of what is.
+                self._seen.execute("BEGIN IMMEDIATE")
+                return self._judged(old, proof, note)
+        except sqlite3.OperationalError as error:
+            return Answer(503, f"The witness cannot use its file: {error}\n")
 
     def _judged(self, old: int, proof: list[bytes], note: Note) -> Answer:
         size, root = self._seen.execute(_SEEN, (note.origin,)).fetchone() or (0, EMPTY_ROOT)

@@ -4,8 +4,10 @@ import asyncio
 import base64
 import json
 import re
+import sqlite3
 import subprocess
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -194,6 +196,19 @@ def test_hashes_of_a_proof_that_are_split_elsewhere_prove_nothing(tmp_path):
             note = signed(Note("log.example/1", size, old.root if size == 3 else root), [key])
             answer = witness.add_checkpoint(f"{body}\n{note}".encode())
         assert answer.status == (200 if at == 32 else 400)
+
+
+async def test_a_witness_whose_file_is_in_use_says_so(tmp_path):
+    """It signs nothing meanwhile, and answers the next time."""
+    key, signing = SigningKey.new("log.example/1"), SigningKey.new("w.example", SignatureType.COSIGNATURE)
+    witness = LogWitness(tmp_path / "state", signing, [key.verifier])
+    witness._seen.execute("PRAGMA busy_timeout = 0")
+    request = f"old 0\n\n{signed(Note('log.example/1', 1, leaf_hash(b'1')), [key])}".encode()
+    with closing(sqlite3.connect(tmp_path / "state", isolation_level=None)) as user:
+        user.execute("BEGIN IMMEDIATE")
+        answer = witness.add_checkpoint(request)
+    assert (answer.status, answer.text) == (503, "The witness cannot use its file: database is locked\n")
+    assert witness.add_checkpoint(request).status == 200
 
 
 async def test_witnesses_with_one_file_sign_one_history(tmp_path, monkeypatch):
