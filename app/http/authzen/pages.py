@@ -60,7 +60,7 @@ def page_of(requested: PageRequest | UnsetType, search: object) -> Page:
     """
     given = PageRequest() if requested is UNSET else requested
     if given.limit is not UNSET and (given.limit < 0 or given.limit % 1):  # in JSON, 1.0 is a whole number
-        raise Invalid.at("$.page.limit", f"must be a whole number of at least 0, not {given.limit:g}")
+        raise Invalid.at("$.page.limit", f"must be a whole number of at least 0, not {given.limit:.16g}")
     limit = MOST_RESULTS if given.limit is UNSET else min(int(given.limit), MOST_RESULTS)
     first = Page(_digest(search), limit, _digest({} if given.properties is UNSET else given.properties))
     if given.token is UNSET or given.token == "":
