@@ -55,6 +55,7 @@ def measure(bench: Bench) -> Table:
         "long strings": lambda: _strings(_unit(chance), _LONG),
         "both, in turns": lambda: _strings(_unit(chance), _SHORT)[::2] + _strings(_unit(chance), _LONG)[::2],
         "very short strings": lambda: ["pw" + _unit(chance)[:6]] * 9_000,
+        "short lists of options": lambda: [["-" + _unit(chance)[:6], "-p"]] * chance.choice((300, 1_000, 3_000)),
         "JSON in strings": lambda: [_members(chance, 180)] * 300,
         "names": lambda: {f"pw{chance.randrange(10**6)}": number for number in range(8_180)},
         "numbers": lambda: [1.7e300] * 9_000,
