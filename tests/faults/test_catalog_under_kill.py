@@ -69,6 +69,7 @@ def test_a_catalogue_whose_reply_was_lost_is_stored_whole_and_once(witness, prox
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE")
         assert proxy.struck.is_set()
         proxy.heal()
+        until(lambda: admin.get("/v1/catalog").is_success, "the way is whole")
         assert whole(admin) == ("generation 2", 2)
         assert admin.put("/v1/catalog", json=generation(2), headers=tag).status_code == 412
         assert admin.put("/v1/catalog", json=generation(2)).json()["changed"] == []

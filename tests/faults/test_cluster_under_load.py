@@ -8,7 +8,7 @@ import pytest
 from load import Load
 from servers import HASTY, Replica
 from topologies import SEALING_FAST, Cluster, until
-from witness import Listing, Witness
+from witness import IMPATIENT, Listing, Witness
 
 from app.errors import StoreUnavailable
 from app.redis_client.clients import open_client
@@ -168,12 +168,12 @@ def test_a_change_in_a_cluster_is_acknowledged_when_a_replica_of_its_master_has_
 
 def test_a_decision_over_a_cluster_is_given_up_at_its_deadline(cluster, witnesses, own):
     """An earlier listing still waits for the hanging master."""
-    witness, hasty = witnesses[0], own(Replica(cluster.url, REMIT_COMPACT="false", **HASTY))
-    question = witness.question(witness.new_agent(), port=hasty.port)
+    witness, impatient = witnesses[0], own(Replica(cluster.url, REMIT_COMPACT="false", **IMPATIENT))
+    question = witness.question(witness.new_agent(), port=impatient.port)
     question.send_until_answered()
 
     def is_given_up_first():
-        with hasty.client(witness.tenant.admin_key) as admin:
+        with impatient.client(witness.tenant.admin_key) as admin:
             with freezing(cluster.owner(slot_of(cluster, witness))):
                 listing = Listing(admin)
                 was_first = listing.outlasts(question)

@@ -56,7 +56,7 @@ def test_an_alias_whose_reply_was_lost_is_the_agents_alone(witness, proxy, behin
         before, after = (f"{named(fault).replace(' ', '-')}-{when}" for when in ("before", "after"))
         admin.patch(f"/v1/agents/{agent}", json={"alias": before}).raise_for_status()
         with behind.client(witness.tenant.admin_key) as broken:
-            broken.get(f"/v1/agents/{agent}").raise_for_status()
+            until(lambda broken=broken, agent=agent: broken.get(f"/v1/agents/{agent}").is_success, "the agent is known")
             proxy.break_(fault, "while it breaks")  # which stands in the change alone, and in no look at who has it
             why = {"Change-Reason": "while it breaks"}
             assert unavailable(broken.patch(f"/v1/agents/{agent}", json={"alias": after}, headers=why)), fault
@@ -80,7 +80,7 @@ def test_with_a_policy_key_a_lost_creation_is_safe_to_repeat(witness, proxy, beh
         agent = witness.tenant.new_agent()["id"]
         body = {"agent_id": agent, "name": "reads", "key": "reads-orders", "rules": ALLOWS}
         with behind.client(witness.tenant.admin_key) as broken:
-            broken.get(f"/v1/agents/{agent}").raise_for_status()
+            until(lambda broken=broken, agent=agent: broken.get(f"/v1/agents/{agent}").is_success, "the agent is known")
             proxy.break_(fault, "while it breaks")
             lost = broken.post("/v1/policies", json=body, headers={"Change-Reason": "while it breaks"})
             assert unavailable(lost), fault
@@ -120,7 +120,7 @@ def test_a_rollback_whose_reply_was_lost_was_made_once(witness, proxy, behind):
         changed = witness.tenant.admin.patch(path, json={"rules": DENIES})
         tag = {"If-Match": changed.headers["ETag"]}
         with behind.client(witness.tenant.admin_key) as broken:
-            broken.get(path).raise_for_status()
+            until(lambda broken=broken, path=path: broken.get(path).is_success, "the policy is known")
             proxy.break_(fault, "back to version 1")
             assert unavailable(broken.post(f"{path}/rollback", json={"version": 1}, headers=tag)), fault
             assert proxy.struck.is_set(), fault
@@ -233,7 +233,7 @@ def test_an_explanation_is_of_one_moment_or_none(witness, proxy, behind):
     witness.tenant.admin.patch(path, json={"rules": DENIES}).raise_for_status()
     question, told, refused = {"agent_id": agent, "tool_name": "t"}, [], 0
     with behind.client(witness.tenant.read_key) as asking, RollingBack(witness, path) as rolling:
-        asking.post("/v1/explain", json=question).raise_for_status()
+        until(lambda: asking.post("/v1/explain", json=question).is_success, "the agent is known")
         for fault in AFTER_IT_RAN:
             rolling.after(1)
             for _ in range(20):

@@ -115,6 +115,7 @@ def test_a_set_whose_reply_was_lost_is_stored_whole_and_once(witness, proxy, beh
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "STORE_UNAVAILABLE"), fault
             assert proxy.struck.is_set(), fault
             proxy.heal()
+            until(lambda admin=admin, path=path: admin.get(path).is_success, "the way is whole")
 
             assert whole(witness, path) == (1, 2), fault
             assert admin.put(path, json=generation(1), headers=tag).status_code == 412, fault

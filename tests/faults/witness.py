@@ -14,6 +14,9 @@ from servers import Replica
 from tenants import Tenant
 from topologies import until
 
+IMPATIENT = {"REMIT_STORE_TIMEOUT_MS": "1000"}
+"""For replicas whose decisions are given up before a `Listing`."""
+
 
 class Witness:
     """One workspace on a store, reached through a replica. `check` runs every oracle over its whole log.
