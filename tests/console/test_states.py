@@ -6,7 +6,7 @@ import re
 import pytest
 from tenants import Tenant
 
-from tests.console.browsing import COME_BACK, OF_THE_PAGE, press, settle, until
+from tests.console.browsing import COME_BACK, DESKTOP, OF_THE_PAGE, PHONE, press, settle, until
 
 pytestmark = pytest.mark.slow
 
@@ -65,9 +65,21 @@ def y_of(shown):
     return (shown.bounding_box() or {}).get("y")
 
 
+UNDER_THE_BAR = """(() => {
+  const bar = document.querySelector(".bar").getBoundingClientRect();
+  const lists = [...document.querySelectorAll(".table.tall")];
+  for (const each of lists) each.scrollTop = 9999;
+  const stage = document.getElementById("screen");
+  stage.scrollTop = 9999;
+  const under = lists.map((each) => each.getBoundingClientRect().bottom - bar.top).filter((each) => each > 0);
+  for (const each of [...lists, stage]) each.scrollTop = 0;
+  return under;
+})()"""
+
+
 def test_every_screen_keeps_what_it_has(visit, scene):
-    """If a refresh fails, or nothing answers, it says that this may be old, and moves nothing; if the session ended,
-    it asks for another over it.
+    """If a refresh fails, or nothing answers, it says that this may be old, and moves and covers nothing; if the
+    session ended, it asks for another over it.
     """
     url = "https://hooks.example.com/%3Cimg%20src=x%3E/" + "z" * 200
     webhook = scene.tenant.admin.post("/v1/webhooks", json={"url": url, "events": ["policy.changed"]}).json()
@@ -99,6 +111,9 @@ def test_every_screen_keeps_what_it_has(visit, scene):
             bar = page.locator(".bar").filter(has_text=said)
             bar.get_by_text("What you see may be old").wait_for()
             assert (shown.count(), y_of(shown)) == (1, place), name
+            for size in (PHONE, {"width": 1280, "height": 500}, DESKTOP):
+                page.set_viewport_size(size)
+                assert page.evaluate(UNDER_THE_BAR) == [], (name, size)
             page.unroute("**/v1/**")
             page.evaluate(COME_BACK)
             page.locator(".bar").wait_for(state="hidden")

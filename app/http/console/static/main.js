@@ -66,10 +66,9 @@ function Shell() {
       <${Later} load=${account} name="Account" /><${Later} load=${presses} name="KeyPresses" screens=${screens} />
     </nav>
     <main class="stage" id="screen" tabindex="-1">
-      <${Trouble} />
       ${here ? html`<${Titled} key=${`${here.path}/${second ?? ""}`} name=${moduleOf(here.path, second)} title=${here.name} id=${second} />`
         : html`<${Later} load=${() => import("./parts/problem.js")} name="Lost" screen=${SCREENS.find((each) => each.path === first)} />`}
-    </main>
+    </main><${Trouble} />
     ${signedOut.value && html`<${Later} load=${form} name="SignIn" over />`}
     ${shortcutsShown.value && html`<${Later} load=${() => import("./parts/shortcuts.js")} name="Shortcuts" screens=${screens} />`}
   </div>`;
