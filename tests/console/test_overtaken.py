@@ -54,6 +54,51 @@ WAITED = """async () => {
   window.fetch = real;
   return [...approvals.value.values()].map((each) => `${each.id}: ${each.status}`);
 }""".replace("LOAD", LOAD)
+FAILED = """async () => {
+  LOAD
+  const {approvalsError, readPending} = await load("approvals_feed.js");
+  const answers = [];
+  instead("/v1/approvals?", (give) => answers.push(give));
+  const readings = [readPending(), readPending()];
+  answers[1](Response.json({error: {code: "X", message: "Refused"}}, {status: 500}));
+  await readings[1];
+  answers[0](Response.json([]));
+  await readings[0];
+  window.fetch = real;
+  return approvalsError.value?.message;
+}""".replace("LOAD", LOAD)
+HANGS = """async () => {
+  LOAD
+  const {policies} = await load("names.js");
+  const answers = [];
+  instead("/v1/policies?", (give) => answers.push(give));
+  const [clock, counts] = [Date.now, []];
+  policies.refresh();
+  for (const seconds of [29, 31]) {
+    Date.now = () => clock() + 1000 * seconds;
+    policies.look();
+    counts.push(answers.length);
+  }
+  Date.now = clock;
+  for (const give of answers) give(Response.json([]));
+  window.fetch = real;
+  return counts;
+}""".replace("LOAD", LOAD)
+WHO = """async () => {
+  LOAD
+  const {asked, whoAmI} = await load("session.js");
+  const answers = [];
+  instead("/v1/session", (give) => answers.push(give));
+  asked.value = false;
+  const readings = [whoAmI(false), whoAmI(false)];
+  answers[0](Response.json({error: {code: "X", message: "Refused"}}, {status: 401}));
+  await readings[0];
+  const told = [asked.value];
+  answers[1](real("/v1/session"));
+  await readings[1];
+  window.fetch = real;
+  return [...told, asked.value];
+}""".replace("LOAD", LOAD)
 CUT_OFF = """async () => {
   LOAD
   const {Feed, KEPT} = await load("decisions_feed.js");
@@ -81,10 +126,15 @@ LATE = """async () => {
 
 
 def test_an_answer_that_was_overtaken_changes_nothing(visit):
-    """A list that was asked for earlier, what waited then, an older page after its end was cut off, and a late time."""
+    """A list that was asked for earlier, what waited then and whether it was known, who was there, an older page after
+    its end was cut off, and a late time. One that never comes keeps no newer one away.
+    """
     page = visit("policies").open("/console/people", "People")
     assert page.evaluate(OVERTAKEN) == ["newer", "newest", None]
     assert page.evaluate(WAITED) == ["denied before: denied", "decided: ended"]
+    assert page.evaluate(FAILED) == "Refused"
+    assert page.evaluate(HANGS) == [1, 2]
+    assert page.evaluate(WHO) == [False, True]
     assert page.evaluate(CUT_OFF) == [5000, 91, ""]
     assert page.evaluate(LATE) < 60_000
 

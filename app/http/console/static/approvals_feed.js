@@ -44,7 +44,9 @@ export async function readPending() {
     told = mine;
     approvalsError.value = null;
   } catch (error) {
-    if (mine >= told) approvalsError.value = error;
+    if (mine < told) return;
+    told = mine;
+    approvalsError.value = error;
     return;
   }
   const known = new Map(approvals.value);

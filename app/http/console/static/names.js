@@ -18,7 +18,7 @@ function directory(path, idOf, may) {
   const load = () => (!may() || Date.now() - last < 5000 ? newest : (newest = read(++turn)));
   /** Ends once the newest reading has ended. @param {number} mine @returns {Promise<void>} */
   const read = async (mine) => {
-    last = Infinity;
+    last = Date.now() + 25_000; // one that hangs keeps others away for 30 s
     try {
       const found = /** @type {Map<string, T>} */ (new Map());
       for (let offset = 0; offset < MOST; offset += PAGE) {

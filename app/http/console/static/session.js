@@ -35,7 +35,7 @@ export async function whoAmI(tell = true) {
     if (mine !== turn) return;
     signedOut.value = true;
   } finally {
-    asked.value = true;
+    if (mine === turn) asked.value = true;
   }
 }
 
