@@ -8,7 +8,7 @@ import pytest
 from command_line import run_remit
 from servers import clean_env
 
-from tests.console.browsing import COME_BACK, PATIENCE_MS, until
+from tests.console.browsing import COME_BACK, PATIENCE_MS, PHONE, until
 
 pytestmark = pytest.mark.slow
 
@@ -385,16 +385,25 @@ def test_a_new_key_is_shown_once(visit):
 
 
 def test_decisions_are_live_and_can_be_paused(visit, scene):
-    """`p` pauses; what comes is counted and shown on demand, each entry once."""
+    """`p` pauses; what comes is counted where it covers and moves nothing, and shown on demand, each entry once."""
     page = visit("view").open("/console/decisions?tool_name=live.tool", "Decisions")
     page.get_by_text("live", exact=True).wait_for()
     calls = {"agent_id": "refund-bot", "tool_name": "live.tool"}
     scene.runtime.post("/v1/authorize", json=calls)
     page.get_by_role("row").nth(1).wait_for()
+    page.set_viewport_size(PHONE)
     page.keyboard.press("p")
+    controls = [page.get_by_role("button", name="Resume"), page.get_by_role("row").first]
+    controls[0].wait_for()
+    places = [each.bounding_box() for each in controls]
     for _ in range(3):
         scene.runtime.post("/v1/authorize", json=calls)
-    page.get_by_role("button", name="Paused · 3 new").click()
+    missed = page.get_by_role("button", name="3 new")
+    missed.wait_for()
+    assert [each.bounding_box() for each in controls] == places
+    told = missed.bounding_box()
+    assert told["y"] + told["height"] <= page.get_by_role("grid").bounding_box()["y"]
+    missed.click()
     until(page, "document.querySelector('[role=grid]').ariaRowCount === '5'")
 
 

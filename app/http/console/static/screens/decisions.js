@@ -44,7 +44,6 @@ export function Screen() {
         ${exporting && html`<${Later} load=${() => import("../parts/export.js")} name="Export" filters=${filters} />`}</details></div>
     <${Filters} filters=${filters} all=${all} setAll=${setAll} />
     <${Problem} error=${!feed.entries.length && feed.error} />
-    ${feed.paused && feed.missed > 0 && html`<button type="button" class="fresh" onClick=${() => pause(false, false)}>Paused · ${feed.missed.toLocaleString("en")} new, show them</button>`}
     <${Entries} tall entries=${feed.entries} all=${all} selected=${entry} open=${(/** @type {Entry} */ row) => open(row.id)}
       end=${() => feed.older()} moved=${moved} loading=${feed.reading} empty=${feed.error === null && html`<${Later} load=${more} name="Nothing" filters=${filters} names=${FILTERS} floor=${feed.floor} />`} />
     ${entry && html`<${Later} load=${() => import("../parts/why.js")} name="Why" id=${entry} known=${known} about=${about} close=${() => open(null)} previous=${step(-1)} next=${step(1)} />`}
@@ -55,7 +54,9 @@ export function Screen() {
 function Live({ feed, toggle }) {
   if (!feed.live) return html`<span class="muted">up to a fixed time</span>`;
   const state = feed.paused ? "paused" : feed.open ? "live" : "connecting";
-  return html`<${Fragment}><span class=${`live ${state}`} role="status"><i></i>${state}</span>
+  const missed = feed.paused && feed.missed > 0 && `${feed.missed.toLocaleString("en")} new`;
+  return html`<${Fragment}><span class=${`live ${state} ${missed ? "sr" : ""}`} role="status"><i></i>${state}</span>
+    ${missed && html`<button type="button" class="fresh" aria-label="${missed}, show them" onClick=${toggle}>${missed}</button>`}
     <button type="button" onClick=${toggle}><${Icon} name=${feed.paused ? "play" : "pause"} />${feed.paused ? "Resume" : "Pause"}</button><//>`;
 }
 
