@@ -20,7 +20,8 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
   const rows = leaves(approval.parameters).filter((row) => row.path);
   const context = leaves(approval.context).filter((row) => row.path && (row.path === "request" || approval.boundContext.some((path) => row.path.startsWith(path))));
   // What others say meanwhile is shown when it is asked for, so that nothing moves under the pointer.
-  const [told, setTold] = useState(approval.approvals.length);
+  const [shown, setShown] = useState(approval.approvals.length);
+  const told = alone && !pending ? undefined : shown;
   const [opened, setOpened] = useState(/** @type {string[]} */ ([]));
   const [card, seen] = useSeen();
   const style = useHeight(card, pending && left > 0);
@@ -48,7 +49,7 @@ export function ApprovalCard({ approval, alone = false, place, decides = true, r
     ${pending && demands(approval).map((each) => html`<p class="small">Only <b><${Text} value=${each} /></b> decides.</p>`)}
     ${pending && left > 0 && decides && html`<${Decide} approval=${approval} unread=${unread} changed=${changed} />`}
     ${approval.decisions.length > 0 && html`<p class="small muted">Decisions: ${approval.decisions.slice(0, 5).map((id, index) => html`${index ? ", " : ""}<a href=${to("decisions", { entry: id })}>${index ? `${index + 1}` : "the call that asked"}</a>`)}</p>`}
-    <p class="small">${!alone && html`<a class="muted" href=${to(`approvals/${approval.id}`)}>Link to this approval</a> `}${approval.approvals[told] && html`<button type="button" class="link" onClick=${() => setTold()}>Show who</button>`}</p>
+    <p class="small">${!alone && html`<a class="muted" href=${to(`approvals/${approval.id}`)}>Link to this approval</a> `}${approval.approvals[told] && html`<button type="button" class="link" onClick=${() => setShown()}>Show who</button>`}</p>
   </article>`;
 }
 
