@@ -64,7 +64,7 @@ cd "$here/.."
 password=$("$python" -c 'import secrets; print(secrets.token_hex(24))')
 hash=$(printf %s "$password" | sha256sum | cut -c1-64)
 mkdir "$folder/store"
-sed "s/>CHANGE-ME /#$hash /; /^user operator/d; /^user backup/d" "$here/redis.acl" >"$folder/redis.acl"
+sed "s/>CHANGE-ME /#$hash /; /CHANGE-ME-/d" "$here/redis.acl" >"$folder/redis.acl"
 say starting "a store, a compactor, two replicas and, if it is installed, nginx; about 5 s"
 start store "$server" "$here/redis.conf" --port "$store_port" --bind 127.0.0.1 \
   --dir "$folder/store" --aclfile "$folder/redis.acl"

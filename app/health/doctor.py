@@ -1,4 +1,7 @@
-"""Findings about risks of this store; printed at start and by `remit doctor`."""
+"""Findings about risks of this store; printed at start and by `remit doctor`.
+
+Long because each risk has its check and its sentence here.
+"""
 
 import re
 import time
@@ -12,6 +15,7 @@ from app.health.readiness import require_ready
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record, info_of
 from app.redis_client.scripts import SCRIPTS
+from app.store.keyspace import READINESS_PROBE
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 """The oldest server versions that Remit supports."""
@@ -25,6 +29,13 @@ _SCRIPTING_FIXED = {
 """The first patch of each line without CVE-2025-49844 (a sandbox escape in scripting); later lines never had it."""
 _TORN_WRITES_FIXED = {"redis": {}, "valkey": {(8, 0): 11, (8, 1): 10, (9, 0): 6, (9, 1): 2}}
 """The first patch of each line that removes all of a write that a crash has cut off; later lines do, too."""
+_REPLAYS_ALL = {"valkey": ((9, 1), 2)}
+"""The first version that replays what scripts wrote whatever the user `default` may do (valkey-io/valkey#3983)."""
+SCRIPTED_WRITES = (
+    "DEL, HDEL f, HINCRBY f 1, HSET f v, HSETNX f v, INCR, LPUSH v, LREM 1 v, LSET 0 v, LTRIM 0 1, PEXPIRE 1, "
+    "PEXPIREAT 1, RPOP, SET v, XADD 1-1 f v, XDEL 1-1, XTRIM MINID 1, ZADD 1 m, ZREM m, ZREMRANGEBYSCORE 1 2"
+)
+"""The commands that scripts leave in the append-only file, without their key; a test compares them with the scripts."""
 
 
 class Severity(StrEnum):
@@ -74,7 +85,7 @@ async def check_up(client: Client, *, private: bool = False, has_secret: bool = 
     worst = [
         max((look(node) for node in nodes), key=lambda found: list(Severity).index(found.severity)) for look in looks
     ]
-    worst += [await _scripts(client), await _decisions(client), await _clock(client)]
+    worst += [await _restart(client, nodes), await _scripts(client), await _decisions(client), await _clock(client)]
     return [*worst, _secret(has_secret=has_secret)]
 
 
@@ -183,6 +194,33 @@ def _replication(node: Node) -> Finding:
         )
         return Finding("replication", Severity.RISK, sentence)
     return Finding("replication", Severity.OK, f"{replicas or 'no'} replica{'' if replicas == 1 else 's'}")
+
+
+async def _restart(client: Client, nodes: Sequence[Node]) -> Finding:
+    """Whether a start keeps what scripts wrote: the server replays it as the user `default`, even if that is off."""
+    servers = [_server(node.info) for node in nodes]
+    if all(family in _REPLAYS_ALL and _numbers(text) >= _REPLAYS_ALL[family] for family, text in servers):
+        return Finding("restart", Severity.OK, "a restart replays what scripts wrote")
+    dropped = []
+    try:
+        for write in SCRIPTED_WRITES.split(", "):
+            name, *rest = write.split(" ")
+            said = await client.call_each("ACL", "DRYRUN", "default", name, READINESS_PROBE, *rest)
+            dropped += [name for each in said if each != "OK"][:1]
+    except StoreUnavailable:
+        sentence = (
+            "it is unknown whether a restart keeps what scripts wrote, because `ACL DRYRUN` is refused: take over "
+            "the users `remit` (`+acl|dryrun`) and `default` of deploy/redis.acl, and never restart before"
+        )
+        return Finding("restart", Severity.RISK, sentence)
+    if dropped:
+        sentence = (
+            f"a restart of the store loses agents, policies, keys and decisions: it drops what scripts wrote, because "
+            f"the user `default` may not run {', '.join(dropped)}; before any restart, run `ACL SETUSER default "
+            "~remit:* +@write` and add the same to its line in the ACL file"
+        )
+        return Finding("restart", Severity.BROKEN, sentence)
+    return Finding("restart", Severity.OK, "a restart replays what scripts wrote")
 
 
 async def _scripts(client: Client) -> Finding:

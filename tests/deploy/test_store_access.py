@@ -2,50 +2,28 @@
 
 import ast
 import contextlib
-import hashlib
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import redis
 from calls import TOOL, decide, entries, make_agent
 from command_line import run_remit
-from servers import Replica, Store, wait_for_port
+from servers import Replica, clean_env
+from shipped_store import ACL, OF_THE_CLIENT_LIBRARY, PASSWORD, ShippedStore, every_command, newest_redis
+
+from app.health.doctor import SCRIPTED_WRITES
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-ACL = (ROOT / "deploy/redis.acl").read_text()
 USERS = {line.split()[1]: line.split()[2:] for line in ACL.splitlines()}
-PASSWORD = "c0ffee" * 8
-OF_THE_CLIENT_LIBRARY = {"client|setinfo", "client"}
-"""redis-py tells the store its name; where it may not, it goes on."""
-
-
-class GuardedStore(Store):
-    """A store with the deployment's files; only the address, the folder and the password are this test's."""
-
-    def start(self) -> None:
-        """Start the store, and return once it answers."""
-        digest = hashlib.sha256(PASSWORD.encode()).hexdigest()
-        users = ACL.replace(">CHANGE-ME ", f"#{digest} ").replace(">CHANGE-ME-TOO ", f"#{digest} ")
-        users = users.replace(">CHANGE-ME-AS-WELL ", f"#{digest} ")
-        (self.folder / "redis.acl").write_text(f"{users}user root on #{digest} ~* &* +@all\n")
-        options = ("--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder)
-        command = [self.binary, ROOT / "deploy/redis.conf", *options, "--aclfile", self.folder / "redis.acl"]
-        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
-        wait_for_port(self.port, self.process)
-        self.url = f"redis://remit:{PASSWORD}@127.0.0.1:{self.port}/0"
-
-    def as_user(self, name: str, *, decoding: bool = True) -> redis.Redis:
-        return redis.Redis(port=self.port, username=name, password=PASSWORD, decode_responses=decoding)
 
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
 def guarded(request, server, tmp_path_factory):
-    running = GuardedStore(server(request.param), tmp_path_factory.mktemp(f"guarded-{request.param}"))
+    running = ShippedStore(server(request.param), tmp_path_factory.mktemp(f"guarded-{request.param}"))
     yield running
     running.stop()
 
@@ -85,7 +63,7 @@ def test_the_service_runs_as_a_user_with_few_rights_and_is_denied_nothing(guarde
         assert ran.returncode == 0, ran.stderr
     of_the_server = {"version", "durability"}
     found = [each["severity"] for each in json.loads(ran.stdout) if each["subject"] not in of_the_server]
-    assert found == ["ok"] * 9
+    assert found == ["ok"] * 10
     refused = {entry["object"] for entry in guarded.as_user("root").acl_log()} - OF_THE_CLIENT_LIBRARY
     assert refused == set()
 
@@ -155,17 +133,6 @@ def test_the_backup_user_sees_and_changes_nothing(guarded, served):
     assert [line for line in (CHANGES + reads).split(",") if not refuses(backup, *line.split())] == []
 
 
-def every_command(root: redis.Redis) -> dict[str, tuple[list[str], set[str]]]:
-    """Every command and subcommand of the server, as words of the right number, and its flags."""
-    found = {}
-    for name, info in root.command().items():
-        for told in info["subcommands"] or [[name, info["arity"], info["flags"]]]:
-            words = told[0].split("|")
-            filled = [*words, *["remit:x"] * (abs(told[1]) - len(words))]
-            found[told[0]] = filled, {str(flag) for flag in told[2]}
-    return found
-
-
 def permitted(root: redis.Redis, user: str) -> dict[str, tuple[list[str], set[str]]]:
     """The commands that the server would let this user run on Remit's keys."""
     return {
@@ -227,6 +194,51 @@ def test_the_service_s_user_may_run_what_is_listed_and_nothing_else(guarded):
     assert {
         name for name in listed if name not in found and not any(each.startswith(f"{name}|") for each in found)
     } == set()
+
+
+def found_of_restart(store):
+    ran = run_remit(["doctor", "--json"], clean_env() | {"REMIT_REDIS_URL": store.url})
+    [finding] = [each for each in json.loads(ran.stdout) if each["subject"] == "restart"]
+    return finding["severity"], finding["sentence"], ran.returncode
+
+
+@pytest.mark.parametrize("kind", ["redis", "redis 8", "valkey"])
+def test_the_doctor_knows_what_a_restart_would_drop(kind, server, program, tmp_path):
+    """By asking what the user `default` may run, with the least right that there is; Valkey has mended it itself."""
+    store = ShippedStore(newest_redis(program) if kind == "redis 8" else server(kind), tmp_path / "store")
+    try:
+        with store.as_user("root") as root:
+            assert found_of_restart(store)[0] == "ok"
+            root.execute_command("ACL SETUSER", "default", "reset")
+            severity, sentence, code = found_of_restart(store)
+            if kind == "valkey":
+                assert (severity, code) == ("ok", 0)
+                return
+            assert (severity, code) == ("broken", 1)
+            assert "may not run DEL, HDEL, HINCRBY, HSET" in sentence
+            root.execute_command("ACL SETUSER", "default", "~remit:*", "+@write", "-xadd")
+            assert "may not run XADD; before" in found_of_restart(store)[1]
+            [cure] = re.findall(r"run `ACL SETUSER default (.*?)`", sentence)
+            root.execute_command("ACL SETUSER", "default", *cure.split())
+            assert found_of_restart(store)[0] == "ok"
+            root.execute_command("ACL SETUSER", "remit", "-acl|dryrun")
+            severity, sentence, code = found_of_restart(store)
+            assert (severity, code) == ("risk", 0)
+            assert "`ACL DRYRUN` is refused" in sentence
+    finally:
+        store.stop()
+
+
+def test_the_doctor_asks_about_every_write_of_a_script(guarded):
+    """Of those that the server counts as writes."""
+    flags = {
+        name.upper(): {str(flag) for flag in each["flags"]} for name, each in guarded.as_user("root").command().items()
+    }
+    in_scripts = {
+        name for path in (ROOT / "lua").rglob("*.lua") for name in re.findall(r"call\('([A-Z]+)'", path.read_text())
+    }
+    asked = [write.split()[0] for write in SCRIPTED_WRITES.split(", ")]
+    assert asked == sorted(name for name in in_scripts if "write" in flags[name])
 
 
 def test_nobody_gets_in_without_a_name(guarded):

@@ -9,7 +9,8 @@ import os
 import pytest
 import redis
 from background import Background
-from servers import HASTY, Replica, Store
+from servers import HASTY, Replica
+from shipped_store import FOLLOWING, ShippedStore
 from topologies import SEALING_FAST, SERVICE, Guarded, until
 from witness import Witness
 
@@ -21,11 +22,9 @@ class Trio(Guarded):
 
     def __init__(self, binary, folder):
         super().__init__(binary, folder)
-        follow = ("--masteruser", "replication", "--masterauth", "secret", "--repl-diskless-sync-delay", "0")
-        user = ("--user", "replication", "on", ">secret", "+psync", "+replconf", "+ping")
-        of = ("--replicaof", "127.0.0.1", str(self.master.port))
-        self.second = Store(binary, folder / "second", *follow, *user, *of)
-        self.on_second = redis.Redis(port=self.second.port, decode_responses=True)
+        of_the_master = ("--replicaof", f"127.0.0.1 {self.master.port}")
+        self.second = ShippedStore(binary, folder / "second", *FOLLOWING, *of_the_master)
+        self.on_second = self.second.as_user("root")
         self.nodes = [self.on_master, self.on_replica, self.on_second]
         for node in self.nodes:
             node.config_set("min-replicas-to-write", 1)
@@ -37,6 +36,12 @@ class Trio(Guarded):
         self.on_second.close()
         super().stop()
         self.second.kill()
+
+    def in_bytes(self, node):
+        """Another connection to the node, whose replies are bytes."""
+        port = node.connection_pool.connection_kwargs["port"]
+        [store] = [each for each in (self.master, self.replica, self.second) if each.port == port]
+        return store.as_user("root", decoding=False)
 
     def masters(self):
         return [node for node in self.nodes if node.role()[0] == "master"]
@@ -91,7 +96,7 @@ def test_a_planned_failover_loses_no_answer_and_no_change(server, own, tmp_path)
     """Entries, quotas and acknowledged changes survive any number of failovers; calls in between are 503."""
     trio = own(Trio(server("redis"), tmp_path))
     replica = own(Replica(trio.url, REMIT_WAIT_REPLICAS="1", **SEALING_FAST, **HASTY))
-    witness = own(Witness(redis.Redis(port=trio.master.port), trio.url, replica))
+    witness = own(Witness(trio.on_master_bytes, trio.url, replica))
     agents = [witness.new_agent(max_calls=500), witness.new_agent()]
     with Changes(witness.tenant) as changes, witness.load(*agents, count=6) as load:
         for _ in range(FAILOVERS):
@@ -101,7 +106,7 @@ def test_a_planned_failover_loses_no_answer_and_no_change(server, own, tmp_path)
     assert (load.wrong, load.cut) == ([], [])
     assert load.answered
     [master] = trio.masters()
-    witness.store = redis.Redis(port=master.connection_pool.connection_kwargs["port"])
+    witness.store = trio.in_bytes(master)
     assert [
         each for each in changes.acknowledged if not master.exists(f"remit:{{{witness.tenant.id}}}:agent:{each}")
     ] == []

@@ -1,8 +1,11 @@
 """A master and a replica watched by Sentinels: what a failover costs, what it can lose, and what guards against it."""
 
 import pytest
+from everything_stored import SECRET, write_everything
 from oracle import gone
 from servers import HASTY, Replica
+from shipped_store import newest_redis
+from tenants import Tenant
 from topologies import SEALING_FAST, Guarded, until
 from witness import Witness
 
@@ -115,3 +118,29 @@ def test_a_change_is_acknowledged_once_enough_replicas_have_it_and_then_survives
         with witness.replica.client(key["key"]) as client:
             assert client.get("/v1/agents").status_code == status
     witness.check()
+
+
+@pytest.mark.parametrize("kind", ["redis", "redis 8", "valkey"])
+def test_a_hand_over_and_the_restarts_after_it_keep_every_key(kind, own, server, program, tmp_path):
+    """With the shipped users: nothing is refused to any of them, on either node, and the old master comes back."""
+    guarded = own(Guarded(newest_redis(program) if kind == "redis 8" else server(kind), tmp_path))
+    service = own(Replica(guarded.url, REMIT_COMPACT="false", REMIT_WAIT_REPLICAS="1", **HASTY, **SECRET))
+    tenant = own(Tenant(guarded.url, service))
+    tenant.stop = tenant.close
+    write_everything(tenant)
+    until(lambda: guarded.replica.stored() == guarded.master.stored(), "the replica has everything")
+    before = guarded.replica.stored()
+
+    guarded.kill_master()
+    guarded.wait_for_failover()
+    guarded.master.start()
+    until(lambda: guarded.on_master.role()[0] == "slave", "the Sentinels have made the old master a replica")
+    until(lambda: guarded.on_master.role()[3] == "connected", "it has what the new one has")
+
+    assert guarded.replica.stored() == guarded.master.stored() == before
+    assert guarded.refused() == set()
+    service.stop()
+    for node in (guarded.replica, guarded.master):
+        node.kill()
+        node.start()
+        assert node.stored() == before

@@ -3,29 +3,18 @@
 import contextlib
 import signal
 import subprocess
-import time
 from pathlib import Path
-from typing import Any
 
 import redis
 from redis.cluster import RedisCluster
-from servers import Store, free_port, wait_for_port
+from servers import Store, free_port, until, wait_for_port
+from shipped_store import FOLLOWING, OF_THE_CLIENT_LIBRARY, PASSWORD, ShippedStore
 
 SEALING_FAST = {"REMIT_AUDIT_SEGMENT_ENTRIES": "16", "REMIT_AUDIT_SEAL_AFTER_SECONDS": "1"}
 """Small, so that a short run has segments and the compactor is busy when something breaks."""
 SERVICE = "remit"
 CALM_MS, ALERT_MS = 10_000, 1_000
 """After how much silence a master is failed over: while it only waits for a core, and once a test has killed it."""
-
-
-def until(claim, what: str, seconds: float = 120) -> Any:
-    """Wait until `claim()` is true, and return it."""
-    deadline = time.monotonic() + seconds
-    while not (found := claim()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not so in {seconds} s: {what}")
-        time.sleep(0.02)
-    return found
 
 
 class Node(Store):
@@ -134,6 +123,7 @@ class Sentinel(Store):
             f"sentinel monitor {SERVICE} 127.0.0.1 {master_port} 2\n"
             f"sentinel down-after-milliseconds {SERVICE} {CALM_MS}\n"
             f"sentinel failover-timeout {SERVICE} 4000\n"
+            f"sentinel auth-user {SERVICE} sentinel\nsentinel auth-pass {SERVICE} {PASSWORD}\n"
         )
         super().__init__(binary, folder)
 
@@ -147,25 +137,25 @@ class Sentinel(Store):
 class Guarded:
     """A master, a replica of it, and three Sentinels that put the replica in charge when the master is gone.
 
+    With the files and users of deploy/: the nodes and the Sentinels log in, and so does the service.
+
     url: names a Sentinel that is not there first.
     """
 
     def __init__(self, binary: str, folder: Path) -> None:
-        replication = ("--masteruser", "replication", "--masterauth", "secret", "--repl-diskless-sync-delay", "0")
-        user = ("--user", "replication", "on", ">secret", "+psync", "+replconf", "+ping")
-        self.master = Store(binary, folder / "master", *replication, *user)
-        self.replica = Store(
-            binary, folder / "replica", *replication, *user, "--replicaof", "127.0.0.1", str(self.master.port)
+        self.master = ShippedStore(binary, folder / "master", *FOLLOWING)
+        of_the_master = ("--replicaof", f"127.0.0.1 {self.master.port}")
+        self.replica = ShippedStore(binary, folder / "replica", *FOLLOWING, *of_the_master)
+        self.on_master, self.on_replica = (each.as_user("root") for each in (self.master, self.replica))
+        self.on_master_bytes, self.on_replica_bytes = (
+            each.as_user("root", decoding=False) for each in (self.master, self.replica)
         )
-        self.on_master = redis.Redis(port=self.master.port, decode_responses=True)
-        self.on_replica = redis.Redis(port=self.replica.port, decode_responses=True)
-        self.on_master_bytes, self.on_replica_bytes = (redis.Redis(port=p.port) for p in (self.master, self.replica))
         until(self.is_connected, "the replica has what the master has")
         self.sentinels = [Sentinel(binary, folder / f"sentinel{number}", self.master.port) for number in range(3)]
         self.watchers = [redis.Redis(port=each.port, decode_responses=True) for each in self.sentinels]
         until(lambda: all(map(self._knows_all, self.watchers)), "every Sentinel knows the others and the replica", 120)
         addresses = [f"127.0.0.1:{port}" for port in (free_port(), *(each.port for each in self.sentinels))]
-        self.url = f"redis+sentinel://{','.join(addresses)}/{SERVICE}"
+        self.url = f"redis+sentinel://remit:{PASSWORD}@{','.join(addresses)}/{SERVICE}"
 
     def stop(self) -> None:
         for each in (self.on_master, self.on_replica, self.on_master_bytes, self.on_replica_bytes, *self.watchers):
@@ -176,6 +166,11 @@ class Guarded:
 
     def is_connected(self) -> bool:
         return "online" in str(self.on_master.info("replication").get("slave0"))
+
+    def refused(self) -> set[str]:
+        """The commands that a node has refused to one of its users."""
+        entries = [entry for node in (self.on_master, self.on_replica) for entry in node.acl_log()]
+        return {entry["object"] for entry in entries} - OF_THE_CLIENT_LIBRARY
 
     def cut_replica_off(self) -> None:
         """Cut the replica off from its master, which does not notice in time."""

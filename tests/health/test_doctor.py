@@ -61,6 +61,7 @@ async def test_a_durable_store_that_evicts_nothing_is_healthy(set_up):
         "memory",
         "durability",
         "replication",
+        "restart",
         "scripts",
         "decisions",
         "clock",

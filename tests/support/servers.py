@@ -10,7 +10,7 @@ import sys
 import time
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -167,6 +167,16 @@ def clean_env() -> dict[str, str]:
     """This process's environment without Remit's settings, except for patience with a slow machine."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("REMIT_")}
     return inherited | {"REMIT_STORE_TIMEOUT_MS": str(PATIENCE_MS)}
+
+
+def until(claim, what: str, seconds: float = 120) -> Any:
+    """Wait until `claim()` is true, and return it."""
+    deadline = time.monotonic() + seconds
+    while not (found := claim()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not so in {seconds} s: {what}")
+        time.sleep(0.02)
+    return found
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes] | Forked, seconds: float = 60) -> None:
