@@ -65,9 +65,27 @@ def compact() -> None:
 
 
 @click.command()
+@click.option(
+    "--mend",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Mend the append-only files in FOLDER, which no server may use: see docs/lost-at-restart.md. Asks no store.",
+)
+@click.option(
+    "--left-out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --mend: where entries go that the log cannot have; left-out.jsonl.",
+)
 @JSON
-def doctor(as_json: bool) -> None:
+def doctor(folder: Path | None, left_out: Path | None, as_json: bool) -> None:
     """Check the store and print the risks. Exit code 1 if it must not be used as it is."""
+    if folder is not None:
+        _mend(folder, left_out or Path("left-out.jsonl"), as_json=as_json)
+        return
+    if left_out is not None:
+        raise click.UsageError("--left-out goes with --mend")
     from app.health.deciding_keys import deciding_keys
     from app.health.doctor import Severity, check_up
 
@@ -87,3 +105,24 @@ def doctor(as_json: bool) -> None:
             click.echo(f"{finding.severity.upper():7} {finding.subject:11} {finding.sentence}")
     if any(finding.severity is Severity.BROKEN for finding in findings):
         raise SystemExit(1)
+
+
+def _mend(folder: Path, left_out: Path, *, as_json: bool) -> None:
+    """Mend the files, and say what was kept and what was left out."""
+    from app.errors import Invalid
+    from app.serve.lost_at_restart import mend
+
+    try:
+        mended = mend(folder, left_out)
+    except (Invalid, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        print_json(mended)
+        return
+    for each in mended:
+        click.echo(
+            f"workspace {each.workspace_id}: its numbers began {each.lives} times; {each.kept} entries are kept, "
+            f"{each.left_out} are in {left_out}"
+        )
+    if not mended:
+        click.echo("nothing to mend: no log has begun anew")

@@ -217,7 +217,7 @@ async def _restart(client: Client, nodes: Sequence[Node]) -> Finding:
         sentence = (
             f"a restart of the store loses agents, policies, keys and decisions: it drops what scripts wrote, because "
             f"the user `default` may not run {', '.join(dropped)}; before any restart, run `ACL SETUSER default "
-            "~remit:* +@write` and add the same to its line in the ACL file"
+            "~remit:* +@write` and add the same to its line in the ACL file (docs/lost-at-restart.md)"
         )
         return Finding("restart", Severity.BROKEN, sentence)
     return Finding("restart", Severity.OK, "a restart replays what scripts wrote")

@@ -5,19 +5,13 @@ only the last, incomplete command and append to the open MULTI; at their next st
 """
 
 import os
-import re
 from pathlib import Path
 from typing import BinaryIO
 
-_FILES, _MANIFEST = "appendonlydir", "appendonly.aof.manifest"
-_APPENDED_TO = re.compile(r"^file (\S+) seq \d+ type i", re.MULTILINE)
+from app.serve.append_only_files import FOLDER, TornError, appended_files, command_at
+
 _CLOSED = b"\r\n*1\r\n$4\r\nEXEC\r\n"
-_HEADER, _BEGUN_HEADER = re.compile(rb"[*$](\d{1,10})\r\n"), re.compile(rb"[*$]?\d{0,10}\r?")
 _FIRST_LOOK = 1 << 16
-
-
-class _TornError(Exception):
-    """The bytes end within a command."""
 
 
 def cut_torn_write(folder: Path) -> str | None:
@@ -25,10 +19,8 @@ def cut_torn_write(folder: Path) -> str | None:
 
     No server may have the file open. Other damage is left to the server, which refuses the file. Raises OSError.
     """
-    manifest = folder / _FILES / _MANIFEST
-    names = _APPENDED_TO.findall(manifest.read_text(errors="replace")) if manifest.exists() else []
-    path = folder / _FILES / (names[-1] if names else _MANIFEST)
-    if not names or not path.exists():
+    *_, path = [None, *appended_files(folder / FOLDER)]
+    if path is None or not path.exists():
         return None
     with path.open("r+b") as file:
         length = file.seek(0, os.SEEK_END)
@@ -62,39 +54,13 @@ def _last_boundary(data: bytes, place: int) -> int | None:
     boundary, in_transaction = place, False
     try:
         while place < len(data):
-            name, place = _command(data, place)
+            words, place = command_at(data, place)
+            name = words[0].upper() if words else b""
             in_transaction = name == b"MULTI" or (in_transaction and name != b"EXEC")
             if not in_transaction:
                 boundary = place
-    except _TornError:
+    except TornError:
         pass
     except ValueError:
         return None
     return boundary
-
-
-def _command(data: bytes, place: int) -> tuple[bytes, int]:
-    """The name of the command at `place`, and where it ends. Raises ValueError if it is not one, or _TornError."""
-    words, place = _header(data, place, b"*")
-    name = b""
-    for number in range(words):
-        length, place = _header(data, place, b"$")
-        end = place + length
-        if end + 2 > len(data):
-            raise _TornError
-        if data[end : end + 2] != b"\r\n":
-            raise ValueError
-        if number == 0:
-            name = data[place:end].upper()
-        place = end + 2
-    return name, place
-
-
-def _header(data: bytes, place: int, sign: bytes) -> tuple[int, int]:
-    """The number after `sign`, and where its line ends."""
-    found = _HEADER.match(data, place)
-    if found is not None and found[0].startswith(sign):
-        return int(found[1]), found.end()
-    if _BEGUN_HEADER.fullmatch(data, place) and data[place : place + 1] in {b"", sign}:
-        raise _TornError
-    raise ValueError

@@ -21,11 +21,19 @@ READINESS_PROBE = "remit:ready"
 
 _COUNTED = re.compile(r"remit:\{([^}]+)\}:(?:quota|live|session|agent:[^:]+:(?:session|marked|denials|denied)):")
 
+_OF_LOGS = re.compile(r"remit:\{([^}]+)\}:(commits|audit:.+|changes:(?:tree|checkpoint))", re.DOTALL)
+
 
 def counting_workspace(name: str) -> str | None:
     """The workspace of a key in which a commit keeps what rules count; None for other keys."""
     found = _COUNTED.match(name)
     return None if found is None else found[1]
+
+
+def numbered_log(name: str) -> tuple[str, str] | None:
+    """The workspace of a key that depends on the numbers of a log, and the key's name there; None for other keys."""
+    found = _OF_LOGS.fullmatch(name)
+    return None if found is None else (found[1], found[2])
 
 
 def key_pointer(digest: str) -> str:

@@ -31,6 +31,7 @@ RUN_BY = {
     "docs/gateways.md": "tests/authzen/test_gateways.py",
     "docs/keyspace.md": "tests/contracts/test_keyspace.py",
     "docs/language.md": "tests/pdp/test_language_page.py",
+    "docs/lost-at-restart.md": "tests/faults/test_lost_at_restart.py",
     "docs/names.md": "tests/readme/test_pages.py",
     "docs/operations.md": "tests/contracts/test_operations_page.py",
     "docs/policy-files.md": "tests/readme/test_pages.py",
