@@ -93,11 +93,11 @@ def _samples(bench: Bench, tree: Path, label: str) -> dict[str, Sample]:
         for of_one_caller in filter(None, (calls, by_token)):
             with Replica(store.url, bench.cores.service, tree=tree, wrapper=counted_by(counts)) as replica:
                 for case, (call, expected) in of_one_caller.items():
-                    asyncio.run(_ask(replica.port, call, expected, WARM))
+                    asyncio.run(ask_many(replica.port, call, expected, WARM))
                     counted = {"service": replica.decider_pid(), "store": store.pid}
                     for pid in counted.values():
                         control(counts, "--instr=on", pid)
-                    asyncio.run(_ask(replica.port, call, expected, COUNTED))
+                    asyncio.run(ask_many(replica.port, call, expected, COUNTED))
                     for pid in counted.values():
                         control(counts, "--instr=off", pid)
                     samples[case] = {
@@ -142,7 +142,7 @@ def instructions_of(folder: Path, pid: int) -> int:
     return int(dump.read_text().rpartition("totals: ")[2].split()[0])
 
 
-async def _ask(port: int, call: Call, expected: str, times: int) -> None:
+async def ask_many(port: int, call: Call, expected: str, times: int) -> None:
     """Send this many calls over as many connections as a busy replica has. Raises RuntimeError at an unexpected
     answer.
     """
