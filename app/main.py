@@ -4,12 +4,12 @@ import zoneinfo
 
 from litestar import Litestar
 
-from app.fairness.request_rates import SharedLimits
 from app.http.application import build_application
 from app.http.routes import prepare_pages
-from app.lanes.lane import Lane
-from app.metrics import Metrics
 from app.replica import open_services, shared_limits
+from app.runtime.fairness.request_rates import SharedLimits
+from app.runtime.lanes.lane import Lane
+from app.runtime.metrics import Metrics
 from app.settings import Settings
 
 

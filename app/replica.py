@@ -40,16 +40,7 @@ from app.explain.explained_entry import PastDecisions
 from app.explain.explainer import Explainer
 from app.explain.tool_listings import ToolListings
 from app.explain.usual_values import UsualCalls
-from app.fairness.auth_failures import AuthFailures
-from app.fairness.loop_budget import LoopBudget
-from app.fairness.request_rates import RequestRates, SharedLimits
-from app.fairness.shares import LargeCalls, OpenStreams
-from app.fairness.thread_pool import FairThreadPool, Pool, SlowLanePool
-from app.gc_freeze import freeze_heap
 from app.health.readiness import Readiness
-from app.lanes.lane import Lane, Message
-from app.logs import DecisionNoter, decision_noter
-from app.metrics import Metrics
 from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.identity_provider import GroupGrants, IdentityProvider
@@ -67,6 +58,15 @@ from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.scripts import COMMITS
 from app.replay_jobs.processes import ReplayProcesses
 from app.replay_jobs.replayer import Replayer
+from app.runtime.fairness.auth_failures import AuthFailures
+from app.runtime.fairness.loop_budget import LoopBudget
+from app.runtime.fairness.request_rates import RequestRates, SharedLimits
+from app.runtime.fairness.shares import LargeCalls, OpenStreams
+from app.runtime.fairness.thread_pool import FairThreadPool, Pool, SlowLanePool
+from app.runtime.gc_freeze import freeze_heap
+from app.runtime.lanes.lane import Lane, Message
+from app.runtime.logs import DecisionNoter, decision_noter
+from app.runtime.metrics import Metrics
 from app.settings import Settings, SettingsError
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys

@@ -7,8 +7,6 @@ from msgspec import Struct
 
 from app.approvals.records import KEEP_MS, drop_old_ids, open_keys
 from app.errors import AppError, StoreUnavailable
-from app.fairness.loop_turns import take_turn
-from app.fault_isolation import failures_logged
 from app.model.approvals import ApprovalStatus, policies_that_asked, whole_record
 from app.model.changes import ChangeKind, ResourceType
 from app.model.ids import Ids
@@ -16,6 +14,8 @@ from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import check_reply, decoding_record
 from app.redis_client.scripts import END_APPROVAL
+from app.runtime.fairness.loop_turns import take_turn
+from app.runtime.fault_isolation import failures_logged
 from app.store.changes import own_records
 from app.store.keyspace import Keyspace
 

@@ -19,13 +19,13 @@ from app.audit.search import work_in
 from app.audit.segments import part_of
 from app.audit.stored_columns import read_columns
 from app.audit.stream import StreamWalk, gone, line_of_unsealed
-from app.fairness.loop_turns import take_turn
 from app.model.counts import CountBy, Counted, CountQuery, Counts, ValueCount
 from app.model.decisions import Result
 from app.model.text import FieldError
 from app.model.times import parse_time_ms, rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 SCANNED_MAX = 4 * 1024 * 1024

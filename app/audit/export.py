@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from app.audit.head import read_head, unreadable_is_damage
 from app.audit.scan import Scan
-from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditEntry, AuditFilters, Format
 from app.model.exports import End, Writer
 from app.redis_client.client import Client
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.changes import read_forward
 from app.store.keyspace import Keyspace
 

@@ -24,11 +24,11 @@ from app.audit.named import Named
 from app.audit.segments import segments_of
 from app.audit.stored_columns import UNKNOWN, decided_by
 from app.errors import AuditLogDamaged
-from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditFilters
 from app.model.decisions import Result
 from app.model.ids import canonical_uuid
 from app.redis_client.client import Client, Value
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 AGENT, TOOL, ACTION, RESULT = "agent", "tool", "action", "result"

@@ -24,7 +24,6 @@ from app.audit.search import Page, SealedSearch
 from app.audit.stream import END, StreamWalk, line_of_unsealed
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, StoreUnavailable
-from app.fairness.loop_turns import WorkspaceSlots
 from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format
 from app.model.checkpoints import Checkpoint, Verification
@@ -33,6 +32,7 @@ from app.model.notes import Note
 from app.model.times import rfc3339
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.runtime.fairness.loop_turns import WorkspaceSlots
 from app.store.keyspace import Keyspace
 from app.store.shared_polling import Polled
 

@@ -8,9 +8,9 @@ from app.audit.head import Head, Span, head_of, read_head, read_newest, unreadab
 from app.audit.sealed_walk import SealedFrames, SealedWalk
 from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
-from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditFilters
 from app.redis_client.client import Client
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 _TAIL_CHUNK = 128

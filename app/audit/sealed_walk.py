@@ -7,10 +7,10 @@ from app.audit.head import Head, Span, head_of, read_head, read_newest
 from app.audit.index import IndexedSegment, Lookup, miscounted
 from app.audit.segments import Stored, checked_bodies, damaged, missing, part_of
 from app.errors import AuditLogDamaged
-from app.fairness.loop_turns import take_turn
 from app.model.audit import AuditFilters
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import READ_FRAMES
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 SEGMENTS_PER_READ = 64

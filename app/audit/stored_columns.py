@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from app.audit.columns import POLICY, Columns, Names
 from app.audit.index_rows import Posting
-from app.fairness.loop_turns import take_turn
 from app.redis_client.client import Client, Value
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 ALL_FRAMES = (1 << 53) - 1

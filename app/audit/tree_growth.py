@@ -17,10 +17,10 @@ from app.audit.segments import chain, damaged, read_segment
 from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
 from app.audit.tree import BLOCK, TreeState, read_tree, text_of, tile_place
 from app.errors import AuditLogDamaged
-from app.fault_isolation import failures_logged
 from app.redis_client.client import Client, Value
 from app.redis_client.replies import count_of
 from app.redis_client.scripts import GROW_TREE
+from app.runtime.fault_isolation import failures_logged
 from app.store.keyspace import Keyspace
 from app.store.workspaces import workspace_ids
 

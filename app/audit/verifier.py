@@ -16,11 +16,11 @@ from app.audit.verify_trail import Trail, TrailCheck
 from app.audit.verify_tree import TreeCheck, compare_with_note
 from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
-from app.fairness.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding, Part, Rest, Verification
 from app.model.notes import Note
 from app.redis_client.client import Client
 from app.redis_client.replies import ForeignData
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 Progress = Callable[[int, int], None]

@@ -12,9 +12,9 @@ from app.audit.named import Named
 from app.audit.segment_builder import Indexed, Tallies, tally
 from app.audit.segments import Frame, part_of
 from app.errors import AuditLogDamaged
-from app.fairness.loop_turns import take_turn
 from app.redis_client.client import Client, Value
 from app.redis_client.replies import as_record
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 _DIGITS = 15

@@ -8,10 +8,10 @@ from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segments import Segment, chain, frames_of, genesis, part_of
 from app.audit.verify_segment import read_whole
 from app.errors import AuditLogDamaged
-from app.fairness.loop_turns import take_turn
 from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding
 from app.redis_client.client import Client
 from app.redis_client.replies import ForeignData, as_record
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 BEYOND = 4

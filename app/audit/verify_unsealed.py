@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from app.audit.entry_format import Unreadable, line_of
 from app.audit.stream import sequence_of
-from app.fairness.loop_turns import take_turn
 from app.model.checkpoints import Fault, FaultFound, Part
 from app.redis_client.client import Client
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.keyspace import Keyspace
 
 _CHUNK = 256

@@ -10,15 +10,15 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.authorize.packed_commits import PackedCommits
-from app.fairness.asking_key import asking_key
-from app.fairness.loop_budget import LoopBudget
-from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.plans import Plan, Tokens
 from app.model.policies import Policy
 from app.model.rules import MANY_PATTERNS
 from app.model.written_rules import pattern_count
 from app.redis_client.packed_call import ScriptCall
+from app.runtime.fairness.asking_key import asking_key
+from app.runtime.fairness.loop_budget import LoopBudget
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
 from app.store.governed_agents import GovernedAgent
 
@@ -39,7 +39,7 @@ class CachedAgent(Generic[Compiled]):
     agent: as it was at those tokens. size: the estimated bytes of all this.
     grown: called with this entry and the number of bytes by which its packed commits have grown.
 
-    Nothing in an entry may refer back to it: a cycle would never be freed (see `app.gc_freeze`).
+    Nothing in an entry may refer back to it: a cycle would never be freed (see `app.runtime.gc_freeze`).
     """
 
     __slots__ = ("_grown", "agent", "agent_id", "commits", "compiled", "size", "tokens")

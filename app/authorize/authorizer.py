@@ -15,14 +15,14 @@ from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.errors import AgentNotFound, ApprovalMismatch, InsufficientScope, StoreUnavailable
-from app.fairness.loop_budget import LoopBudget
-from app.fairness.thread_pool import InTurns, Pool
-from app.lanes.lane import monotonic_us
-from app.metrics import Metrics
 from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids, canonical_uuid
 from app.pdp import CompiledAgent, decide, decide_at_length
+from app.runtime.fairness.loop_budget import LoopBudget
+from app.runtime.fairness.thread_pool import InTurns, Pool
+from app.runtime.lanes.lane import monotonic_us
+from app.runtime.metrics import Metrics
 
 ATTEMPTS = 16
 Json = dict[str, Any]

@@ -18,10 +18,10 @@ from app.errors import (
     TooManyMismatches,
     Unauthorized,
 )
-from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, BatchSemantics, Decision, Result
 from app.redis_client.packed_call import CALLS_AT_ONCE
+from app.runtime.fairness.loop_turns import take_turn
 
 Asked = AuthorizeRequest | AppError
 Answered = Decision | AppError

@@ -26,7 +26,6 @@ from app.authorize.commit import (
     require_stale,
 )
 from app.errors import StoreUnavailable
-from app.fairness.thread_pool import Pool
 from app.model.canonical_call import canonical_call
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.escalations import Escalation
@@ -35,6 +34,7 @@ from app.pdp import CompiledAgent
 from app.pdp.escalations import approved_plan, asking_beside, asking_rule, distinct, escalations
 from app.redaction.redactor import Redactor
 from app.redaction.signer import Purpose, Signer
+from app.runtime.fairness.thread_pool import Pool
 
 ATTEMPTS = 16
 Commit = Callable[[CommitQuestion], Awaitable[CommitAnswer]]

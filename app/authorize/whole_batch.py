@@ -11,12 +11,12 @@ from app.authorize.authorizer import Authorizer
 from app.authorize.commit import CommitAnswer, CommitQuestion, Stale
 from app.authorize.commit.batch import commit_whole
 from app.errors import AppError, BatchTooLarge, StoreUnavailable
-from app.fairness.loop_turns import take_turn
 from app.model.api_keys import Caller
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 from app.model.plans import Plan
 from app.redis_client.packed_call import CALLS_AT_ONCE
+from app.runtime.fairness.loop_turns import take_turn
 
 ATTEMPTS = 16
 MAX_WHOLE = 128

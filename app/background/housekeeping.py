@@ -8,9 +8,9 @@ from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.stream_repair import displaced, free_stream
 from app.audit.trail import seal_changes, unsealed_trails
-from app.fault_isolation import failures_logged
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.runtime.fault_isolation import failures_logged
 from app.store.spent_counts import counted_keys, drop_spent_counts
 from app.store.workspaces import workspace_ids
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from app.fault_isolation import failures_logged
+from app.runtime.fault_isolation import failures_logged
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from app.audit.tree import Tree, read_tree
 from app.audit.trees import read_log_tree, trail_tree
 from app.checkpoints.keys import SigningKey, signed, signed_at
 from app.checkpoints.witnesses import Witness, WitnessRefused
-from app.fault_isolation import failures_logged
 from app.model.notes import OF_CHANGES, Note, Signature, origin_of
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.scripts import PUT_CHECKPOINT
+from app.runtime.fault_isolation import failures_logged
 from app.store.keyspace import Keyspace
 from app.store.workspaces import workspace_ids
 

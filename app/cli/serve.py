@@ -12,7 +12,7 @@ from app.cli.option_types import WholeNumber
 from app.cli.options import JSON
 from app.cli.output import print_json
 from app.cli.store_access import read_settings, with_services
-from app.logs import configure_logging
+from app.runtime.logs import configure_logging
 
 if TYPE_CHECKING:
     from app.health.doctor import Finding

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from app.logs import configure_logging
+from app.runtime.logs import configure_logging
 from app.settings import Settings
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from app.cli.api import Answer
 from app.cli.store_access import read_settings
 from app.errors import AppError
 from app.http.application import Application, application_of
-from app.logs import configure_logging
 from app.model.actors import COMMAND_LINE
 from app.model.api_keys import Caller, Scope
 from app.redis_client.client import Client
 from app.replica import KEY_WATCH_SECONDS, Services, open_alone
+from app.runtime.logs import configure_logging
 from app.serve.data_folder import store_in_words
 from app.serve.embedded_store import reachable_store
 from app.settings import Settings

@@ -9,7 +9,6 @@ from collections import Counter
 import msgspec
 
 from app.errors import AgentNotFound, VersionNotKept
-from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.changes import Change, ChangeKind, ResourceType
 from app.model.past_states import Past
@@ -17,6 +16,7 @@ from app.model.policies import Owner, Policy
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
 from app.replay.spans import LogPosition, since_of
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agent_records import agent_of
 from app.store.changes import change_of, read_back
 from app.store.keyspace import Keyspace

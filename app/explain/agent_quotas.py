@@ -17,7 +17,6 @@ from app.authorize.agent_cache import AgentCache
 from app.authorize.commit.quotas import counted_in, live_in
 from app.authorize.store_clock import StoreClock
 from app.explain.rule_states import Level, level_shown, read_counters, read_levels
-from app.fairness.loop_turns import WorkspaceSlots
 from app.model.agent_quotas import MOST_SHOWN, AgentQuota, AgentQuotas, CountedValue, CountedValues
 from app.model.audit import AuditQuery
 from app.model.decisions import AuthorizeRequest, Result
@@ -35,6 +34,7 @@ from app.pdp.rules.rule_type import CompiledRule
 from app.redis_client.client import Client
 from app.redis_client.replies import decoding_record
 from app.replay.calls import decode_call, decode_object
+from app.runtime.fairness.loop_turns import WorkspaceSlots
 from app.store.keyspace import Keyspace, keyspace_of
 
 _AT_ONCE = 256

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from app.audit.log import AuditLog
 from app.errors import AgentNotFound, AuditEntryNotFound, VersionNotKept
 from app.explain.agent_history import AgentHistory
-from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.explanations import Part, PastExplanation, PolicyPart, RulePart
@@ -28,6 +27,7 @@ from app.replay.calls import (
     reads_hidden,
 )
 from app.replay.spans import LogPosition
+from app.runtime.fairness.thread_pool import FairThreadPool
 
 _US_PER_MS = 1000
 

@@ -10,7 +10,6 @@ from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.explain.rule_states import read_rule_states
-from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.decision_codes import next_action
@@ -24,6 +23,7 @@ from app.pdp import CompiledAgent
 from app.pdp.explained import explained_agent, policy_parts
 from app.pdp.trace import Trace, trace
 from app.redis_client.client import Client
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
 from app.store.governed_agents import GovernedAgent
 

@@ -10,7 +10,6 @@ from app.authorize.agent_cache import AgentCache, CachedAgent
 from app.authorize.store_clock import StoreClock
 from app.cancellation import raise_if_cancelled
 from app.explain.rule_states import Level, level_shown, read_levels
-from app.fairness.thread_pool import FairThreadPool
 from app.model.decisions import Result
 from app.model.explanations import ExplainedAgent
 from app.model.plans import Quota, Tokens
@@ -24,6 +23,7 @@ from app.pdp.explained import explained_agent
 from app.pdp.rules.rule_type import FAIL, PASS
 from app.pdp.tool_outcomes import Likeness, Possible, Reach, ToolRules
 from app.redis_client.client import Client
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.catalog import Catalog
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import WORKSPACE_TOKEN, group_token

@@ -12,7 +12,6 @@ from msgspec import UNSET, Raw
 
 from app.audit.log import AuditLog
 from app.cancellation import raise_if_cancelled
-from app.fairness.thread_pool import FairThreadPool
 from app.model.approvals import Approval
 from app.model.audit import AuditQuery
 from app.model.call_values import general, values_in
@@ -20,6 +19,7 @@ from app.model.canonical_call import decode_exact
 from app.model.decisions import Result
 from app.model.usual import Number, Usual, UsualText, UsualValue
 from app.replay.calls import decode_call, is_hidden
+from app.runtime.fairness.thread_pool import FairThreadPool
 
 _VALUES_MAX = 200
 _READ_MAX = 1_000

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, Final, Protocol
 
 from app.errors import AppError, StoreUnavailable
-from app.lanes.lane import Lane, Message
 from app.redis_client.client import Client
 from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.replies import info_of
 from app.redis_client.scripts import PROBE_COMMIT, SCRIPTS
+from app.runtime.lanes.lane import Lane, Message
 from app.store.keyspace import READINESS_PROBE, WORKSPACES
 
 _NEARLY_FULL = 0.9

@@ -139,7 +139,7 @@ def _application() -> Application:
         exception_handlers=EXCEPTION_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
-        logging_config=None,  # app.logs has configured logging; Litestar would replace that with a queue and a thread
+        logging_config=None,  # app.runtime.logs has configured logging; Litestar would add a queue and a thread
     )
 
 

@@ -9,7 +9,6 @@ from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
 from app.errors import AppError, InsufficientScope, Invalid, LockedOut, Unauthorized
-from app.fairness.asking_key import asking_key
 from app.http.answers import Header
 from app.http.cookies import require_same_origin, session_cookie
 from app.http.headers import AUTHORIZATION, change_reason, raw_key_of, single_headers
@@ -18,6 +17,7 @@ from app.model.actors import ChangedBy
 from app.model.api_keys import ASKING, TOKEN_TYPE, Caller, Scope
 from app.model.query_fields import QueryFields
 from app.replica import Decisions
+from app.runtime.fairness.asking_key import asking_key
 
 _ONLY = frozenset({AUTHORIZATION})
 _FORWARDED = b"x-forwarded-for"

@@ -12,10 +12,10 @@ from app.http.authentication import judged_anew, raw_key_in_use
 from app.http.bodies import decode_json, read_body
 from app.http.throttle import charge
 from app.http.tool_calls import Reading, reading_of
-from app.lanes.lane import monotonic_us
 from app.model.api_keys import Caller
 from app.model.decisions import BatchSemantics, Decision
 from app.replica import Services
+from app.runtime.lanes.lane import monotonic_us
 
 _Read = TypeVar("_Read")
 _IN_THE_LOOP_BYTES = 4 * 1024

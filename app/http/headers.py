@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from app.errors import Invalid, Unauthorized, UnsupportedEncoding
 from app.http.answers import Header
-from app.logs import REQUEST_ID
 from app.model.actors import MAX_REASON
 from app.model.api_keys import digest_of, is_raw_key, is_token
 from app.model.text import require_visible
+from app.runtime.logs import REQUEST_ID
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
 

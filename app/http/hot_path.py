@@ -18,8 +18,6 @@ from app.errors import (
     PayloadTooLarge,
     Unauthorized,
 )
-from app.fairness.asking_key import asking_key
-from app.fairness.shares import LARGE_BYTES
 from app.http.answers import JSON, Header, RawResponse
 from app.http.authentication import judged_anew, note_failure, peer_of, require_asking
 from app.http.bodies import ANY_LENGTH, read_body
@@ -28,11 +26,13 @@ from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_
 from app.http.problems import unexpected
 from app.http.throttle import check_rate, has_bounds
 from app.http.tool_calls import Reading, reading_of
-from app.lanes.lane import MoveToSlowLane, monotonic_us
 from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision
 from app.redaction.recording import QUICK_BYTES, takes_long
 from app.replica import Decisions
+from app.runtime.fairness.asking_key import asking_key
+from app.runtime.fairness.shares import LARGE_BYTES
+from app.runtime.lanes.lane import MoveToSlowLane, monotonic_us
 from app.settings import Settings
 from app.validation_messages import visible
 

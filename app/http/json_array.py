@@ -7,7 +7,7 @@ import msgspec
 from litestar import MediaType, Response
 from litestar.response import Stream
 
-from app.fairness.loop_turns import take_turn
+from app.runtime.fairness.loop_turns import take_turn
 
 _STEP_BYTES = 64 * 1024
 """Bytes of an answer encoded in one step of the loop, which takes less than a millisecond."""

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 
 from app.errors import TooManyRequests
-from app.fairness.request_rates import Allowance
 from app.http.answers import Header
 from app.http.authentication import known_caller, require_not_locked_out
 from app.model.api_keys import Caller
 from app.replica import Decisions
+from app.runtime.fairness.request_rates import Allowance
 
 
 def has_bounds(decisions: Decisions) -> bool:

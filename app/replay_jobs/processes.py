@@ -10,8 +10,8 @@ from contextlib import suppress
 import msgspec
 
 from app.errors import TooManyReplays
-from app.fairness.shares import Shares
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask
+from app.runtime.fairness.shares import Shares
 from app.settings import Settings
 
 _BROKE_OFF = msgspec.json.encode(ReplayLine(error="The replay ended before its report; try again")) + b"\n"

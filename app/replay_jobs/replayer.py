@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 
 from app.audit.log import AuditLog
 from app.errors import Invalid
-from app.fairness.loop_turns import take_turn
 from app.model.changes import Change, ChangeQuery
 from app.model.policies import Policy, owner_or_none
 from app.model.replays import ReplayLine, ReplayProgress, ReplayTask, drafted
@@ -14,6 +13,7 @@ from app.model.times import SPAN_MS, parse_time_ms, rfc3339
 from app.pdp.constraints import IsSecret
 from app.replay import Replay
 from app.replay.history import History
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.agents import Agents
 from app.store.changes import Changes
 from app.store.optimistic import ATTEMPTS, contended

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from app.metrics import ROW_BYTES
+from app.runtime.metrics import ROW_BYTES
 from app.serve.embedded_store import die_with_parent
 from app.settings import Settings
 

@@ -20,7 +20,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from app.http.routes import ENDPOINTS
-from app.logs import DECISION_ID
+from app.runtime.logs import DECISION_ID
 
 _UNTRACED = frozenset({"/livez", "/metrics", "/readyz"})
 """Routes that machines poll all the time."""

@@ -1,4 +1,4 @@
-"""One replica: two processes, its fast and its slow lane (`app/lanes/lane.py`), that serve a socket passed to it.
+"""One replica: two processes, its lanes (`app/runtime/lanes/lane.py`), that serve a socket passed to it.
 
 Called by the supervisor as `app.serve.worker <socket> <metrics> <rows> <row>`: descriptors of the listening socket and
 of the metrics' shared memory, the number of rows in that, and the first of this replica's two rows. What it loads is
@@ -18,17 +18,17 @@ from functools import partial
 import uvicorn
 from msgspec.structs import replace
 
-from app.gc_freeze import freeze_heap
 from app.http.protocol.connections import Connections
 from app.http.protocol.http_protocol import HttpProtocol
-from app.lanes.forks import forked
-from app.lanes.heartbeats import Heartbeats
-from app.lanes.lane import Lane, MovedConnection
-from app.lanes.scheduling import let_others_go_first, take_short_turns
-from app.logs import configure_logging
 from app.main import create_app
-from app.metrics import Metrics
 from app.replica import shared_limits
+from app.runtime.gc_freeze import freeze_heap
+from app.runtime.lanes.forks import forked
+from app.runtime.lanes.heartbeats import Heartbeats
+from app.runtime.lanes.lane import Lane, MovedConnection
+from app.runtime.lanes.scheduling import let_others_go_first, take_short_turns
+from app.runtime.logs import configure_logging
+from app.runtime.metrics import Metrics
 from app.serve.children import DRAIN_SECONDS
 from app.serve.listeners import accept_again, drain_accept_queue
 from app.serve.tracing import traced

@@ -7,7 +7,6 @@ from typing import Unpack
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken
-from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
 from app.model.agents import DEFAULT_TYPE, Agent, AgentFields, AgentStatus
 from app.model.ids import Ids, canonical_uuid
@@ -17,6 +16,7 @@ from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply
 from app.redis_client.scripts import DELETE_AGENT, FREEZE_AGENT, PUT_AGENT
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agent_records import agent_of, fields_of
 from app.store.changes import change_keys, require_actor
 from app.store.governed_agents import GovernedAgent, read_governed_agent

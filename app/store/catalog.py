@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Struct
 
 from app.errors import LimitReached, ToolNotFound, VersionConflict
-from app.fairness.loop_turns import take_turn
 from app.model.actors import ChangedBy
 from app.model.catalog import (
     CatalogChange,
@@ -22,6 +21,7 @@ from app.model.text import FieldError, require_tool_name
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, decoding_record
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.catalog_writes import CatalogWrite, write_catalog
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version

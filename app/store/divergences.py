@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from app.errors import PolicyNotFound
-from app.fairness.thread_pool import FairThreadPool
 from app.model.decisions import Result
 from app.model.policy_sets import DivergenceCount, PolicyDivergence
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record, decoding_record, number_of
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.keyspace import Keyspace
 from app.store.policy_records import policies_of
 

@@ -5,13 +5,13 @@ import time
 from msgspec import Struct
 
 from app.errors import AgentNotFound
-from app.fairness.thread_pool import FairThreadPool
 from app.model.agents import Agent, group_digest
 from app.model.marks import longest_shared
 from app.model.plans import Tokens
 from app.model.policies import Policy
 from app.redis_client.client import Client
 from app.redis_client.replies import ForeignData, as_record, decoding_record
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agent_records import agent_of
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, contended

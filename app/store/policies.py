@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable
 
 from app.errors import Invalid, PolicyNotFound
-from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
 from app.model.ids import Ids
 from app.model.policies import (
@@ -24,6 +23,7 @@ from app.model.text import FieldError
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version

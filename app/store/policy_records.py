@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from app.fairness.loop_turns import take_turn
-from app.fairness.thread_pool import FairThreadPool
 from app.model.counting import limit_fingerprints, rate_limit_count
 from app.model.policies import SHADOW_BUCKET, Policy, PolicyKind, PolicyMode, field_types, values_of
 from app.model.rules import compiles_much
 from app.redis_client.client import Value
 from app.redis_client.replies import decoding_record, number_of
+from app.runtime.fairness.loop_turns import take_turn
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.keyspace import Keyspace
 
 _STEP_BYTES = 64 * 1024

@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound, VersionConflict
-from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
 from app.model.ids import Ids
 from app.model.policies import WORKSPACE, Owner, Policy, evaluation_order
@@ -25,6 +24,7 @@ from app.model.policy_sets import (
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.keyspace import Keyspace
 from app.store.limits import WorkspaceLimits
 from app.store.optimistic import ATTEMPTS, contended

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from msgspec.structs import replace
 
 from app.errors import PolicyNotFound, PolicyVersionNotFound, VersionNotKept
-from app.fairness.thread_pool import FairThreadPool
 from app.model.actors import ChangedBy
 from app.model.changes import Change, ChangeKind
 from app.model.past_states import PastState, past_policy
@@ -13,6 +12,7 @@ from app.model.policies import Policy
 from app.model.snapshots import PolicyVersion
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.changes import change_of, change_time_ms
 from app.store.keyspace import Keyspace
 from app.store.optimistic import Versions

@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from app.errors import LimitReached, ResourceNotFound
-from app.fairness.loop_turns import take_turn
 from app.model.actors import ChangedBy
 from app.model.resources import MAX_RESOURCES, CatalogResource, ResourceEntry, name_of, shown_in_trail
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, decoding_record
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.catalog_writes import CatalogWrite, write_catalog
 from app.store.keyspace import Keyspace
 from app.store.optimistic import ATTEMPTS, Versions, contended, require_version

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from app.canonical.ambiguous import Ambiguous
 from app.canonical.hosts import canonical_host, stands_for_ipv4
-from app.fairness.loop_turns import WorkspaceSlots
 from app.model.webhooks import URL_MAX
+from app.runtime.fairness.loop_turns import WorkspaceSlots
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ import msgspec
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import ApprovalNotFound
-from app.fairness.loop_turns import take_turn
 from app.model.access_requests import approvals_of, requests_endpoint, status_of, task_of
 from app.model.times import rfc3339
 from app.model.webhooks import Webhook, WebhookEvent
@@ -16,6 +15,7 @@ from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record, check_reply, decoding_record, number_of
 from app.redis_client.scripts import ADVANCE_OUTBOX
+from app.runtime.fairness.loop_turns import take_turn
 from app.store.changes import change_of, own_records
 from app.store.keyspace import WEBHOOK_COUNTS, Keyspace
 from app.webhooks.attempts import DELIVERIES_KEPT, Attempts, DeliveryView, attempts_of

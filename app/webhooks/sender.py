@@ -9,11 +9,11 @@ from functools import partial
 from app.approvals.approvals import Approvals
 from app.audit.log import AuditLog
 from app.errors import AppError
-from app.fairness.loop_turns import WorkspaceSlots
 from app.model.ids import Ids
 from app.model.webhooks import Webhook
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record
+from app.runtime.fairness.loop_turns import WorkspaceSlots
 from app.store.keyspace import Keyspace
 from app.store.leases import take_lease
 from app.store.workspaces import workspace_ids

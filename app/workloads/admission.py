@@ -9,11 +9,11 @@ from msgspec import UNSET
 
 from app.canonical.visible import is_hidden
 from app.errors import ProviderUnavailable, Unauthorized
-from app.lanes.lane import Lane
 from app.model.api_keys import digest_of
 from app.model.issuers import Issuer, IssuerRule
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.runtime.lanes.lane import Lane
 from app.store.issuers import Admitted, Issuers
 from app.store.optimistic import ATTEMPTS, contended
 

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from app.errors import ProviderUnavailable
-from app.fault_isolation import failures_logged
 from app.model.ids import Ids
 from app.model.issuers import version_of
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import as_record
+from app.runtime.fault_isolation import failures_logged
 from app.settings import Settings
 from app.store.issuers import Issuers, digest_in
 from app.store.keyspace import Keyspace

@@ -15,7 +15,7 @@ from litestar.datastructures import State
 from litestar.types import Receive, Scope, Send
 from msgspec import Struct
 
-from app.metrics import ROW_BYTES
+from app.runtime.metrics import ROW_BYTES
 from app.serve import worker
 
 EMPTY, TYPED = "/empty", "/typed"

@@ -33,7 +33,7 @@ _RULES = [
         (r"app/http/protocol/outgoing\.py", r"", "", WRITE),
         (r"app/http/protocol/(incoming|head|target|body)\.py", r"", "", PARSE),
         (r"app/http/protocol/(http_protocol|connection)\.py", r"buffer|received|_read|_wait", "", PARSE),
-        (r"app/http/|app/metrics\.py", r"", "", ANSWER),
+        (r"app/http/|app/runtime/metrics\.py", r"", "", ANSWER),
         (r"uvicorn/", r"\bsend\b|response_complete|transport", "", ANSWER),
         (r"uvicorn/", r"\breceive\b", "", DECODE),
         (r"uvicorn/|app/http/protocol/|app/serve/worker\.py|asyncio/(locks|tasks)", r"", "", PARSE),

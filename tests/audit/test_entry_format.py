@@ -12,10 +12,10 @@ from app.audit.log import AuditLog
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
 from app.errors import AuditEntryNotFound, Overloaded
-from app.fairness.asking_key import asking_key
 from app.model.audit import AuditQuery, decode_entry
 from app.model.decisions import Result
 from app.model.ids import Ids
+from app.runtime.fairness.asking_key import asking_key
 
 LINE = (
     b'{"id":"018bcfe5-6800-7000-8000-000000000001","agentId":"018bcfe5-6800-7000-8000-000000000000",'

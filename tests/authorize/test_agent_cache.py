@@ -8,13 +8,13 @@ import weakref
 import pytest
 
 from app.errors import AgentNotFound, StoreUnavailable
-from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.plans import Plan, Tokens
 from app.model.policies import Policy
 from app.model.rules import ToolAllowlist
+from app.runtime.gc_freeze import freeze_heap
 from app.store.governed_agents import GovernedAgent
 from tests.support import parts
 

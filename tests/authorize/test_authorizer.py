@@ -14,7 +14,6 @@ from app.authorize.commit import Stale
 from app.authorize.store_clock import StoreClock
 from app.authorize.whole_batch import MAX_WHOLE, decide_whole
 from app.errors import InsufficientScope, StoreUnavailable
-from app.metrics import Metrics
 from app.model import agents as model
 from app.model.api_keys import Caller, Scope
 from app.model.decision_codes import DecisionCode
@@ -22,6 +21,7 @@ from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
 from app.model.ids import Ids
 from app.model.plans import Plan, Tokens
 from app.redis_client.packed_call import CALLS_AT_ONCE
+from app.runtime.metrics import Metrics
 from tests.support import parts
 
 CALLER = Caller("w", "k", frozenset({Scope.READ}))

@@ -19,7 +19,7 @@ from servers import ADMIN_KEY, Replica, Store
 from serving import Service
 
 from app.http.api.service import STORE_GAUGES
-from app.metrics import FAMILIES
+from app.runtime.metrics import FAMILIES
 from app.settings import SECRETS, Settings, names
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from app.http.api.service import STORE_GAUGES
-from app.metrics import CODES, FAMILIES
+from app.runtime.metrics import CODES, FAMILIES
 
 ROOT = Path(__file__).parents[2]
 RULES = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text())["groups"][0]["rules"]

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import msgspec
 
 from app.errors import AppError, Detail
-from app.fairness.auth_failures import AuthFailures
 from app.http.api.agents import CreateAgent, UpdateAgent
 from app.http.api.api_keys import CreateApiKey
 from app.http.api.authorize import read_call
@@ -32,6 +31,7 @@ from app.model.times import parse_time_ms, rfc3339
 from app.pdp import compile_agent, decide
 from app.redaction.recording import MAX_RECORDED_BYTES
 from app.redaction.redactor import Redactor
+from app.runtime.fairness.auth_failures import AuthFailures
 from app.schemas.patterns import compile_regex
 from app.settings import Settings
 

@@ -8,8 +8,8 @@ import pytest
 from app.errors import StoreUnavailable
 from app.health import readiness
 from app.health.readiness import Readiness
-from app.lanes.lane import Lane
 from app.redis_client.clients import open_client
+from app.runtime.lanes.lane import Lane
 
 AWAY = "The store is out of reach"
 

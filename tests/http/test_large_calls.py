@@ -14,7 +14,6 @@ from servers import Replica
 from tenants import Tenant
 
 from app.errors import Overloaded
-from app.fairness.shares import LargeCalls
 from app.http.api.authorize import AUTHORIZE
 from app.http.bodies import MAX_BODY_BYTES
 from app.http.doors import DOORS
@@ -23,6 +22,7 @@ from app.http.tool_calls import MAX_CALL_BYTES
 from app.main import create_app
 from app.redaction.recording import MAX_RECORDED_BYTES, QUICK_BYTES
 from app.redaction.signer import Purpose, Signer
+from app.runtime.fairness.shares import LargeCalls
 from app.settings import Settings
 
 BEYOND = "413 PAYLOAD_TOO_LARGE"

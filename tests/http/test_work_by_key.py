@@ -4,9 +4,9 @@ import httpx
 import pytest
 from tenants import tenant_on
 
-from app.fairness import thread_pool
-from app.fairness.loop_turns import WorkspaceSlots
 from app.main import create_app
+from app.runtime.fairness import thread_pool
+from app.runtime.fairness.loop_turns import WorkspaceSlots
 from app.settings import Settings
 
 tenant = tenant_on()

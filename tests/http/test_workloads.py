@@ -19,11 +19,11 @@ from servers import clean_env
 from tenants import Tenant
 
 from app.errors import IssuerNotFound, LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
-from app.lanes.lane import Lane
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
 from app.model.issuers import LONGEST_S, Algorithm, IssuerFields, IssuerRule, Keys
 from app.redis_client.clients import open_client
+from app.runtime.lanes.lane import Lane
 from app.settings import Settings
 from app.store import issuers as issuers_of_store
 from app.store.issuers import Issuers

@@ -11,7 +11,6 @@ from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
 from app.authorize.commit import ApprovalStep, CommitQuestion, Overtaken
 from app.errors import DuplicateRequest, StoreUnavailable
-from app.lanes.lane import monotonic_us
 from app.model.api_keys import Scope
 from app.model.approvals import ApprovalStatus
 from app.model.checkpoints import Fault, Finding
@@ -22,6 +21,7 @@ from app.model.rules import ToolAllowlist
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
 from app.redis_client.scripts import ADVANCE_OUTBOX
+from app.runtime.lanes.lane import monotonic_us
 from app.webhooks.records import note_finding, sending_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks

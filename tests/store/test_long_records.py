@@ -3,9 +3,9 @@
 import json
 import threading
 
-from app.fairness.thread_pool import FairThreadPool
 from app.model.catalog import ToolEntry
 from app.model.past_states import PastState
+from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store import catalog, policy_records
 from app.store.catalog import Catalog
 from tests.support.actors import BY

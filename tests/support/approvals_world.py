@@ -13,8 +13,6 @@ from app.authorize.approvals import Bounds
 from app.authorize.commit import CommitDecision
 from app.authorize.store_clock import StoreClock
 from app.errors import AppError, StoreUnavailable
-from app.lanes.lane import monotonic_us
-from app.metrics import Metrics
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus, ApprovalTerms
@@ -26,6 +24,8 @@ from app.pdp import compile_agent
 from app.redaction.signer import Signer
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import COMMIT_DECISION
+from app.runtime.lanes.lane import monotonic_us
+from app.runtime.metrics import Metrics
 from app.store.keyspace import Keyspace
 from tests.support import parts
 from tests.support.actors import BY, the_key

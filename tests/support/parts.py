@@ -7,12 +7,12 @@ from app.authorize.escalated_calls import EscalatedCalls
 from app.authorize.named_approvals import NamedApprovals
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
-from app.fairness.loop_budget import LoopBudget
-from app.fairness.thread_pool import FairThreadPool
 from app.http.protocol.connections import Connections
-from app.lanes.lane import Lane
 from app.redaction.redactor import Redactor
 from app.redaction.signer import UNSIGNED
+from app.runtime.fairness.loop_budget import LoopBudget
+from app.runtime.fairness.thread_pool import FairThreadPool
+from app.runtime.lanes.lane import Lane
 from app.store.agents import Agents
 from app.store.api_keys import ApiKeys
 from app.store.divergences import Divergences

@@ -186,8 +186,8 @@ def main() -> None:
     from app.cli.main import COMMANDS  # noqa: PLC0415 - who imports this module need not load it
     from app.http import application  # noqa: PLC0415
     from app.http.routes import prepare_pages  # noqa: PLC0415
-    from app.lanes import scheduling  # noqa: PLC0415
     from app.replay_jobs import processes  # noqa: PLC0415
+    from app.runtime.lanes import scheduling  # noqa: PLC0415
     from app.serve import background  # noqa: PLC0415
 
     for each in (*_LOADED, *_RUN, *(command.partition(":")[0] for command in COMMANDS.values())):

@@ -13,10 +13,10 @@ from app.authorize.commit.reply import CommitAnswer, CommitReply, without_decisi
 from app.authorize.commit.shadow import shadow_outcome
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
-from app.lanes.lane import monotonic_us
 from app.model.decisions import Decision
 from app.model.plans import FOREVER_US
 from app.redis_client.packed_call import ScriptCall, ScriptRunner
+from app.runtime.lanes.lane import monotonic_us
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from app.errors import StoreUnavailable
 from app.http.endpoint import endpoint
-from app.metrics import gauge_text
 from app.replica import Services
+from app.runtime.metrics import gauge_text
 from app.webhooks.outbox import delivery_counts
 
 _PUBLIC: dict[str, Any] = {"tag": "Service", "scopes": ()}

@@ -35,7 +35,7 @@ from app.http.protocol.states import (
     UNREAD,
     State,
 )
-from app.lanes.lane import MovedConnection, MoveResult
+from app.runtime.lanes.lane import MovedConnection, MoveResult
 
 
 class ClientConnection:
@@ -85,7 +85,7 @@ class ClientConnection:
     def lose(self) -> None:
         """The socket is closed: tell the exchange in progress.
 
-        Nothing that refers back to this connection is kept: it would never be freed (see `app.gc_freeze`).
+        Nothing that refers back to this connection is kept: it would never be freed (see `app.runtime.gc_freeze`).
         """
         self.state = CLOSED
         self._deadline.end()

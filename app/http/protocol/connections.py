@@ -6,7 +6,7 @@ from typing import Protocol
 
 from app.http.answers import Header
 from app.http.protocol.states import READ_BYTES, UNREAD_BYTES
-from app.lanes.lane import Lane
+from app.runtime.lanes.lane import Lane
 
 
 class Stalled(Protocol):

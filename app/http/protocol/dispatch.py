@@ -16,8 +16,8 @@ from app.http.protocol.exchange import Exchange, ExchangeOwner
 from app.http.protocol.head import CHUNKED, RequestHead
 from app.http.protocol.incoming import Incoming
 from app.http.protocol.target import Ends, scope_of
-from app.lanes.lane import Lane, MoveToSlowLane
 from app.replica import Decisions
+from app.runtime.lanes.lane import Lane, MoveToSlowLane
 
 _MOST_LINES = 100
 """The most lines of a short body in chunks. A chunk has two, so a body of 16 KiB may come in chunks of 350 bytes. Each
@@ -108,7 +108,9 @@ class Dispatch:
         finally:
             self._tasks.discard(exchange.task)
             if exchange.error is not None:
-                exchange.error.with_traceback(None)  # its frames refer back to the exchange (see `app.gc_freeze`)
+                exchange.error.with_traceback(
+                    None
+                )  # its frames refer back to the exchange (see `app.runtime.gc_freeze`)
 
 
 def _is_short_body(head: RequestHead, incoming: bytes) -> bool:

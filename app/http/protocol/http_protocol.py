@@ -9,7 +9,7 @@ from uvicorn.server import ServerState
 from app.http.protocol.connection import ClientConnection
 from app.http.protocol.connections import Connections
 from app.http.protocol.dispatch import Dispatch
-from app.lanes.lane import MovedConnection
+from app.runtime.lanes.lane import MovedConnection
 
 
 class HttpProtocol(asyncio.BufferedProtocol):

@@ -13,9 +13,9 @@ from far_ends import Recorder, answer
 from uvicorn.server import ServerState
 
 from app.errors import AppError
-from app.gc_freeze import freeze_heap
 from app.http.protocol.http_protocol import HttpProtocol
-from app.lanes.lane import Lane
+from app.runtime.gc_freeze import freeze_heap
+from app.runtime.lanes.lane import Lane
 from tests.support import parts
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"

@@ -12,7 +12,7 @@ from far_ends import FarEnd, Recorder, settle
 from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol import states
 from app.http.protocol.head import read_head
-from app.lanes.lane import AGAIN_SECONDS, Lane
+from app.runtime.lanes.lane import AGAIN_SECONDS, Lane
 from tests.support import parts
 
 GET = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -256,7 +256,7 @@ async def test_waiting_connections_move_in_order_with_one_timer(make_pair):
 
 async def test_a_request_that_does_not_fit_into_a_message_is_503(make_pair, monkeypatch):
     """None is that large; if one were, it could neither move nor stay."""
-    monkeypatch.setattr("app.lanes.lane.MESSAGE_BYTES", 30)
+    monkeypatch.setattr("app.runtime.lanes.lane.MESSAGE_BYTES", 30)
     pair = make_pair(is_fast=True)
     far_end = pair.connect()
     await far_end.send(GET)

@@ -22,7 +22,7 @@ from app.http.answers import RawResponse
 from app.http.problems import error_answer
 from app.http.protocol import dispatch
 from app.http.protocol.http_protocol import HttpProtocol
-from app.lanes.lane import Lane
+from app.runtime.lanes.lane import Lane
 from tests.support import parts
 
 CALL = b"POST /v1/authorize "

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from app.lanes.lane import Lane
+from app.runtime.lanes.lane import Lane
 
 NOTICED_S = 0.00025
 """Seconds; a step that takes longer delays the calls of others noticeably."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import Overloaded
-from app.fairness.asking_key import asking_key
-from app.fairness.loop_turns import WorkspaceSlots, take_turn
+from app.runtime.fairness.asking_key import asking_key
+from app.runtime.fairness.loop_turns import WorkspaceSlots, take_turn
 
 
 async def in_steps(steps, said, name):
@@ -138,4 +138,4 @@ def test_long_work_pauses_only_by_taking_turns():
     """With `sleep(0)`, all of them would continue in every pass."""
     app = Path(__file__).parents[2] / "app"
     named = {path.relative_to(app).as_posix() for path in app.rglob("*.py") if "sleep(0)" in path.read_text()}
-    assert named == {"http/protocol/exchange.py", "fairness/loop_turns.py"}
+    assert named == {"http/protocol/exchange.py", "runtime/fairness/loop_turns.py"}

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from app.fairness.auth_failures import AuthFailures
+from app.runtime.fairness.auth_failures import AuthFailures
 from app.settings import Settings, SettingsError
 
 PER_MINUTE = 6

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar
 
 from app.cancellation import cancelled_when
 from app.errors import Overloaded
-from app.fairness.asking_key import asking_key
-from app.lanes.lane import Lane
+from app.runtime.fairness.asking_key import asking_key
+from app.runtime.lanes.lane import Lane
 
 _Result = TypeVar("_Result")
 _THREADS_MIN, _THREADS_MAX = 2, 4

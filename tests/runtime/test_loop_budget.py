@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from app.fairness.loop_budget import NOTICED_S, LoopBudget
-from app.lanes.lane import Lane, MoveToSlowLane
+from app.runtime.fairness.loop_budget import NOTICED_S, LoopBudget
+from app.runtime.lanes.lane import Lane, MoveToSlowLane
 
 
 class Clock:

@@ -12,8 +12,8 @@ import pytest
 
 from app.cancellation import Cancelled, raise_if_cancelled
 from app.errors import Overloaded
-from app.fairness.asking_key import asking_key
-from app.fairness.thread_pool import AT_ONCE, NICENESS, FairThreadPool, InTurns
+from app.runtime.fairness.asking_key import asking_key
+from app.runtime.fairness.thread_pool import AT_ONCE, NICENESS, FairThreadPool, InTurns
 
 APP = Path(__file__).parents[1] / "app"
 
@@ -167,7 +167,7 @@ OF_EVERYBODY = {"to_thread", "run_in_executor"}
 
 def test_nothing_in_the_service_uses_the_default_threads():
     """Long work goes through the pool, where workspaces take turns."""
-    elsewhere = [path for path in APP.rglob("*.py") if path.name != "fairness/thread_pool.py"]
+    elsewhere = [path for path in APP.rglob("*.py") if path.name != "runtime/fairness/thread_pool.py"]
     names = {
         (path.relative_to(APP).as_posix(), node.attr)
         for path in elsewhere

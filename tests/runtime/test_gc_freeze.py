@@ -5,7 +5,6 @@ import weakref
 
 import pytest
 
-from app.gc_freeze import freeze_heap
 from app.model.agents import Agent
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest
@@ -14,6 +13,7 @@ from app.model.quotas import RateLimit
 from app.model.rules import ApprovalRequired, ParameterConstraint, RateLimited, TimeBased
 from app.model.time_windows import TimeWindow
 from app.pdp import compile_agent, decide
+from app.runtime.gc_freeze import freeze_heap
 
 RULES = (
     ParameterConstraint(tools=["t"], parameters={"a.b": Constraint(regex="^x$", enum=["x"], max=3)}),

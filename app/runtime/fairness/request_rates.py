@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from app.fairness.auth_failures import AuthFailures
-from app.fairness.shared_buckets import SharedBuckets
+from app.runtime.fairness.auth_failures import AuthFailures
+from app.runtime.fairness.shared_buckets import SharedBuckets
 
 KEYS_MAX = 10_000
 

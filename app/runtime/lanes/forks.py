@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from app.lanes.heartbeats import BEAT_SECONDS, MISSED_MAX, Heartbeats
-from app.lanes.scheduling import waited_seconds
+from app.runtime.lanes.heartbeats import BEAT_SECONDS, MISSED_MAX, Heartbeats
+from app.runtime.lanes.scheduling import waited_seconds
 
 log = logging.getLogger(__name__)
 _RESPAWN_SECONDS = 1.0

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 from app.errors import Overloaded
-from app.fairness.asking_key import asking_key
+from app.runtime.fairness.asking_key import asking_key
 
 
 class _Turns:

@@ -14,7 +14,7 @@ import mmap
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from app.fairness.shared_buckets import SharedBuckets
+from app.runtime.fairness.shared_buckets import SharedBuckets
 
 log = logging.getLogger(__name__)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from app.log_output import log_handler
 from app.model.agents import Agent
 from app.model.api_keys import without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision
 from app.model.times import rfc3339
+from app.runtime.log_output import log_handler
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the request that this task answers; every line written meanwhile carries it."""

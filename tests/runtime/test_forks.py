@@ -14,9 +14,9 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import mmap, os, signal, sys, time
-from app.lanes import forks
-from app.lanes import heartbeats
-from app.lanes.heartbeats import Heartbeats
+from app.runtime.lanes import forks
+from app.runtime.lanes import heartbeats
+from app.runtime.lanes.heartbeats import Heartbeats
 forks.BEAT_SECONDS = heartbeats.BEAT_SECONDS = 0.02
 hearts = Heartbeats(2)
 starts = mmap.mmap(-1, 2)

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from app.lanes.scheduling import waited_seconds
+from app.runtime.lanes.scheduling import waited_seconds
 
 
 def test_a_process_beside_a_busy_one_has_waited():

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from app.metrics import CODES, FAMILIES, OUTCOMES, RESULTS, ROW_BYTES, Metrics, gauge_text
 from app.model.decisions import Result
 from app.model.outcomes import CallStatus
 from app.model.quotas import BreakerAction
+from app.runtime.metrics import CODES, FAMILIES, OUTCOMES, RESULTS, ROW_BYTES, Metrics, gauge_text
 
 
 def samples(metrics: Metrics) -> dict[str, float]:

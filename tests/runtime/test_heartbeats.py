@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from app.lanes.heartbeats import BEAT_SECONDS, MISSED_MAX, Heartbeats
+from app.runtime.lanes.heartbeats import BEAT_SECONDS, MISSED_MAX, Heartbeats
 
 
 @pytest.fixture

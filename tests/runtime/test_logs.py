@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from app.logs import REQUEST_ID, JsonLines, TerminalLines, TextLines, decision_noter
 from app.model.agents import Agent
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Decision, Outcome, Result
+from app.runtime.logs import REQUEST_ID, JsonLines, TerminalLines, TextLines, decision_noter
 
 RAW_KEY = "svc_0123456789abcdef0123456789abcdef"
 
@@ -95,7 +95,7 @@ def test_a_traceback_is_indented_in_text_and_a_field_in_json():
 def test_lines_go_to_stderr_from_the_level_on():
     """Standard output is for results; libraries log from warning on."""
     program = (
-        "import logging; from app.logs import configure_logging; configure_logging('info', 'json');"
+        "import logging; from app.runtime.logs import configure_logging; configure_logging('info', 'json');"
         "logging.getLogger('app.x').debug('no'); logging.getLogger('app.x').info('yes');"
         "logging.getLogger('litestar').info('no')"
     )

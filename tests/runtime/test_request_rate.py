@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from app.fairness.request_rates import RequestRates
+from app.runtime.fairness.request_rates import RequestRates
 
 
 @pytest.fixture

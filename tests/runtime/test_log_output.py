@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from app.log_output import NonBlockingHandler, log_handler
+from app.runtime.log_output import NonBlockingHandler, log_handler
 
 LINES = 5_000
 PADDING = "x" * 200
@@ -133,7 +133,7 @@ def test_what_comes_after_the_end_goes_nowhere():
 def test_a_pipe_stays_as_other_processes_have_it():
     """They share its flags, and may not be prepared for a write that fails."""
     program = (
-        "import logging, os; from app.logs import configure_logging; configure_logging('info');"
+        "import logging, os; from app.runtime.logs import configure_logging; configure_logging('info');"
         "logging.info('hello'); print(os.get_blocking(2))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

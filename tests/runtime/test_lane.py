@@ -12,7 +12,7 @@ import pytest
 
 from app.http.hot_path import IN_THE_LOOP_BYTES
 from app.http.protocol import states
-from app.lanes.lane import MESSAGE_BYTES, Lane, Message, MovedConnection, MoveResult, MoveToSlowLane
+from app.runtime.lanes.lane import MESSAGE_BYTES, Lane, Message, MovedConnection, MoveResult, MoveToSlowLane
 
 ROOT = Path(__file__).parents[1]
 
@@ -180,7 +180,7 @@ async def test_a_lane_that_ends_takes_those_behind_one_that_it_cannot_open(lanes
 
 IN_FLIGHT = """
 import os, resource, socket
-from app.lanes.lane import MoveResult, Lane
+from app.runtime.lanes.lane import MoveResult, Lane
 if not os.getuid():
     os.setgroups([])
     os.setuid(65534)
