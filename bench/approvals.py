@@ -17,7 +17,7 @@ from app.model.api_keys import Caller, Scope
 from app.model.approvals import ApprovalQuery, ApprovalStatus
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.replica import Services, open_alone
-from app.runtime.lanes.lane import monotonic_us
+from app.runtime.clock import monotonic_us
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 from bench.harness.bench import Bench

@@ -19,9 +19,9 @@ from app.model.api_keys import KEY_SESSION, Caller
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.model.ids import Ids, canonical_uuid
 from app.pdp import CompiledAgent, decide, decide_at_length
+from app.runtime.clock import monotonic_us
 from app.runtime.fairness.loop_budget import LoopBudget
 from app.runtime.fairness.thread_pool import InTurns, Pool
-from app.runtime.lanes.lane import monotonic_us
 from app.runtime.metrics import Metrics
 
 ATTEMPTS = 16

@@ -2,7 +2,7 @@
 
 import time
 
-from app.runtime.lanes.lane import monotonic_us
+from app.runtime.clock import monotonic_us
 
 
 class StoreClock:

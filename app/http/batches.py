@@ -15,7 +15,7 @@ from app.http.tool_calls import Reading, reading_of
 from app.model.api_keys import Caller
 from app.model.decisions import BatchSemantics, Decision
 from app.replica import Services
-from app.runtime.lanes.lane import monotonic_us
+from app.runtime.clock import monotonic_us
 
 _Read = TypeVar("_Read")
 _IN_THE_LOOP_BYTES = 4 * 1024

@@ -30,9 +30,10 @@ from app.model.api_keys import Caller
 from app.model.decisions import AuthorizeRequest, Decision
 from app.redaction.recording import QUICK_BYTES, takes_long
 from app.replica import Decisions
+from app.runtime.clock import monotonic_us
 from app.runtime.fairness.asking_key import asking_key
 from app.runtime.fairness.shares import LARGE_BYTES
-from app.runtime.lanes.lane import MoveToSlowLane, monotonic_us
+from app.runtime.lanes.lane import MoveToSlowLane
 from app.settings import Settings
 from app.validation_messages import visible
 

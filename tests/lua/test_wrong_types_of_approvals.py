@@ -21,7 +21,7 @@ from app.model.rules import ToolAllowlist
 from app.model.webhooks import WebhookEvent
 from app.redaction.signer import Signer
 from app.redis_client.scripts import ADVANCE_OUTBOX
-from app.runtime.lanes.lane import monotonic_us
+from app.runtime.clock import monotonic_us
 from app.webhooks.records import note_finding, sending_keys
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks

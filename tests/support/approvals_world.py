@@ -24,7 +24,7 @@ from app.pdp import compile_agent
 from app.redaction.signer import Signer
 from app.redis_client.replies import as_record
 from app.redis_client.scripts import COMMIT_DECISION
-from app.runtime.lanes.lane import monotonic_us
+from app.runtime.clock import monotonic_us
 from app.runtime.metrics import Metrics
 from app.store.keyspace import Keyspace
 from tests.support import parts

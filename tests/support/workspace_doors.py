@@ -20,7 +20,6 @@ from workspace_model import OPERATOR, Refused
 from app.approvals.reaper import ApprovalReaper
 from app.audit.log import AuditLog
 from app.authorize.authenticator import Authenticator
-from app.authorize.store_clock import monotonic_us
 from app.errors import AppError, Unauthorized
 from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.agents import AgentStatus
@@ -34,6 +33,7 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, P
 from app.model.policy_sets import PolicyEntry
 from app.model.rules import Rules
 from app.model.times import parse_time_ms
+from app.runtime.clock import monotonic_us
 from app.store.changes import Changes
 from app.store.keyspace import counting_workspace
 from app.store.limits import WorkspaceLimits

@@ -16,7 +16,7 @@ from app.errors import StoreUnavailable
 from app.model.decisions import Decision
 from app.model.plans import FOREVER_US
 from app.redis_client.packed_call import ScriptCall, ScriptRunner
-from app.runtime.lanes.lane import monotonic_us
+from app.runtime.clock import monotonic_us
 from app.store.keyspace import keyspace_of
 from app.store.policy_owners import group_token
 

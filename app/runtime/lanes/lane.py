@@ -205,8 +205,3 @@ class Lane:
         if now >= self._says_lost_at:
             log.warning("connections from the other lane were closed, %d in all: no more files may be open", self._lost)
             self._says_lost_at = now + 1.0
-
-
-def monotonic_us() -> int:
-    """This machine's monotonic clock in us: it never steps, and both lanes of a replica read the same."""
-    return time.monotonic_ns() // 1000
