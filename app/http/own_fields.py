@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.canonical.spellings import folded, other_spelling
 from app.errors import Invalid
+from app.language.spellings import folded, other_spelling
 
 
 class OwnFields(NamedTuple):

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from app.canonical.addresses import canonical_network
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.email_domains import is_mail_domain
-from app.canonical.hosts import canonical_domain, canonical_pattern
-from app.canonical.paths import canonical_path
+from app.language.addresses import canonical_network
+from app.language.ambiguous import Ambiguous
+from app.language.email_domains import is_mail_domain
+from app.language.hosts import canonical_domain, canonical_pattern
+from app.language.paths import canonical_path
 from app.model.text import FieldError
 
 _Text = Annotated[str, Meta(min_length=1, max_length=4096)]

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.canonical.value_paths import EACH, require_path
+from app.language.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
+from app.language.value_paths import EACH, require_path
 from app.model.approved_before import ApprovedBefore
 from app.model.canonical_constraints import CidrConstraint, EmailDomainConstraint, HostConstraint, PathConstraint
 from app.model.text import FieldError, Name, require_visible
-from app.schemas.patterns import MAX_REGEX_LENGTH, compile_regex
 
 MAX_COUNT = 1 << 20
 Scalar = str | int | float | bool | None

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
+from app.language.schemas.json_schema import SchemaError, compile_schema
 from app.model.constraints import EITHER_KIND, REQUEST, Constraints, named_constraints, require_constraints
 from app.model.decision_codes import DecisionCode
 from app.model.quotas import BreakerAction, Budget, DenialBreaker, RateLimit
@@ -16,7 +17,6 @@ from app.model.rule import Effect, PlacedConstraint, Read, Rule
 from app.model.sequences import CallSequence
 from app.model.text import FieldError
 from app.model.time_windows import TimeWindow
-from app.schemas.json_schema import SchemaError, compile_schema
 
 MAX_RULES = 50
 

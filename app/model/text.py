@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from app.canonical.visible import is_hidden
+from app.language.visible import is_hidden
 from app.model.api_keys import without_raw_keys
 
 _HIDDEN_IN_LINES = (

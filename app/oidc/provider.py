@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from app.canonical.visible import is_hidden
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
+from app.language.visible import is_hidden
 from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
 from app.model.sign_ins import Identity, SignOut
 from app.oidc.fetching import fetch_json, published, require_fetchable

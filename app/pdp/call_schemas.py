@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from app.canonical.value_paths import EACH, require_path
+from app.language.value_paths import EACH, require_path
 from app.model.constraints import Circumstances, Constraint
 from app.pdp.constraints import IsSecret
 from app.pdp.value_schemas import NOTHING_PASSES, UNKNOWN, JsonSchema, SchemaPart, value_schema

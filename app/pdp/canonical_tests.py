@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.canonical.addresses import canonical_network, within
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.email_domains import canonical_email_domain
-from app.canonical.hosts import canonical_domain, canonical_host, canonical_pattern, host_matcher
-from app.canonical.paths import canonical_path, under
+from app.language.addresses import canonical_network, within
+from app.language.ambiguous import Ambiguous
+from app.language.email_domains import canonical_email_domain
+from app.language.hosts import canonical_domain, canonical_host, canonical_pattern, host_matcher
+from app.language.paths import canonical_path, under
 from app.model.constraints import Constraint
 from app.pdp.clauses import Test, Unjudged, clipped
 

@@ -6,16 +6,16 @@ from typing import Any
 from msgspec import UNSET
 
 from app.cancellation import raise_if_cancelled
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.spellings import SchemaNames, other_spelling, spelled_once
-from app.canonical.value_paths import ValuePath
+from app.language.ambiguous import Ambiguous
+from app.language.schemas.json_schema import Schema, TooMuchWork
+from app.language.schemas.patterns import compile_regex, may_take
+from app.language.spellings import SchemaNames, other_spelling, spelled_once
+from app.language.value_paths import ValuePath
 from app.model.constraints import Circumstances, Constraint, IfMissing, named_constraints
 from app.pdp.clauses import Test, Unjudged, clipped, shown
 from app.pdp.relations import Json, Unknown, relations_of
 from app.pdp.value_tests import value_tests
 from app.redaction.credentials import REDACTED
-from app.schemas.json_schema import Schema, TooMuchWork
-from app.schemas.patterns import compile_regex, may_take
 
 Check = Callable[[Json, Json], str | None]
 """Takes parameters and context; None if they satisfy the constraint, else the reason why not."""

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, Struct
 
-from app.canonical.value_paths import EACH, MAX_PARTS
-from app.canonical.whole_words import MAX_PLACES
+from app.language.schemas.json_schema import Schema
+from app.language.schemas.patterns import compile_regex
+from app.language.value_paths import EACH, MAX_PARTS
+from app.language.whole_words import MAX_PLACES
 from app.model.constraints import Constraint
 from app.model.decisions import Result
-from app.schemas.json_schema import Schema
-from app.schemas.patterns import compile_regex
 
 ANY_SIZE = 1 << 62
 

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from app.language.schemas.patterns import counted_searches
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome, Result
 from app.model.plans import Plan
@@ -14,7 +15,6 @@ from app.pdp.quotas import open_quotas, plan_of, settled_breakers, settled_quota
 from app.pdp.relations import NOTHING
 from app.pdp.rules.sequence import with_marks
 from app.pdp.shadow import with_shadow
-from app.schemas.patterns import counted_searches
 
 
 class Judged(Protocol):

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.value_paths import ValuePath
+from app.language.ambiguous import Ambiguous
+from app.language.value_paths import ValuePath
 from app.model.agents import Agent
 from app.model.approvals import DEFAULT_TERMS
 from app.model.decisions import AuthorizeRequest, Outcome, Result

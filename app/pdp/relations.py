@@ -7,11 +7,11 @@ from typing import Any
 from msgspec import UNSET
 
 from app.cancellation import raise_if_cancelled
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.dates import moment_of
-from app.canonical.spellings import spelled_once
-from app.canonical.value_paths import ValuePath
-from app.canonical.whole_words import Places, Words
+from app.language.ambiguous import Ambiguous
+from app.language.dates import moment_of
+from app.language.spellings import spelled_once
+from app.language.value_paths import ValuePath
+from app.language.whole_words import Places, Words
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST, Constraint, FromRequest, Operand
 from app.pdp.clauses import Test, Unjudged, scalar
 

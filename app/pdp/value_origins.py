@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.whole_words import CLOSING, OPENING, Words
+from app.language.ambiguous import Ambiguous
+from app.language.whole_words import CLOSING, OPENING, Words
 from app.model.call_values import CallValue, Origin, general, values_in
 from app.model.canonical_call import decode_exact
 from app.model.constraints import MAX_REQUEST_BYTES, REQUEST

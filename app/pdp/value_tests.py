@@ -7,10 +7,10 @@ import msgspec
 from msgspec import UNSET
 
 from app.cancellation import raise_if_cancelled
+from app.language.schemas.patterns import compile_regex, may_take
 from app.model.constraints import Constraint, JsonType, Scalar
 from app.pdp.canonical_tests import canonical_tests
 from app.pdp.clauses import Test, Unjudged, clipped, listed, scalar, shown
-from app.schemas.patterns import compile_regex, may_take
 
 _encode = msgspec.json.encode
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from app.canonical.value_paths import EACH
+from app.language.value_paths import EACH
 from app.model.call_values import SHORTENED
 from app.model.constraints import REQUEST
 from app.model.decision_codes import DecisionCode

@@ -14,8 +14,8 @@ from typing import Any
 import httpcore
 from msgspec import Struct
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.hosts import canonical_host, stands_for_ipv4
+from app.language.ambiguous import Ambiguous
+from app.language.hosts import canonical_host, stands_for_ipv4
 from app.model.webhooks import URL_MAX
 from app.runtime.fairness.loop_turns import WorkspaceSlots
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from app.canonical.visible import is_hidden
 from app.errors import ProviderUnavailable, Unauthorized
+from app.language.visible import is_hidden
 from app.model.api_keys import digest_of
 from app.model.issuers import Issuer, IssuerRule
 from app.redis_client.client import Client

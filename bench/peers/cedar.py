@@ -26,8 +26,8 @@ from typing import Any
 
 import cedarpy  # type: ignore[import-not-found, unused-ignore]
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.whole_words import Words
+from app.language.ambiguous import Ambiguous
+from app.language.whole_words import Words
 
 POLICIES = Path(__file__).parent / "assistants"
 DECIMALS, DIGITS = 4, 15

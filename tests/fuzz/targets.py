@@ -19,6 +19,7 @@ from app.http.problems import encode_error
 from app.http.queries import decode_query
 from app.http.routes import ENDPOINTS
 from app.http.tool_calls import Reading
+from app.language.schemas.patterns import compile_regex
 from app.model.agents import Agent, is_alias
 from app.model.api_keys import is_raw_key
 from app.model.checkpoints import Checkpoint
@@ -32,7 +33,6 @@ from app.pdp import compile_agent, decide
 from app.redaction.recording import MAX_RECORDED_BYTES
 from app.redaction.redactor import Redactor
 from app.runtime.fairness.auth_failures import AuthFailures
-from app.schemas.patterns import compile_regex
 from app.settings import Settings
 
 _REDACTOR = Redactor(Settings().redact.split(","))

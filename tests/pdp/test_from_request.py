@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from app.canonical.whole_words import MAX_PLACES, MAX_PLACES_IN_ALL
+from app.language.whole_words import MAX_PLACES, MAX_PLACES_IN_ALL
 from app.model.constraints import Constraint
 from app.model.escalations import names_in_context
 from app.model.rule import Read

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
+from app.language.schemas.patterns import compile_regex
 from app.model.constraints import Constraint
 from app.pdp.value_schemas import UNKNOWN, portable_pattern, value_schema
-from app.schemas.patterns import compile_regex
 
 ESCAPES = [r"\d", r"\w", r"\s", r"\-", r"\@", r"\\", r"\]", r"\.", r"\t"]
 PIECES = [*"ab]^$.(|)*?+", "{2}", *ESCAPES]

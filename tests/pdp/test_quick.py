@@ -6,6 +6,7 @@ import pytest
 from app.cancellation import Cancelled, cancelled_when
 from app.http.api.authorize import read_call
 from app.http.tool_calls import Reading
+from app.language.schemas.patterns import MAX_SEARCH_STEPS, compile_regex
 from app.model.agents import Agent
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Result
@@ -13,7 +14,6 @@ from app.model.policies import Policy
 from app.model.rules import PolicyRule
 from app.pdp import compile_agent, decide, decide_at_length
 from app.redaction.redactor import Redactor
-from app.schemas.patterns import MAX_SEARCH_STEPS, compile_regex
 
 AGENT_ID = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 AGENT = Agent(id="a", name="a", created_ms=0, updated_ms=0, version="v")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.schemas.patterns import MAX_REGEX_LENGTH, REGEX_MEMORY_BYTES, compile_regex
+from app.language.schemas.patterns import MAX_REGEX_LENGTH, REGEX_MEMORY_BYTES, compile_regex
 
 EXPLODING = [
     (r"^(a+)+$", "a", "!"),

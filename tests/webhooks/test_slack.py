@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.canonical.visible import is_hidden
+from app.language.visible import is_hidden
 from app.webhooks.slack import slack_message
 
 CONSOLE = "https://remit.example/console"

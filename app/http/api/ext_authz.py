@@ -12,9 +12,6 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec.structs import replace
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.paths import canonical_path
-from app.canonical.visible import first_hidden
 from app.errors import (
     AgentNotFound,
     AppError,
@@ -31,6 +28,9 @@ from app.http.hot_path import Door
 from app.http.openapi.described_headers import EXT_AUTHZ_ANSWER, GATEWAY_AGENT
 from app.http.problems import headers_of, message_answer
 from app.http.tool_calls import Reading, tool_call
+from app.language.ambiguous import Ambiguous
+from app.language.paths import canonical_path
+from app.language.visible import first_hidden
 from app.model.api_keys import Scope, without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.settings import Settings

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, UnsetType
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.value_paths import ValuePath
+from app.language.ambiguous import Ambiguous
+from app.language.value_paths import ValuePath
 from app.model.decisions import AuthorizeRequest
 from app.pdp.relations import NOTHING
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.canonical.value_paths import EACH, ValuePath
+from app.language.value_paths import EACH, ValuePath
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.plans import Quota

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.canonical.spellings import SchemaNames
+from app.language.schemas.json_schema import compile_schema
+from app.language.spellings import SchemaNames
 from app.model.rules import ParameterSchema
 from app.pdp.constraints import IsSecret, schema_check
 from app.pdp.costs import cost_of_schema
 from app.pdp.rules.rule_type import BeforeCalls, CompiledRule, Demands, PlacedRule, RuleType, reach_by_parameters
 from app.pdp.value_schemas import UNKNOWN, SchemaPart, portable_pattern
-from app.schemas.json_schema import compile_schema
 
 
 class ParameterSchemaType(RuleType[ParameterSchema]):

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.value_paths import EACH, ValuePath
+from app.language.ambiguous import Ambiguous
+from app.language.value_paths import EACH, ValuePath
 from app.model.approved_before import MAX_TARGETS
 from app.model.decisions import AuthorizeRequest, Outcome
 from app.model.plans import RememberedCheck, Target

@@ -41,7 +41,7 @@ function written(value, step, margin) {
   return step ? `${open}\n${inner}${items.join(`,\n${inner}`)}\n${margin}${close}` : open + items.join(",") + close;
 }
 
-// As in app/canonical/visible.py: control, format, private and unassigned characters, and letters that show nothing.
+// As in app/language/visible.py: control, format, private and unassigned characters, and letters that show nothing.
 const HIDDEN = new RegExp(
   "[\\p{C}\\p{Zl}\\p{Zp}\\u034F\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u2800\\u2D7F\\u3164\\uFE00-\\uFE0F\\uFFA0" +
   "\\u{1107F}\\u{13441}-\\u{13446}\\u{16FE4}\\u{1D159}\\u{E0100}-\\u{E01EF}]|(?! )\\p{Zs}", "u");

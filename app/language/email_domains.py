@@ -3,8 +3,8 @@
 import re
 import unicodedata
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.hosts import canonical_domain
+from app.language.ambiguous import Ambiguous
+from app.language.hosts import canonical_domain
 
 MAX_ADDRESS = 254
 _atoms = re.compile(r"[\w+'=~&#-]+(?:\.[\w+'=~&#-]+)*").fullmatch

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.hosts import canonical_host, canonical_pattern, host_matcher
+from app.language.ambiguous import Ambiguous
+from app.language.hosts import canonical_host, canonical_pattern, host_matcher
 
 HOSTILE = {
     "user": "https://corp.com@evil.com/",

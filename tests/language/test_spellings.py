@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.canonical.spellings import SchemaNames, folded, spelled_once
+from app.language.spellings import SchemaNames, folded, spelled_once
 
 SPELLINGS = json.loads((Path(__file__).parents[2] / "clients/cases.json").read_text())["spellings"]["risk"]
 

@@ -8,8 +8,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.visible import first_hidden
+from app.language.ambiguous import Ambiguous
+from app.language.visible import first_hidden
 
 MAX_PATH = 4096
 """In characters; the longest path a Linux kernel accepts."""

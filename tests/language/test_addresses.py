@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.canonical.addresses import canonical_network, within
-from app.canonical.ambiguous import Ambiguous
+from app.language.addresses import canonical_network, within
+from app.language.ambiguous import Ambiguous
 
 ODD = [
     *(

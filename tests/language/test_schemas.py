@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.schemas import work as schema_work
-from app.schemas.json_schema import MAX_SCHEMA_BYTES, SchemaError, TooMuchWork, compile_schema
-from app.schemas.locations import place
+from app.language.schemas import work as schema_work
+from app.language.schemas.json_schema import MAX_SCHEMA_BYTES, SchemaError, TooMuchWork, compile_schema
+from app.language.schemas.locations import place
 
 ORDER = {
     "type": "object",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.dates import moment_of
+from app.language.ambiguous import Ambiguous
+from app.language.dates import moment_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import idna
 
-from app.canonical.ambiguous import Ambiguous
+from app.language.ambiguous import Ambiguous
 
 SCHEMES = ("http", "https", "ws", "wss", "ftp")
 """Schemes for which every parser finds the host in the same place. The host of `file:` does not count, and

@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.email_domains import canonical_email_domain
-from app.canonical.hosts import host_matcher
+from app.language.ambiguous import Ambiguous
+from app.language.email_domains import canonical_email_domain
+from app.language.hosts import host_matcher
 
 HOSTILE = {
     "another domain": "a@evil.com",

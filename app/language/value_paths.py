@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.spellings import other_spelling, spelled_once
+from app.language.ambiguous import Ambiguous
+from app.language.spellings import other_spelling, spelled_once
 
 MAX_PARTS = 10
 """The most dots in a name. Each may separate keys or belong to one, so ten parts make up to 512 objects to search."""

@@ -4,7 +4,7 @@ import re
 from string import ascii_lowercase, ascii_uppercase
 from unicodedata import is_normalized
 
-from app.canonical.ambiguous import Ambiguous
+from app.language.ambiguous import Ambiguous
 
 MAX_PLACES = 64
 """The most places at which a string is looked at."""

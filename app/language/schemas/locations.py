@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.schemas.numbers import SchemaNumbers
+from app.language.schemas.numbers import SchemaNumbers
 
 MAX_CHECKS = 1 << 18
 """The most checks of places in the schema against values; at about 40 ns each, they take up to ten milliseconds."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.paths import canonical_path, under
+from app.language.ambiguous import Ambiguous
+from app.language.paths import canonical_path, under
 
 HOSTILE = {
     "a path parameter of some servers": "/repo/..;/etc",

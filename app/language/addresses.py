@@ -4,8 +4,8 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterable
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.hosts import stands_for_ipv4
+from app.language.ambiguous import Ambiguous
+from app.language.hosts import stands_for_ipv4
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _plain = re.compile(r"[0-9A-Fa-f.:]{2,45}(?:/[0-9]{1,3})?").fullmatch

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from app.schemas.locations import MAX_CHECKS, Node, Place, named
-from app.schemas.numbers import SchemaNumbers, collisions
-from app.schemas.patterns import compile_regex
+from app.language.schemas.locations import MAX_CHECKS, Node, Place, named
+from app.language.schemas.numbers import SchemaNumbers, collisions
+from app.language.schemas.patterns import compile_regex
 
 MAX_SEARCH_STEPS = 1 << 20
 """Limit of bytes times pattern instructions in one validation, which takes up to thirty milliseconds."""

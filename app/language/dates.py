@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from datetime import date as calendar_date
 
-from app.canonical.ambiguous import Ambiguous
+from app.language.ambiguous import Ambiguous
 
 Moment = tuple[str, int, str]
 """Kind (`date` or `time`), whole seconds or days, and the digits of the fraction. Moments of one kind sort by time."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.canonical.ambiguous import Ambiguous
-from app.canonical.value_paths import MAX_PARTS, ValuePath, require_path
+from app.language.ambiguous import Ambiguous
+from app.language.value_paths import MAX_PARTS, ValuePath, require_path
 
 CALL = {
     "amount": 1,

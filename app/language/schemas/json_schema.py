@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from app.schemas.locations import place
-from app.schemas.work import SchemaWork
+from app.language.schemas.locations import place
+from app.language.schemas.work import SchemaWork
 
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_SCHEMA_DEPTH = 24
