@@ -6,7 +6,6 @@ from msgspec import UNSET
 
 from app.admin.policy_lint import Accept, PolicyLint, managed_elsewhere
 from app.approvals.reaper import ApprovalReaper
-from app.lint import PolicyWarning
 from app.model.actors import ChangedBy
 from app.model.policies import (
     Owner,
@@ -19,6 +18,7 @@ from app.model.policies import (
 )
 from app.model.policy_sets import Entries, managed
 from app.model.text import FieldError
+from app.policy_tools.lint import PolicyWarning
 from app.store.optimistic import Versions
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets

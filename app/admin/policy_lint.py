@@ -7,11 +7,11 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from app.errors import Detail, Invalid
-from app.lint import Code, KnownTools, PolicyWarning, lint_written
 from app.model.api_keys import Scope
 from app.model.identity_provider import GroupScopes
 from app.model.policies import WORKSPACE, Owner, Policy
 from app.model.policy_sets import Entries, settle
+from app.policy_tools.lint import Code, KnownTools, PolicyWarning, lint_written
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.store.agents import Agents
 from app.store.catalog import Catalog, Listing

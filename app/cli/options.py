@@ -17,7 +17,7 @@ from app.model.actors import MAX_REASON
 from app.model.api_keys import Scope
 from app.model.query_fields import QueryFields
 from app.model.times import rfc3339
-from app.struct_schemas.queries import Parameter, parameters_of
+from app.policy_tools.struct_schemas.queries import Parameter, parameters_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

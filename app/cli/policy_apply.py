@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.cli.policy_sets import Sets
     from app.model.policies import Owner
     from app.model.replays import ReplayReport
-    from app.policy_files.policy_file import ReadFile
+    from app.policy_tools.files.policy_file import ReadFile
 
 MANAGED_ELSEWHERE = "managed_elsewhere"
 FILES = click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -122,7 +122,7 @@ def read_files(paths: Sequence[Path], source: str | None = None) -> "list[ReadFi
     from msgspec.structs import replace
 
     from app.model.policy_sets import managed
-    from app.policy_files.policy_file import FileError, find_files, read_policy_file, require_one_file_each
+    from app.policy_tools.files.policy_file import FileError, find_files, read_policy_file, require_one_file_each
 
     try:
         files = [read_policy_file(path) for path in find_files(paths)]
@@ -138,7 +138,7 @@ def _changed_by(sets: "Sets", read: "ReadFile", *, prune: bool, create: bool) ->
     from app.cli.policy_sets import NEW_AGENT
     from app.errors import AppError
     from app.model.policy_sets import KeyTaken, UnknownPolicy, settle
-    from app.policy_files.comparison import compare
+    from app.policy_tools.files.comparison import compare
 
     try:
         owner = _owner(sets, read, create=create)
@@ -197,7 +197,7 @@ def _apply(sets: "Sets", file_change: "FileChange", *, prune: bool, source: str 
 
 def _print(changed: "Sequence[FileChange]", form: str, reports: "dict[str, ReplayReport] | None") -> None:
     from app.cli.policy_flips import flips_as_json, flips_as_markdown, flips_as_text
-    from app.policy_files.comparison import as_markdown, as_text
+    from app.policy_tools.files.comparison import as_markdown, as_text
 
     differences = [file_change.difference for file_change in changed]
     if form == "json":

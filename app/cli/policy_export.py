@@ -24,8 +24,8 @@ def export_policies(api: Api, agent: str | None, group: str | None, as_json: boo
     Files in FOLDER with the same names are replaced; others are left alone.
     """
     from app.cli.policy_sets import Sets
-    from app.policy_files.rendering import as_json as to_json
-    from app.policy_files.rendering import as_yaml
+    from app.policy_tools.files.rendering import as_json as to_json
+    from app.policy_tools.files.rendering import as_yaml
 
     if folder is None and (agent is None) == (group is None):
         raise click.UsageError("Give a FOLDER to write to, or one of --agent and --group to print")
@@ -44,7 +44,7 @@ def export_policies(api: Api, agent: str | None, group: str | None, as_json: boo
 @click.command("schema")
 def print_schema() -> None:
     """Print the JSON Schema of policy files, for editors; the service provides it at /v1/policies/schema.json."""
-    from app.policy_files.schema import schema
+    from app.policy_tools.files.schema import schema
 
     print_json(schema())
 
@@ -54,8 +54,8 @@ def _exported(sets: "Sets", agent: str | None, group: str | None) -> list[tuple[
     from msgspec.structs import replace
 
     from app.model.policies import Owner
-    from app.policy_files.policy_file import as_file, as_owner
-    from app.policy_files.rendering import file_name
+    from app.policy_tools.files.policy_file import as_file, as_owner
+    from app.policy_tools.files.rendering import file_name
 
     agents = sets.agents()
     if agent is not None:

@@ -10,11 +10,11 @@ from app.cli.replay_report import markdown_lines, terminal_lines
 from app.model.policies import Owner
 from app.model.policy_sets import PolicyChange, PolicySet, entries_after
 from app.model.text import with_hidden_shown
-from app.policy_files.comparison import COMMENT_LENGTH, Difference, as_code
+from app.policy_tools.files.comparison import COMMENT_LENGTH, Difference, as_code
 
 if TYPE_CHECKING:
     from app.model.replays import ReplayReport
-    from app.policy_files.policy_file import ReadFile
+    from app.policy_tools.files.policy_file import ReadFile
 
 
 class FileChange(NamedTuple):

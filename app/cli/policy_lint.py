@@ -60,7 +60,7 @@ def lint(
 
 def is_warning(detail: dict[str, str]) -> bool:
     """True if a detail of a refusal is a warning: its message begins with a warning's code."""
-    from app.lint import Code
+    from app.policy_tools.lint import Code
 
     code, colon, _ = detail["message"].partition(": ")
     return bool(colon) and code in set(Code)
@@ -76,7 +76,7 @@ def print_warnings(warnings: Iterable[dict[str, str]]) -> None:
 
 
 def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
-    from app.policy_files.file_warnings import lint_files
+    from app.policy_tools.files.file_warnings import lint_files
 
     found = lint_files(read_files(paths))
     return [(each, f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}") for each in found]

@@ -14,9 +14,9 @@ from app.model.policy_sets import PolicyEntry, PolicySet, entry_of
 from app.model.times import parse_time_ms, rfc3339
 
 if TYPE_CHECKING:
-    from app.lint import PolicyWarning
     from app.model.replays import ReplayReport
-    from app.policy_files.policy_file import FileAgent
+    from app.policy_tools.files.policy_file import FileAgent
+    from app.policy_tools.lint import PolicyWarning
 
 NEW_AGENT = Owner("")
 """An agent that is still to be created."""
@@ -63,7 +63,7 @@ class Sets:
 
     def warnings(self, owner: Owner, policies: list[Policy]) -> "list[list[PolicyWarning]]":
         """The warnings about each of the owner's policies, judged with all others that govern the same agents."""
-        from app.lint import PolicyWarning
+        from app.policy_tools.lint import PolicyWarning
 
         found: list[list[PolicyWarning]] = [[] for _ in policies]
         body = {"agent_id": owner.agent_id, "group": owner.group, "policies": bodies(list(map(entry_of, policies)))}
@@ -74,7 +74,7 @@ class Sets:
 
     def agents(self) -> "list[tuple[str, FileAgent]]":
         """Every agent by its id."""
-        from app.policy_files.policy_file import FileAgent
+        from app.policy_tools.files.policy_file import FileAgent
 
         fields = ("name", "alias", "description", "groups")
         return [

@@ -14,8 +14,8 @@ from app.cli.output import ANSWER_IS_NO, print_json
 from app.cli.policy_apply import FILES
 
 if TYPE_CHECKING:
-    from app.policy_files.test_file import ReadTests
-    from app.policy_files.test_run import TestOutcome
+    from app.policy_tools.files.test_file import ReadTests
+    from app.policy_tools.files.test_run import TestOutcome
 
 
 @click.command("test")
@@ -28,9 +28,9 @@ def test_policies(url: str | None, as_json: bool, paths: tuple[Path, ...]) -> No
     Limits and sessions are simulated. Every test starts with empty counters and no history. With --url, the policies
     are those in force for the agent there, with its groups there, and not those in the files.
     """
-    from app.policy_files.policy_file import FileError, find_files
-    from app.policy_files.test_file import read_test_file
-    from app.policy_files.test_run import run_tests
+    from app.policy_tools.files.policy_file import FileError, find_files
+    from app.policy_tools.files.test_file import read_test_file
+    from app.policy_tools.files.test_run import run_tests
 
     try:
         read = [read_test_file(path) for path in find_files(paths, tests=True)]
@@ -49,7 +49,7 @@ def _run_at(url: str, read: "ReadTests") -> "list[TestOutcome]":
     """The result of each test in a file at a service. Raises FileError, ClickException."""
     import msgspec
 
-    from app.policy_files.test_run import ActualResult, TestOutcome, tested_agent
+    from app.policy_tools.files.test_run import ActualResult, TestOutcome, tested_agent
 
     with closing(over_http(url, "a key with the scope view")) as api:
         body = {"agent_id": find_agent(api, tested_agent(read))["id"], "start": read.file.start}

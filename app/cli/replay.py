@@ -74,7 +74,7 @@ def _read_draft(path: Path) -> "tuple[tuple[str | None, str | None] | None, Entr
     Raises ClickException that names the file and the place in it.
     """
     from app.model.policy_sets import PolicyEntry
-    from app.policy_files.policy_file import FileError, PolicySetFile, decoded, read_text
+    from app.policy_tools.files.policy_file import FileError, PolicySetFile, decoded, read_text
 
     try:
         document = read_text(path)

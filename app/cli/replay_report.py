@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from app.model.decisions import Result
 from app.model.replays import Decider, Flip, FlipSample, ReplayReport
-from app.policy_files.comparison import COMMENT_LENGTH, as_code, up_to
+from app.policy_tools.files.comparison import COMMENT_LENGTH, as_code, up_to
 
 _UNJUDGED = {
     "hidden": "a rule reads what the log redacts or shortens",

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from app.errors import Invalid
 from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_text
-from app.struct_schemas.queries import FLAG, Parameter, parameters_of
+from app.policy_tools.struct_schemas.queries import FLAG, Parameter, parameters_of
 from app.validation_messages import refusing_fields, visible
 
 _MAX_FIELDS = 50

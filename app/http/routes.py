@@ -19,7 +19,7 @@ from app.http.doors import DOORS, route_of
 from app.http.endpoint import JSON, Endpoint, endpoint, endpoint_of
 from app.http.openapi.document import document_of
 from app.http.openapi.page import PAGE_POLICY, page_of
-from app.policy_files.schema import schema
+from app.policy_tools.files.schema import schema
 
 _PUBLIC: dict[str, Any] = {"tag": "Service", "scopes": ()}
 _HTML, _SCHEMA = "text/html; charset=utf-8", "application/schema+json"

@@ -4,10 +4,10 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from app.lint.issuers import IssuerWarning, lint_issuer
 from app.model.fields import DisplayName, Id, Timestamp, UpdatedAt
 from app.model.issuers import Algorithm, Issuer, IssuerRule, Keys
 from app.model.times import rfc3339
+from app.policy_tools.lint.issuers import IssuerWarning, lint_issuer
 from app.views import as_view
 
 

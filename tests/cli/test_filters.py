@@ -14,7 +14,7 @@ from app.model.approvals import ApprovalFilters
 from app.model.audit import AuditFilters
 from app.model.changes import ChangeFilters, ResourceType
 from app.model.query_fields import AgentFilter, QueryFields, TimeMs
-from app.struct_schemas.queries import parameters_of
+from app.policy_tools.struct_schemas.queries import parameters_of
 
 
 class Colour(StrEnum):

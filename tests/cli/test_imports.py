@@ -81,7 +81,7 @@ def test_a_command_without_a_store_loads_neither_server_nor_client(loaded, words
 def test_a_command_about_files_loads_neither_server_nor_client(loaded, words):
     """They judge rules, for which they need RE2 and `pdp`, and nothing else."""
     modules = loaded(*words)
-    assert "app.policy_files.policy_file" in modules
+    assert "app.policy_tools.files.policy_file" in modules
     assert {name.split(".")[0] for name in modules} & HEAVY <= {"re2"}
     assert modules & ROOMS <= {"app.pdp"}
 

@@ -9,7 +9,7 @@ from receivers import Receiver
 from sending import Sending
 
 from app.model.changes import ResourceType
-from app.policy_files.documents import read_document
+from app.policy_tools.files.documents import read_document
 from app.settings import Settings
 from tests.console.browsing import PATIENCE_MS, press, until
 from tests.console.conftest import SECRET

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.lint import lint_policies
 from app.model.policies import Policy, PolicyKind
 from app.model.rules import PolicyRule
+from app.policy_tools.lint import lint_policies
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in (ROOT / "examples").glob("*/*.json") if path.parent.name != "data")

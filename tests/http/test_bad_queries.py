@@ -4,7 +4,7 @@ import pytest
 
 from app.model.agents import REFERENCE_RULES
 from app.model.audit import AuditQuery
-from app.struct_schemas.queries import parameters_of
+from app.policy_tools.struct_schemas.queries import parameters_of
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 NUMBER = "must be a whole number from"

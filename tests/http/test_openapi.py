@@ -32,8 +32,8 @@ from app.http.problems import AUTHZEN, has_problem_details
 from app.http.routes import ENDPOINTS, ROUTES, document, encoded_document
 from app.http.tool_calls import Reading
 from app.model.text import HIDDEN, FieldError, require_tool_name, require_visible
+from app.policy_tools.struct_schemas.queries import parameters_of
 from app.redaction.redactor import Redactor
-from app.struct_schemas.queries import parameters_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = document()

@@ -9,7 +9,7 @@ from servers import clean_env
 from sessions import BLOCKS, commands, require_printed, run, shell_in
 from tenants import Tenant
 
-from app.lint import Code
+from app.policy_tools.lint import Code
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/policy-warnings.md").read_text()

@@ -13,7 +13,7 @@ from tenants import FREE, Tenant
 
 from app.http.api.policy_sets import PutPolicies
 from app.http.routes import ENDPOINTS
-from app.struct_schemas.queries import parameters_of
+from app.policy_tools.struct_schemas.queries import parameters_of
 
 AGENT, POLICY, KEY, WORKSPACE, ENTRY = "agent", "policy", "key", "workspace", "entry"
 APPROVAL, WEBHOOK, SESSION = "approval", "webhook", "session"

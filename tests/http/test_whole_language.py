@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.policy_files.test_file import read_test_file
-from app.policy_files.test_run import run_tests
+from app.policy_tools.files.test_file import read_test_file
+from app.policy_tools.files.test_run import run_tests
 
 HOUR = 3600
 PROFILE = settings(

@@ -10,11 +10,11 @@ from app.http.api.policies import WriteQuery
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
 from app.http.endpoint import endpoint
 from app.http.references import agent_in_body, require_references
-from app.lint import PolicyWarning
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
 from app.model.policies import Owner
 from app.model.policy_sets import Entries, KeyTaken, UnknownPolicy, require_entries
+from app.policy_tools.lint import PolicyWarning
 from app.replica import Services
 from app.validation_messages import refusing_fields
 

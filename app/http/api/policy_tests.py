@@ -19,8 +19,8 @@ from app.model.policies import Policy
 from app.model.policy_sets import PolicyEntry
 from app.model.text import FieldError
 from app.model.times import parse_time_ms
-from app.policy_files.test_file import DEFAULT_START, MAX_CALLS, MAX_TESTS, PolicyTest
-from app.policy_files.test_run import ActualResult, judge_tests
+from app.policy_tools.files.test_file import DEFAULT_START, MAX_CALLS, MAX_TESTS, PolicyTest
+from app.policy_tools.files.test_run import ActualResult, judge_tests
 from app.replica import Services
 from app.validation_messages import refusing_fields
 

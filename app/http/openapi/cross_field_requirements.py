@@ -8,7 +8,7 @@ from app.http.api.policies import CreatePolicy
 from app.http.api.policy_lint import LintPolicies
 from app.http.api.replay import ReplayBody
 from app.model.policies import PolicyKind
-from app.struct_schemas.cross_field_requirements import (
+from app.policy_tools.struct_schemas.cross_field_requirements import (
     AGENT_ENTRIES,
     BREAKERS_IN_GUARDRAILS,
     GROUP_ENTRIES,

@@ -30,8 +30,8 @@ from app.http.problems import (
 )
 from app.model.agents import CALLED
 from app.model.policy_keys import CALLED as CALLED_POLICY
-from app.struct_schemas.described import described
-from app.struct_schemas.queries import Parameter, parameters_of
+from app.policy_tools.struct_schemas.described import described
+from app.policy_tools.struct_schemas.queries import Parameter, parameters_of
 
 VERSION = "1"
 _REF = "#/components/schemas/{name}"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from app.lint.overlaps import Patterns
-from app.lint.together import Comparisons, Together, rules_of
-from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy
 from app.model.rules import PolicyRule, ToolAllowlist
+from app.policy_tools.lint.overlaps import Patterns
+from app.policy_tools.lint.together import Comparisons, Together, rules_of
+from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 
 def against_lower_tiers(policy: Policy, together: Together) -> Iterator[PolicyWarning]:

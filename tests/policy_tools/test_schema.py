@@ -18,8 +18,8 @@ from profiles import examples
 
 from app.model.text import FieldError
 from app.model.whole_numbers import with_whole_numbers
-from app.policy_files.policy_file import PolicySetFile
-from app.policy_files.schema import schema
+from app.policy_tools.files.policy_file import PolicySetFile
+from app.policy_tools.files.schema import schema
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = jsonschema_rs.Draft202012Validator(schema(), validate_formats=True, ignore_unknown_formats=True)

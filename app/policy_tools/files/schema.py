@@ -3,9 +3,9 @@
 from functools import cache
 from typing import Any
 
-from app.policy_files.policy_file import PolicySetFile
-from app.struct_schemas.cross_field_requirements import AGENT_ENTRIES, GROUP_ENTRIES, WORKSPACE_ENTRIES
-from app.struct_schemas.described import described
+from app.policy_tools.files.policy_file import PolicySetFile
+from app.policy_tools.struct_schemas.cross_field_requirements import AGENT_ENTRIES, GROUP_ENTRIES, WORKSPACE_ENTRIES
+from app.policy_tools.struct_schemas.described import described
 
 _REF = "#/$defs/{name}"
 _NO_OWNER: dict[str, Any] = {"group": {"type": "null"}, "agentId": {"type": "null"}, "workspace": {"const": False}}

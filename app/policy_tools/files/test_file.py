@@ -10,8 +10,8 @@ from app.model.agents import Groups, require_groups
 from app.model.decisions import Result
 from app.model.text import FieldError, Name, ToolName, require_tool_name, require_visible
 from app.model.times import parse_time_ms
-from app.policy_files.documents import Document
-from app.policy_files.policy_file import decoded, read_text
+from app.policy_tools.files.documents import Document
+from app.policy_tools.files.policy_file import decoded, read_text
 
 MAX_TESTS = 1_000
 MAX_CALLS = 10_000

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from app.lint import lint_policies
-from app.policy_files.policy_file import ReadFile
-from app.policy_files.test_run import policies_in
+from app.policy_tools.files.policy_file import ReadFile
+from app.policy_tools.files.test_run import policies_in
+from app.policy_tools.lint import lint_policies
 
 
 class FileWarning(Struct, frozen=True):

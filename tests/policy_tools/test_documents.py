@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy_files.documents import MAX_BYTES, MAX_DEPTH, DocumentError, read_document
-from app.policy_files.policy_file import find_files
-from app.policy_files.rendering import as_json, as_yaml, file_name
+from app.policy_tools.files.documents import MAX_BYTES, MAX_DEPTH, DocumentError, read_document
+from app.policy_tools.files.policy_file import find_files
+from app.policy_tools.files.rendering import as_json, as_yaml, file_name
 
 YAML = b"""\
 # a comment

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.lint.issuers import IssuerCode, lint_issuer
 from app.model.issuers import IssuerFields
+from app.policy_tools.lint.issuers import IssuerCode, lint_issuer
 
 PAGE = Path(__file__).parents[2] / "docs/workloads.md"
 GITHUB, GITLAB = "https://token.actions.githubusercontent.com", "https://gitlab.com"

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from app.struct_schemas.cross_field_requirements import CROSS_FIELD, without_terms
-from app.struct_schemas.docstrings import field_lines, first_lines, structs_of
+from app.policy_tools.struct_schemas.cross_field_requirements import CROSS_FIELD, without_terms
+from app.policy_tools.struct_schemas.docstrings import field_lines, first_lines, structs_of
 
 
 def described(

@@ -9,9 +9,9 @@ import pytest
 from servers import clean_env
 
 from app.model.decisions import Result
-from app.policy_files.policy_file import FileError, find_files, read_text
-from app.policy_files.test_file import read_test_file
-from app.policy_files.test_run import run_tests
+from app.policy_tools.files.policy_file import FileError, find_files, read_text
+from app.policy_tools.files.test_file import read_test_file
+from app.policy_tools.files.test_run import run_tests
 
 ROOT = Path(__file__).parents[2]
 POLICIES = """\

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from app.lint.approvers import approver_warnings
-from app.lint.together import Comparisons
 from app.model.approvals import ApprovalTerms
 from app.model.rules import ApprovalRequired
+from app.policy_tools.lint.approvers import approver_warnings
+from app.policy_tools.lint.together import Comparisons
 
 PLACE = "$.rules[0]"
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 
 from app.model.query_fields import QueryFields, Spelled
-from app.struct_schemas.docstrings import field_lines
+from app.policy_tools.struct_schemas.docstrings import field_lines
 
 FLAG = ("false", "true")
 

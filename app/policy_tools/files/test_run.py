@@ -13,8 +13,8 @@ from app.model.policies import Owner, Policy, off_in_shadow
 from app.model.policy_sets import settle
 from app.model.text import FieldError, with_hidden_shown
 from app.model.times import parse_time_ms
-from app.policy_files.policy_file import FileError, ReadFile, find_files, read_policy_file
-from app.policy_files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
+from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_file
+from app.policy_tools.files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
 from app.replay.replayed_call import ReplayedCall

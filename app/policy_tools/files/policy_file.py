@@ -18,7 +18,7 @@ from app.model.policies import Owner, Policy
 from app.model.policy_sets import Entries, NewPolicy, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
-from app.policy_files.documents import MAX_BYTES, Document, DocumentError, read_document
+from app.policy_tools.files.documents import MAX_BYTES, Document, DocumentError, read_document
 from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")

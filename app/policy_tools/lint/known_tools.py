@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from app.lint.together import Comparisons
-from app.lint.warnings import Code, PolicyWarning
 from app.model.quotas import Budget
 from app.model.rules import PolicyRule
 from app.pdp.call_schemas import segments_of
+from app.policy_tools.lint.together import Comparisons
+from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 _SHOWN = 5
 _UNKNOWN = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "additionalProperties")

@@ -5,12 +5,20 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from app.lint.together import LOWER_BOUNDS, Comparisons, Together, bounding, has_any, is_bounded_in, rules_of
-from app.lint.warnings import Code, PolicyWarning
 from app.model.constraints import Constraint
 from app.model.policies import Policy
 from app.model.quotas import BreakerAction
 from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, TimeBased
+from app.policy_tools.lint.together import (
+    LOWER_BOUNDS,
+    Comparisons,
+    Together,
+    bounding,
+    has_any,
+    is_bounded_in,
+    rules_of,
+)
+from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 _PATH_WORDS = frozenset({"path", "file", "filename", "filepath", "dir", "directory", "folder"})
 _HOST_WORDS = frozenset({"url", "uri", "host", "hostname", "domain", "endpoint", "link"})

@@ -9,7 +9,7 @@ from msgspec import Struct
 from app.model.policies import Policy
 from app.model.policy_sets import PolicyChange
 from app.model.text import with_hidden_shown
-from app.policy_files.policy_file import plain
+from app.policy_tools.files.policy_file import plain
 
 _MARKS = {"created": "+", "updated": "~", "deleted": "-"}
 _encode = msgspec.json.encode

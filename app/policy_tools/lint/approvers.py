@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from app.lint.together import Comparisons
-from app.lint.warnings import Code, PolicyWarning
 from app.model.rule import Rule
+from app.policy_tools.lint.together import Comparisons
+from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 ApprovingGroups = frozenset[str] | None
 """The groups of the identity provider that have the scope `approve` in the workspace; None = that is not known."""

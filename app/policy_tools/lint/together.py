@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from msgspec import UNSET
 
-from app.lint.overlaps import Patterns
 from app.model.constraints import Constraint
 from app.model.policies import Policy, PolicyKind
 from app.model.rule import Rule
 from app.model.rules import DenialCounted, ParameterSchema, PolicyRule, ToolAllowlist, ToolDenylist
+from app.policy_tools.lint.overlaps import Patterns
 
 _Rule = TypeVar("_Rule", bound=Rule)
 EVERY_TOOL = "*"

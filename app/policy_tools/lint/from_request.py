@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from app.lint.known_tools import KnownTools
-from app.lint.together import Comparisons
-from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy
 from app.model.rules import ParameterConstraint
 from app.pdp.call_schemas import segments_of
 from app.pdp.clauses import covers
+from app.policy_tools.lint.known_tools import KnownTools
+from app.policy_tools.lint.together import Comparisons
+from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 _SHOWN = 5
 

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from app.lint import Code, KnownTools, lint_policies
-from app.lint.overlaps import Patterns
 from app.model.policies import Policy, PolicyKind, PolicyMode
 from app.model.rules import PolicyRule
 from app.pdp.clauses import covers
+from app.policy_tools.lint import Code, KnownTools, lint_policies
+from app.policy_tools.lint.overlaps import Patterns
 
 SCHEMAS = {
     "refund.create": {

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from app.lint import Code, lint_written
 from app.model.policies import Policy, PolicyKind
 from app.model.policy_sets import MAX_POLICIES
 from app.model.rules import Rules
+from app.policy_tools.lint import Code, lint_written
 
 WINDOW = {"allowedHours": [9]}
 

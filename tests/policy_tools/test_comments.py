@@ -6,7 +6,7 @@ from app.model.policies import Owner
 from app.model.policy_sets import PolicyEntry, settle
 from app.model.replays import Decider, Flip, FlipSample, ReplayReport
 from app.model.rules import ToolDenylist
-from app.policy_files.comparison import as_markdown, compare
+from app.policy_tools.files.comparison import as_markdown, compare
 
 LONGEST = 65_536
 DECIDER = Decider(policy_id=None, policy_name="p" * 255, rule=None)

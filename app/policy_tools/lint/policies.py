@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
-from app.lint.approvers import ApprovingGroups, approver_warnings
-from app.lint.from_request import from_request_warnings
-from app.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
-from app.lint.overlaps import Patterns, windows_meet
-from app.lint.rules import breaker_warnings, constraint_warnings, hours_warnings
-from app.lint.tiers import against_lower_tiers, below_what_always_decides, shadowing_allowlists
-from app.lint.together import EVERY_TOOL, Comparisons, Together, TooMuchToCompare, rules_of
-from app.lint.warnings import Code, PolicyWarning
 from app.model.policies import Policy, PolicyKind
 from app.model.rules import DenialCounted, PolicyRule, Sequenced, TimeBased, ToolAllowlist, ToolDenylist
+from app.policy_tools.lint.approvers import ApprovingGroups, approver_warnings
+from app.policy_tools.lint.from_request import from_request_warnings
+from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
+from app.policy_tools.lint.overlaps import Patterns, windows_meet
+from app.policy_tools.lint.rules import breaker_warnings, constraint_warnings, hours_warnings
+from app.policy_tools.lint.tiers import against_lower_tiers, below_what_always_decides, shadowing_allowlists
+from app.policy_tools.lint.together import EVERY_TOOL, Comparisons, Together, TooMuchToCompare, rules_of
+from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 MAX_COMPARISONS = 1_000_000
 """Comparisons that take a thread about a second at worst."""
