@@ -38,6 +38,8 @@ from app.explain.agent_history import AgentHistory
 from app.explain.agent_quotas import QuotaReader
 from app.explain.explained_entry import PastDecisions
 from app.explain.explainer import Explainer
+from app.explain.replay_jobs.processes import ReplayProcesses
+from app.explain.replay_jobs.replayer import Replayer
 from app.explain.tool_listings import ToolListings
 from app.explain.usual_values import UsualCalls
 from app.health.readiness import Readiness
@@ -56,8 +58,6 @@ from app.redis_client.client import Client
 from app.redis_client.clients import Clients, open_clients
 from app.redis_client.packed_call import ScriptRunner
 from app.redis_client.scripts import COMMITS
-from app.replay_jobs.processes import ReplayProcesses
-from app.replay_jobs.replayer import Replayer
 from app.runtime.fairness.auth_failures import AuthFailures
 from app.runtime.fairness.loop_budget import LoopBudget
 from app.runtime.fairness.request_rates import RequestRates, SharedLimits

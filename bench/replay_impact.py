@@ -10,9 +10,9 @@ from typing import Self
 import msgspec
 from msgspec import convert
 
+from app.explain.replay_jobs.processes import lower_priority
 from app.model.policy_sets import PolicyEntry
 from app.model.replays import ReplayLine, ReplayTask
-from app.replay_jobs.processes import lower_priority
 from bench.harness.bench import Bench, decisions
 from bench.harness.closed_loop import load
 from bench.harness.constant_rate import compactor_caught_up, load_at_rate
@@ -140,7 +140,7 @@ class _Replays:
                     self._entries = before + line.progress.entries
 
     def _lines(self) -> Iterator[ReplayLine]:
-        command = [sys.executable, "-m", "app.replay_jobs"]
+        command = [sys.executable, "-m", "app.explain.replay_jobs"]
         with subprocess.Popen(
             command, stdin=-1, stdout=-1, cwd=ROOT, env=self._env, preexec_fn=pinned(self._core)
         ) as process:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from app.replay_jobs.processes import lower_priority
+from app.explain.replay_jobs.processes import lower_priority
 from bench.harness.cores import pinned
 
 _CHUNK = 1 << 16

@@ -52,7 +52,7 @@ def processes(replica):
                     command = Path(f"/proc/{child}/cmdline").read_bytes()
                 except OSError:
                     continue
-                if b"app.replay_jobs" in command:
+                if b"app.explain.replay_jobs" in command:
                     found.append(int(child))
     return found
 

@@ -184,9 +184,9 @@ def _make_beforehand(module) -> None:
 
 def main() -> None:
     from app.cli.main import COMMANDS  # noqa: PLC0415 - who imports this module need not load it
+    from app.explain.replay_jobs import processes  # noqa: PLC0415
     from app.http import application  # noqa: PLC0415
     from app.http.routes import prepare_pages  # noqa: PLC0415
-    from app.replay_jobs import processes  # noqa: PLC0415
     from app.runtime.lanes import scheduling  # noqa: PLC0415
     from app.serve import background  # noqa: PLC0415
 

@@ -9,11 +9,11 @@ import msgspec
 
 from app.audit.log import AuditLog
 from app.errors import AppError
+from app.explain.replay_jobs.replayer import Replayer
 from app.model.ids import Ids
 from app.model.replays import ReplayLine, ReplayTask
 from app.redaction.redactor import Redactor
 from app.redis_client.clients import open_client
-from app.replay_jobs.replayer import Replayer
 from app.runtime.fairness.thread_pool import FairThreadPool
 from app.settings import Settings
 from app.store.agents import Agents

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from app.errors import TooManyReplays
+from app.explain.replay_jobs.processes import ReplayProcesses
 from app.model.replays import ReplayTask
-from app.replay_jobs.processes import ReplayProcesses
 from app.settings import Settings
 
 TASK = ReplayTask(workspace_id="w", agent_id=None, from_ms=0, to_ms=1, policies=None)
