@@ -42,7 +42,6 @@ from app.explain.replay_jobs.processes import ReplayProcesses
 from app.explain.replay_jobs.replayer import Replayer
 from app.explain.tool_listings import ToolListings
 from app.explain.usual_values import UsualCalls
-from app.health.readiness import Readiness
 from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.identity_provider import GroupGrants, IdentityProvider
@@ -80,6 +79,7 @@ from app.store.pinned_requests import PinnedRequests
 from app.store.policies import Policies
 from app.store.policy_sets import PolicySets
 from app.store.policy_versions import PolicyVersions
+from app.store.readiness import Readiness
 from app.store.resources import Resources
 from app.store.shared_polling import SharedPolling
 from app.store.sign_ins import SignIns

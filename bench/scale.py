@@ -15,13 +15,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from app.health.doctor import check_up
 from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.audit import AuditFilters, AuditQuery, Format
 from app.model.counts import CountBy, CountQuery
 from app.model.decisions import Result
 from app.model.policies import Owner, PolicyFields
 from app.replica import Services, open_alone
+from app.serve.doctor import check_up
 from app.settings import Settings
 from bench.harness.audit_data import POLICIES, RARE, START_MS, STEP_MS, TOOLS, append, append_and_seal, entries
 from bench.harness.bench import Bench

@@ -9,13 +9,13 @@ from app.audit.entry_format import time_ms_of
 from app.audit.sealer import Sealer
 from app.audit.stream import stream_entries
 from app.audit.tree_growth import TreeGrower
-from app.health.readiness import is_nearly_full
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
 from app.runtime.fault_isolation import failures_logged
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 from app.store.leases import take_lease
+from app.store.readiness import is_nearly_full
 from app.store.workspaces import workspace_ids
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from app.cli.store_access import read_settings, with_services
 from app.runtime.logs import configure_logging
 
 if TYPE_CHECKING:
-    from app.health.doctor import Finding
     from app.replica import Services
+    from app.serve.doctor import Finding
 
 
 @click.command()
@@ -86,8 +86,8 @@ def doctor(folder: Path | None, left_out: Path | None, as_json: bool) -> None:
         return
     if left_out is not None:
         raise click.UsageError("--left-out goes with --mend")
-    from app.health.deciding_keys import deciding_keys
-    from app.health.doctor import Severity, check_up
+    from app.serve.deciding_keys import deciding_keys
+    from app.serve.doctor import Severity, check_up
 
     settings = read_settings()
     private = settings.redis_url is None

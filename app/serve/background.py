@@ -8,10 +8,10 @@ import signal
 import uvloop
 from msgspec.structs import replace
 
-from app.background.jobs import background_jobs
-from app.background.schedule import run_jobs
 from app.redis_client.clients import open_client
 from app.serve.embedded_store import reachable_store
+from app.serve.jobs import background_jobs
+from app.serve.schedule import run_jobs
 from app.settings import Settings
 
 _NICENESS = 10

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from app.health.doctor import Severity, check_up
 from app.replica import open_alone
+from app.serve.doctor import Severity, check_up
 from app.settings import Settings
 from app.store.workspaces import DEFAULT
 

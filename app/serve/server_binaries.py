@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from app.health.doctor import OLDEST
+from app.serve.doctor import OLDEST
 from app.settings import SettingsError
 
 _RECORD = "server"

@@ -1,6 +1,6 @@
 """Removes what a crash has left of a write at the end of the embedded store's append-only file.
 
-A commit is in the file from MULTI to EXEC. If its end is missing, many servers (`health/doctor.py` knows which) remove
+A commit is in the file from MULTI to EXEC. If its end is missing, many servers (`serve/doctor.py` knows which) remove
 only the last, incomplete command and append to the open MULTI; at their next start, what they answered since is lost.
 """
 

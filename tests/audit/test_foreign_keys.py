@@ -7,7 +7,7 @@ import pytest
 from audit_entries import Writer
 
 from app.audit.backlog import SealingWatch
-from app.background.jobs import background_jobs
+from app.serve.jobs import background_jobs
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 

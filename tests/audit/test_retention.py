@@ -18,13 +18,13 @@ from app.audit.manifest import read_manifest
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
-from app.background.jobs import background_jobs
 from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
 from app.model.archives import ManifestQuery
 from app.model.audit import AuditQuery, Floor, Format
 from app.model.checkpoints import Fault
 from app.model.decisions import Result
 from app.redis_client.scripts import DROP_SEGMENT
+from app.serve.jobs import background_jobs
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 

@@ -10,9 +10,9 @@ from app.audit.backlog import read_backlog
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.verifier import Verifier
-from app.background import verification_rounds
-from app.background.verification_rounds import VerificationRounds
 from app.redis_client.replies import ForeignData
+from app.serve import verification_rounds
+from app.serve.verification_rounds import VerificationRounds
 from app.settings import Settings
 from app.store.keyspace import WORKSPACES, Keyspace
 

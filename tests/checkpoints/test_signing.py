@@ -21,7 +21,6 @@ from app.audit.scan import Scan
 from app.audit.sealer import Sealer
 from app.audit.trees import read_log_tree
 from app.audit.verifier import Verifier
-from app.background.jobs import background_jobs
 from app.checkpoints.keys import SigningKey, read_keys, signed, signed_at
 from app.checkpoints.verified import AHEAD_S, NotVerified, require_signed
 from app.checkpoints.witness import LogWitness
@@ -29,6 +28,7 @@ from app.checkpoints.witnesses import Witness, WitnessRefused, witnesses_in
 from app.errors import CheckpointNotFound, Invalid
 from app.model.audit import AuditFilters
 from app.model.notes import Note, Signature, SignatureType, VerifierKey
+from app.serve.jobs import background_jobs
 from app.settings import Settings, SettingsError
 
 HERE = Path(__file__).parent

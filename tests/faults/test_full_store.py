@@ -17,7 +17,7 @@ from app.audit.archive import Archive
 from app.audit.compactor import Compactor
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
-from app.background.housekeeping import drop_old_segments
+from app.serve.housekeeping import drop_old_segments
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 from app.store.leases import take_lease

@@ -5,10 +5,10 @@ import pytest
 from servers import ADMIN_KEY, Replica, Store, wait_until_ready
 
 from app.errors import StoreUnavailable
-from app.health.readiness import require_ready
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import SCRIPTS
 from app.store.keyspace import WORKSPACES
+from app.store.readiness import require_ready
 
 
 @pytest.fixture(params=["redis", "valkey"])

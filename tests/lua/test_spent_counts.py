@@ -6,8 +6,8 @@ import pytest
 from commit_scene import ALLOWED, MINUTE, MS, START
 from counted import KINDS
 
-from app.background.housekeeping import drop_all_spent_counts
 from app.model.plans import Mark, Plan
+from app.serve.housekeeping import drop_all_spent_counts
 from app.store.keyspace import counting_workspace
 
 CENTURY_MS = 100 * 365 * 24 * 60 * MINUTE // MS

@@ -7,7 +7,6 @@ from commit_scene import MINUTE, START, Scene, everything, quota
 from servers import Store, free_port
 
 from app.authorize.authenticator import Authenticator
-from app.background.housekeeping import drop_all_spent_counts
 from app.errors import AgentNotFound, Unauthorized
 from app.model.agents import AgentStatus
 from app.model.policies import Owner, PolicyChanges, PolicyFields
@@ -15,6 +14,7 @@ from app.model.quotas import RateLimit
 from app.model.rules import RateLimited
 from app.redis_client.clients import open_client
 from app.redis_client.pipelined import PipelinedClient
+from app.serve.housekeeping import drop_all_spent_counts
 from app.store.workspaces import Workspaces
 from tests.support import parts
 from tests.support.actors import BY

@@ -9,11 +9,11 @@ from servers import Store, free_port
 
 from app.audit.log import AuditLog
 from app.errors import StoreUnavailable
-from app.health.doctor import Severity, check_up
-from app.health.readiness import require_ready
 from app.redis_client.clients import open_client
 from app.redis_client.replies import StoreAway
 from app.redis_client.scripts import SCRIPTS
+from app.serve.doctor import Severity, check_up
+from app.store.readiness import require_ready
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ import pytest
 from redis import exceptions
 
 from app.errors import StoreUnavailable
-from app.health.readiness import require_ready
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import TAKE_LEASE
+from app.store.readiness import require_ready
 
 
 @pytest.fixture(params=["redis", "valkey"])

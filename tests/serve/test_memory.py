@@ -10,8 +10,8 @@ from commit_scene import names
 from servers import ADMIN_KEY, Store
 from serving import Service
 
-from app.background.housekeeping import drop_all_spent_counts
 from app.redis_client.clients import open_client
+from app.serve.housekeeping import drop_all_spent_counts
 from bench.harness.churn import WINDOW_SECONDS, Churn, outside_the_log, resident_bytes
 from bench.harness.cores import family
 

@@ -11,9 +11,9 @@ import msgspec
 from app.audit.index import WITH_COLUMNS
 from app.audit.merkle import inclusion_ranges, node_hash
 from app.audit.tree_growth import TreeGrower
-from app.background.jobs import background_jobs
 from app.model.audit import AuditQuery
 from app.model.times import rfc3339
+from app.serve.jobs import background_jobs
 from app.store.keyspace import Keyspace
 
 AGENTS = [f"018bcfe5-6800-7000-8000-00000000000{digit}" for digit in range(4)]

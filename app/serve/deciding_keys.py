@@ -1,9 +1,9 @@
 """Keys that can ask for decisions about every agent: a finding of `remit doctor`."""
 
-from app.health.doctor import Finding, Severity
 from app.model.api_keys import ASKING
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
+from app.serve.doctor import Finding, Severity
 from app.store.keyspace import Keyspace
 from app.store.workspaces import workspace_ids
 

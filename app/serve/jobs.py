@@ -11,12 +11,12 @@ from app.audit.compactor import Compactor
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.tree_growth import TreeGrower
-from app.background.housekeeping import Repairs, drop_all_spent_counts, drop_old_segments, end_approvals
-from app.background.schedule import Job
-from app.background.verification_rounds import VerificationRounds
 from app.model.ids import Ids
 from app.redaction.signer import Signer
 from app.redis_client.client import Client
+from app.serve.housekeeping import Repairs, drop_all_spent_counts, drop_old_segments, end_approvals
+from app.serve.schedule import Job
+from app.serve.verification_rounds import VerificationRounds
 from app.settings import Settings, SettingsError
 from app.webhooks.delivery import Delivery
 from app.webhooks.records import note_finding

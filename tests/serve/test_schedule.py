@@ -4,9 +4,9 @@ import asyncio
 
 from fake_store import FakeClient
 
-from app.background.jobs import background_jobs
-from app.background.schedule import Job, run_jobs
 from app.errors import StoreUnavailable
+from app.serve.jobs import background_jobs
+from app.serve.schedule import Job, run_jobs
 from app.settings import Settings
 
 

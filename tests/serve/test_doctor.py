@@ -8,9 +8,9 @@ import pytest
 from command_line import run_remit
 from servers import Replica, Store, clean_env
 
-from app.health.doctor import Node, Severity, _clock, _durability, _memory, _role, _version, check_up
 from app.redis_client.clients import open_client
 from app.redis_client.replies import as_record
+from app.serve.doctor import Node, Severity, _clock, _durability, _memory, _role, _version, check_up
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
@@ -183,7 +183,7 @@ def test_without_maxmemory_the_machines_memory_counts():
 
 async def test_a_clock_that_disagrees_is_a_risk(set_up, monkeypatch):
     """The store's clock decides, so a difference surprises people."""
-    monkeypatch.setattr("app.health.doctor.time.time", lambda: 0.0)
+    monkeypatch.setattr("app.serve.doctor.time.time", lambda: 0.0)
     finding = await _clock(set_up.client)
     assert finding.severity is Severity.RISK
     assert "s ahead of this machine's" in finding.sentence

@@ -10,12 +10,12 @@ import msgspec
 
 from app.audit.head import head_of
 from app.audit.verifier import Verifier
-from app.background.schedule import wait
 from app.model.checkpoints import Checkpoint, Finding
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms
 from app.redis_client.replies import count_of
 from app.runtime.fault_isolation import failures_logged
+from app.serve.schedule import wait
 from app.settings import Settings
 from app.store.keyspace import Keyspace
 from app.store.leases import take_lease

@@ -6,10 +6,10 @@ import socket
 import pytest
 
 from app.errors import StoreUnavailable
-from app.health import readiness
-from app.health.readiness import Readiness
 from app.redis_client.clients import open_client
 from app.runtime.lanes.lane import Lane
+from app.store import readiness
+from app.store.readiness import Readiness
 
 AWAY = "The store is out of reach"
 

@@ -11,11 +11,11 @@ from enum import StrEnum
 from msgspec import Struct
 
 from app.errors import StoreUnavailable
-from app.health.readiness import require_ready
 from app.redis_client.client import Client
 from app.redis_client.replies import as_record, info_of
 from app.redis_client.scripts import SCRIPTS
 from app.store.keyspace import READINESS_PROBE
+from app.store.readiness import require_ready
 
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 """The oldest server versions that Remit supports."""

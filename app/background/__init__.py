@@ -1,1 +1,0 @@
-"""The background process: sealing and everything else that no caller waits for, as a list of jobs."""
