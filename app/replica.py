@@ -42,6 +42,7 @@ from app.explain.replay_jobs.processes import ReplayProcesses
 from app.explain.replay_jobs.replayer import Replayer
 from app.explain.tool_listings import ToolListings
 from app.explain.usual_values import UsualCalls
+from app.identity.admission import Admission
 from app.model.agents import Agent
 from app.model.api_keys import Caller
 from app.model.identity_provider import GroupGrants, IdentityProvider
@@ -87,7 +88,6 @@ from app.store.workspaces import Workspaces
 from app.webhooks.delivery import Delivery
 from app.webhooks.secrets import Secrets
 from app.webhooks.webhooks import Webhooks
-from app.workloads.admission import Admission
 
 KEY_WATCH_SECONDS = 0.5
 """Streams end within a second of their key."""
@@ -359,7 +359,7 @@ def _provider(settings: Settings) -> IdentityProvider | None:
     if settings.oidc_issuer is None:
         return None
     try:
-        from app.oidc.provider import Provider  # noqa: PLC0415 - its libraries take 20 MiB
+        from app.identity.provider import Provider  # noqa: PLC0415 - its libraries take 20 MiB
     except ModuleNotFoundError as error:
         raise SettingsError(f"REMIT_OIDC_ISSUER needs the extra `oidc` ({error})") from None
     return Provider(settings)

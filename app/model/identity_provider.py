@@ -55,7 +55,7 @@ class GroupGrants(NamedTuple):
 
 
 class IdentityProvider(Protocol):
-    """An OpenID Connect provider; `app.oidc.provider` says what each method does."""
+    """An OpenID Connect provider; `app.identity.provider` says what each method does."""
 
     issuer: str
     name: str

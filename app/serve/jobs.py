@@ -11,6 +11,7 @@ from app.audit.compactor import Compactor
 from app.audit.retention import Retention
 from app.audit.sealer import Sealer
 from app.audit.tree_growth import TreeGrower
+from app.identity.key_refresh import KeyRefresh
 from app.model.ids import Ids
 from app.redaction.signer import Signer
 from app.redis_client.client import Client
@@ -23,7 +24,6 @@ from app.webhooks.records import note_finding
 from app.webhooks.secrets import Secrets
 from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
-from app.workloads.key_refresh import KeyRefresh
 
 if TYPE_CHECKING:
     from app.checkpoints.rounds import CheckpointRounds

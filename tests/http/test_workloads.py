@@ -19,6 +19,8 @@ from servers import clean_env
 from tenants import Tenant
 
 from app.errors import IssuerNotFound, LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
+from app.identity.admission import Admission
+from app.identity.key_refresh import KeyRefresh
 from app.model.api_keys import Scope, digest_of
 from app.model.ids import Ids
 from app.model.issuers import LONGEST_S, Algorithm, IssuerFields, IssuerRule, Keys
@@ -28,8 +30,6 @@ from app.settings import Settings
 from app.store import issuers as issuers_of_store
 from app.store.issuers import Issuers
 from app.store.keyspace import Keyspace, key_pointer
-from app.workloads.admission import Admission
-from app.workloads.key_refresh import KeyRefresh
 from tests.support.actors import BY
 
 RSA_KEY, EC_KEY, ED_KEY = (

@@ -113,7 +113,7 @@ class KeyRefresh:
 
     async def _published(self, workspace_id: str, url: str) -> list[dict[str, Any]]:
         """The keys at the URL. Raises Refused, ProviderUnavailable."""
-        from app.oidc.fetching import fetch_json  # noqa: PLC0415 - only where there are issuers
+        from app.identity.fetching import fetch_json  # noqa: PLC0415 - only where there are issuers
 
         destination_of(url, allow_http=self._allow_http, networks=self._networks)
         backend = CheckedBackend(self._lookups, workspace_id, self._networks)

@@ -8,7 +8,7 @@ from tenants import Tenant, in_store
 
 from app.model.ids import Ids
 from app.store.workspaces import Workspaces
-from tests.oidc.parties import PROVIDER, Browser, FixedReplica, IdentityProvider, settings_for
+from tests.identity.parties import PROVIDER, Browser, FixedReplica, IdentityProvider, settings_for
 from tests.support import parts
 
 

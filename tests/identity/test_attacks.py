@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
 from app.http.cookies import COOKIE_NAME, cookie_in
 from app.http.sign_in_pages import is_console_path
+from app.identity import fetching
+from app.identity.provider import FRESH_TOKEN_S, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
+from app.identity.tokens import LEEWAY_S, TOKEN_BYTES
 from app.model.identity_provider import parse_group_scopes, scopes_by_workspace
-from app.oidc import fetching
-from app.oidc.provider import FRESH_TOKEN_S, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
-from app.oidc.tokens import LEEWAY_S, TOKEN_BYTES
 from app.settings import Settings
 
 RSA_KEY, EC_KEY, ED_KEY = (

@@ -60,7 +60,7 @@ class Admission:
 
     async def _verified(self, token: str, workspace_id: str, issuer: Issuer) -> dict[str, Any]:
         try:
-            from app.oidc.workload_tokens import workload_claims  # noqa: PLC0415 - its libraries take 20 MiB
+            from app.identity.workload_tokens import workload_claims  # noqa: PLC0415 - its libraries take 20 MiB
         except ModuleNotFoundError as error:
             raise Unauthorized(f"Tokens are not accepted here: the extra `oidc` is not installed ({error})") from None
         if issuer.jwks is UNSET:

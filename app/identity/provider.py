@@ -11,11 +11,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
-from app.language.visible import is_hidden
-from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
-from app.model.sign_ins import Identity, SignOut
-from app.oidc.fetching import fetch_json, published, require_fetchable
-from app.oidc.tokens import (
+from app.identity.fetching import fetch_json, published, require_fetchable
+from app.identity.tokens import (
     LEEWAY_S,
     authenticated_s,
     claims_of,
@@ -25,6 +22,9 @@ from app.oidc.tokens import (
     require_logout,
     require_nonce,
 )
+from app.language.visible import is_hidden
+from app.model.identity_provider import GroupScopes, parse_group_scopes, scopes_by_workspace
+from app.model.sign_ins import Identity, SignOut
 from app.settings import PREFIX, Settings, SettingsError
 
 REFRESH_S = 3600.0

@@ -6,7 +6,7 @@ import pytest
 from servers import free_port
 
 from tests.console.browsing import PATIENCE_MS, until
-from tests.oidc.parties import FixedReplica, IdentityProvider, settings_for
+from tests.identity.parties import FixedReplica, IdentityProvider, settings_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
 STAYS_OUT = "Your session has ended"

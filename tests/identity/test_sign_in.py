@@ -19,7 +19,7 @@ from tenants import in_store
 from app.model.api_keys import digest_of
 from app.model.times import parse_time_ms
 from app.store.keyspace import waiting_sign_in
-from tests.oidc.parties import Browser, FixedReplica, IdentityProvider, settings_for
+from tests.identity.parties import Browser, FixedReplica, IdentityProvider, settings_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.stores]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.errors import Unauthorized
+from app.identity.tokens import claims_of, header_of, key_for
 from app.model.issuers import LONGEST_S, Issuer
-from app.oidc.tokens import claims_of, header_of, key_for
 
 _TYPES = (None, "JWT", "at+jwt", "JOSE")
 """What `typ` may be: Kubernetes leaves it out, SPIFFE may write JOSE."""

@@ -1,0 +1,1 @@
+"""Tokens that others issue: of people who sign in, and of workloads."""
