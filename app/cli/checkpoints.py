@@ -38,7 +38,7 @@ def make_key(name: str, file: Path, of_witness: bool) -> None:
 
     All keys in the file of a service sign. Print the verifier keys with `remit audit key show`.
     """
-    from app.checkpoints.keys import SigningKey
+    from app.transparency.keys import SigningKey
 
     try:
         made = SigningKey.new(name, SignatureType.COSIGNATURE if of_witness else SignatureType.NOTE)
@@ -63,7 +63,7 @@ def show_keys(file: Path, workspace_id: uuid.UUID | None) -> None:
 
     A witness's key needs no WORKSPACE_ID. They are not secret: give them to auditors and witnesses.
     """
-    from app.checkpoints.keys import read_keys
+    from app.transparency.keys import read_keys
 
     try:
         keys = read_keys(file)
@@ -93,8 +93,8 @@ def run_witness(key_file: Path, state: Path, logs: list[VerifierKey], host: str,
 
     Run it where the operator of the service cannot write. It speaks tlog-witness of C2SP, over plain HTTP.
     """
-    from app.checkpoints.keys import read_keys
-    from app.checkpoints.witness import LogWitness, witness_server
+    from app.transparency.keys import read_keys
+    from app.transparency.witness import LogWitness, witness_server
 
     try:
         [signing] = read_keys(key_file)
@@ -110,7 +110,7 @@ def run_witness(key_file: Path, state: Path, logs: list[VerifierKey], host: str,
 
 def read_signed(file: Path, keys: list[VerifierKey], witnesses: list[VerifierKey], quorum: int | None) -> Note:
     """The note in the file, once its signatures are verified. Raises ClickException."""
-    from app.checkpoints.verified import NotVerified, require_signed
+    from app.transparency.verified import NotVerified, require_signed
 
     if len(keys) != 1:
         raise click.UsageError(

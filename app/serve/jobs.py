@@ -26,7 +26,7 @@ from app.webhooks.sender import Sender
 from app.webhooks.webhooks import Webhooks
 
 if TYPE_CHECKING:
-    from app.checkpoints.rounds import CheckpointRounds
+    from app.transparency.rounds import CheckpointRounds
 
 _SIGN_S = 60.0
 _DAY_MS = 24 * 3600 * 1000
@@ -74,9 +74,9 @@ async def background_jobs(client: Client, settings: Settings) -> AsyncIterator[l
 def _checkpoint_rounds(client: Client, settings: Settings) -> "CheckpointRounds":
     """Signs with the keys of the settings. Raises SettingsError."""
     try:
-        from app.checkpoints.keys import read_keys  # noqa: PLC0415 - only who signs needs its library
-        from app.checkpoints.rounds import CheckpointRounds  # noqa: PLC0415
-        from app.checkpoints.witnesses import witnesses_in  # noqa: PLC0415
+        from app.transparency.keys import read_keys  # noqa: PLC0415 - only who signs needs its library
+        from app.transparency.rounds import CheckpointRounds  # noqa: PLC0415
+        from app.transparency.witnesses import witnesses_in  # noqa: PLC0415
     except ImportError as error:
         raise SettingsError(f"REMIT_CHECKPOINT_KEY_FILE needs the extra `checkpoints` ({error})") from None
     try:

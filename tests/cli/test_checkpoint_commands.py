@@ -12,11 +12,11 @@ from servers import clean_env
 
 from app.audit.notes import read_note
 from app.audit.sealer import Sealer
-from app.checkpoints.keys import read_keys, signed_at
-from app.checkpoints.rounds import CheckpointRounds
-from app.checkpoints.witnesses import witnesses_in
 from app.model.notes import VerifierKey, origin_of
 from app.store.keyspace import Keyspace
+from app.transparency.keys import read_keys, signed_at
+from app.transparency.rounds import CheckpointRounds
+from app.transparency.witnesses import witnesses_in
 
 
 def remit(*words):

@@ -10,11 +10,11 @@ from audit_entries import grow_trees
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
-from app.checkpoints.keys import SigningKey
-from app.checkpoints.rounds import CheckpointRounds
-from app.checkpoints.witness import LogWitness, witness_server
-from app.checkpoints.witnesses import Witness
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
+from app.transparency.keys import SigningKey
+from app.transparency.rounds import CheckpointRounds
+from app.transparency.witness import LogWitness, witness_server
+from app.transparency.witnesses import Witness
 
 pytestmark = pytest.mark.slow
 NAME = "remit.example.com"

@@ -21,7 +21,7 @@ RUN_BY = {
     "docs/audit.md": "tests/audit/test_audit_page.py",
     "docs/authzen.md": "tests/readme/test_pages.py",
     "docs/breakers.md": "tests/readme/test_pages.py",
-    "docs/checkpoints.md": "tests/checkpoints/test_signing.py",
+    "docs/checkpoints.md": "tests/transparency/test_signing.py",
     "docs/clients/README.md": "clients/python/tests/test_pages.py",
     "docs/clients/claude-code.md": "clients/python/tests/test_pages.py",
     "docs/clients/mcp.md": "clients/python/tests/frameworks/test_framework_pages.py",

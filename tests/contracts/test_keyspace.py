@@ -14,12 +14,12 @@ from sessions import commands, require_printed, run, shell_in
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
-from app.checkpoints.keys import SigningKey
-from app.checkpoints.rounds import CheckpointRounds
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import LUA, SCRIPTS
 from app.store import keyspace as module
 from app.store.keyspace import WORKSPACES, Keyspace
+from app.transparency.keys import SigningKey
+from app.transparency.rounds import CheckpointRounds
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/keyspace.md").read_text()

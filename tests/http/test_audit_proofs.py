@@ -9,9 +9,9 @@ from servers import clean_env
 from app.audit.merkle import leaf_hash
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
-from app.checkpoints.keys import SigningKey, signed
-from app.checkpoints.rounds import CheckpointRounds
 from app.model.notes import Note, origin_of
+from app.transparency.keys import SigningKey, signed
+from app.transparency.rounds import CheckpointRounds
 
 NAME = "remit.example.com"
 

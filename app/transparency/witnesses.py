@@ -4,10 +4,10 @@ import base64
 import re
 
 from app.audit.tree import Tree
-from app.checkpoints.keys import signature_time
 from app.errors import AuditLogDamaged
 from app.model.notes import Note, Signature, SignatureType, VerifierKey, signatures_in
 from app.outgoing_http import Unanswered, request
+from app.transparency.keys import signature_time
 
 SECONDS = 10.0
 _ANSWER_BYTES = 16 * 1024

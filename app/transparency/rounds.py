@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from app.audit.notes import read_note
 from app.audit.tree import Tree, read_tree
 from app.audit.trees import read_log_tree, trail_tree
-from app.checkpoints.keys import SigningKey, signed, signed_at
-from app.checkpoints.witnesses import Witness, WitnessRefused
 from app.model.notes import OF_CHANGES, Note, Signature, origin_of
 from app.redis_client.client import Client
 from app.redis_client.clients import store_time_ms
@@ -18,6 +16,8 @@ from app.redis_client.scripts import PUT_CHECKPOINT
 from app.runtime.fault_isolation import failures_logged
 from app.store.keyspace import Keyspace
 from app.store.workspaces import workspace_ids
+from app.transparency.keys import SigningKey, signed, signed_at
+from app.transparency.witnesses import Witness, WitnessRefused
 
 log = logging.getLogger(__name__)
 

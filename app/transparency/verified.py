@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.checkpoints.keys import signed_at
 from app.model.notes import Note, VerifierKey
+from app.transparency.keys import signed_at
 
 AHEAD_S = 300
 """How far a witness's clock may be ahead."""

@@ -21,15 +21,15 @@ from app.audit.scan import Scan
 from app.audit.sealer import Sealer
 from app.audit.trees import read_log_tree
 from app.audit.verifier import Verifier
-from app.checkpoints.keys import SigningKey, read_keys, signed, signed_at
-from app.checkpoints.verified import AHEAD_S, NotVerified, require_signed
-from app.checkpoints.witness import LogWitness
-from app.checkpoints.witnesses import Witness, WitnessRefused, witnesses_in
 from app.errors import CheckpointNotFound, Invalid
 from app.model.audit import AuditFilters
 from app.model.notes import Note, Signature, SignatureType, VerifierKey
 from app.serve.jobs import background_jobs
 from app.settings import Settings, SettingsError
+from app.transparency.keys import SigningKey, read_keys, signed, signed_at
+from app.transparency.verified import AHEAD_S, NotVerified, require_signed
+from app.transparency.witness import LogWitness
+from app.transparency.witnesses import Witness, WitnessRefused, witnesses_in
 
 HERE = Path(__file__).parent
 GO = Path("/usr/share/gocode")
@@ -224,7 +224,7 @@ async def test_witnesses_with_one_file_sign_one_history(tmp_path, monkeypatch):
             is_judged.wait(0.5)  # which the other one's answer must not precede
         return True
 
-    monkeypatch.setattr("app.checkpoints.witness.is_consistent", consistent)
+    monkeypatch.setattr("app.transparency.witness.is_consistent", consistent)
     first = asyncio.create_task(asyncio.to_thread(one.add_checkpoint, bodies[0]))
     await asyncio.to_thread(has_looked.wait)
     second = await asyncio.to_thread(other.add_checkpoint, bodies[1])

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.audit.merkle import EMPTY_ROOT, HASH_BYTES, is_consistent
-from app.checkpoints.keys import SigningKey, signed_at
 from app.model.notes import NOTE_MAX, Note, VerifierKey, raw_of
+from app.transparency.keys import SigningKey, signed_at
 
 BODY_MAX = NOTE_MAX + 64 * 64
 PROOF_MAX = 63

@@ -9,13 +9,13 @@ from servers import Store
 
 from app.audit.sealer import Sealer
 from app.audit.trail import seal_changes
-from app.checkpoints.keys import SigningKey
-from app.checkpoints.rounds import CheckpointRounds
-from app.checkpoints.witness import LogWitness, witness_server
-from app.checkpoints.witnesses import Witness
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
 from app.redis_client.clients import open_client, store_time_ms
 from app.store.keyspace import WORKSPACES
+from app.transparency.keys import SigningKey
+from app.transparency.rounds import CheckpointRounds
+from app.transparency.witness import LogWitness, witness_server
+from app.transparency.witnesses import Witness
 
 NAME = "remit.example.com"
 CHANGE = "actorId", "console", "kind", "updated", "after"
