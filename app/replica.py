@@ -22,8 +22,8 @@ from app.approvals.following import ApprovalFollower
 from app.approvals.reaper import ApprovalReaper
 from app.approvals.remembered import RememberedValues
 from app.audit.backlog import SealingWatch
-from app.audit.follow import watch_newest
 from app.audit.log import AuditLog
+from app.audit.read.follow import watch_newest
 from app.authorize.agent_cache import AgentCache
 from app.authorize.approvals import Bounds
 from app.authorize.authenticator import Authenticator

@@ -10,7 +10,7 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
-from app.audit.export import export
+from app.audit.read.export import export
 from app.http.api.audit_export import gzipped
 from app.model.audit import AuditQuery, Format
 from app.redis_client.client import Client

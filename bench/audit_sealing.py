@@ -7,8 +7,8 @@ import uuid
 import uvloop
 from redis.asyncio import Redis
 
-from app.audit.sealer import Sealer
-from app.audit.tree_growth import TreeGrower
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.tree_growth import TreeGrower
 from app.redis_client.clients import open_client
 from bench.harness.audit_data import PlainLog, append, entries
 from bench.harness.bench import Bench

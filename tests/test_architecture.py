@@ -128,7 +128,7 @@ def test_a_long_module_says_why(path):
     assert re.search(r"^Long because [a-z]", ast.get_docstring(ast.parse(path.read_text())), re.MULTILINE)
 
 
-READERS = {"http", "cli", "authorize", "replay_jobs", "explain", "webhooks"}
+READERS = {"http", "cli", "authorize", "explain", "webhooks"}
 OF_THE_LOG = {"AuditLog", "EntryChunk", "Archive", "ArchiveAltered"}
 """What readers may know of `audit`: the facade, what it yields, an archive in a folder and what is wrong with it."""
 

@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from app.audit.archive import Archive
 from app.audit.backlog import read_backlog
-from app.audit.counts import counts
-from app.audit.entry_filter import EntryFilter
-from app.audit.export import Progress, export
-from app.audit.follow import follow, resumed
 from app.audit.head import head_of, unreadable_is_damage
 from app.audit.manifest import read_manifest
 from app.audit.notes import newest_note, proof_of
-from app.audit.scan import EntryChunk, Scan
-from app.audit.sealed_walk import sequences_between
-from app.audit.search import Page, SealedSearch
+from app.audit.read.counts import counts
+from app.audit.read.entry_filter import EntryFilter
+from app.audit.read.export import Progress, export
+from app.audit.read.follow import follow, resumed
+from app.audit.read.scan import EntryChunk, Scan
+from app.audit.read.sealed_walk import sequences_between
+from app.audit.read.search import Page, SealedSearch
 from app.audit.stream import END, StreamWalk, line_of_unsealed
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.errors import AuditEntryNotFound, StoreUnavailable
 from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditFilters, AuditPage, AuditQuery, Backlog, Floor, Format

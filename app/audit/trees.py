@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.audit.head import Head, read_head
 from app.audit.merkle import leaf_hashes
-from app.audit.scan import Scan
+from app.audit.read.scan import Scan
 from app.audit.trail import position_before, read_changes
 from app.audit.tree import BLOCK, Tree, hashes_of
 from app.errors import AuditLogDamaged

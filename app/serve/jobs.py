@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.approvals.reaper import ApprovalReaper
-from app.audit.compactor import Compactor
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
-from app.audit.tree_growth import TreeGrower
+from app.audit.seal.compactor import Compactor
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.tree_growth import TreeGrower
 from app.identity.key_refresh import KeyRefresh
 from app.model.ids import Ids
 from app.redaction.signer import Signer

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from app.audit.head import head_of
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.model.checkpoints import Checkpoint, Finding
 from app.redis_client.client import Client, Value
 from app.redis_client.clients import store_time_ms

@@ -10,8 +10,8 @@ from typing import Any
 from redis.asyncio import Redis
 
 from app.audit.entry_format import line_of
-from app.audit.sealer import Sealer
-from app.audit.tree_growth import TreeGrower
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.tree_growth import TreeGrower
 from app.model.ids import Ids
 from app.redis_client.client import Client
 from app.redis_client.clients import open_client

@@ -11,9 +11,9 @@ from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, cast
 
-from app.audit.sealer import Sealed, Sealer
+from app.audit.seal.sealer import Sealed, Sealer
+from app.audit.seal.tree_growth import TreeGrower
 from app.audit.segments import PART_SEGMENTS, chain, genesis, segments_of
-from app.audit.tree_growth import TreeGrower
 from app.redis_client.client import Client, Value
 from app.redis_client.scripts import GROW_TREE, SEAL_SEGMENT, Script
 from app.store.keyspace import Keyspace

@@ -12,9 +12,9 @@ import select
 import signal
 import sys
 
-from app.audit.compactor import Compactor
-from app.audit.sealer import Sealer
-from app.audit.tree_growth import TreeGrower
+from app.audit.seal.compactor import Compactor
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.tree_growth import TreeGrower
 from app.redis_client.client import Client
 from app.redis_client.clients import open_client
 from app.settings import Settings

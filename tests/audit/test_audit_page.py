@@ -8,7 +8,7 @@ import pytest
 from audit_entries import Writer
 
 from app.audit.index import name_of
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.redis_client.clients import open_client
 from app.settings import names
 from app.store.keyspace import Keyspace

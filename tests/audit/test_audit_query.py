@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from app.audit import index, sealed_walk
-from app.audit import segment_builder as audit_block
+from app.audit import index
 from app.audit import segments as audit_segments
 from app.audit import stream as audit_stream
 from app.audit.columns import code_of
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.read import sealed_walk
+from app.audit.seal import segment_builder as audit_block
+from app.audit.seal.sealer import Sealer
 from app.model.audit import AuditFilters, AuditQuery
 from app.model.counts import CountBy, CountQuery
 from app.model.decisions import Result

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from audit_entries import START_MS, Writer
 
-from app.audit.compactor import Compactor
+from app.audit.seal.compactor import Compactor
 from app.redis_client.clients import store_time_ms
 from app.serve.schedule import Job, run_jobs
 from app.settings import Settings

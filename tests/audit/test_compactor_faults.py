@@ -15,10 +15,10 @@ from servers import ADMIN_KEY, Replica, Store, clean_env, store_binaries
 
 from app.audit.log import AuditLog
 from app.audit.merkle import Frontier, leaf_hash
-from app.audit.scan import Scan
-from app.audit.sealer import Sealer
+from app.audit.read.scan import Scan
+from app.audit.seal.sealer import Sealer
 from app.audit.tree import read_tree
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.model.audit import AuditFilters, AuditQuery
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES

@@ -7,10 +7,10 @@ import pytest
 from audit_entries import AGENTS, Writer
 
 from app.audit import segments as audit_segments
-from app.audit.export import export
 from app.audit.index import name_of
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.read.export import export
+from app.audit.seal.sealer import Sealer
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery, Format
 from app.model.decisions import Result

@@ -9,8 +9,8 @@ from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, fields_of
 
 from app.audit.entry_format import JSON, NUMBER, TEXT, Unreadable, _form, columns_of, line_from, line_of
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
-from app.audit.verifier import Verifier
+from app.audit.seal.sealer import Sealer
+from app.audit.verify.verifier import Verifier
 from app.errors import AuditEntryNotFound, Overloaded
 from app.model.audit import AuditQuery, decode_entry
 from app.model.decisions import Result

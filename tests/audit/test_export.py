@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from audit_entries import AGENTS, START_MS, Writer, entry_of
 
-from app.audit import scan as audit_scan
-from app.audit.export import export
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.read import scan as audit_scan
+from app.audit.read.export import export
+from app.audit.seal.sealer import Sealer
 from app.http.answers import accepts_gzip
 from app.http.api.audit_export import gzipped
 from app.model.audit import AuditEntry, AuditQuery, Format

@@ -7,9 +7,9 @@ import pytest
 from audit_entries import AGENTS, Writer, decoded
 from profiles import examples
 
-from app.audit.export import export
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.read.export import export
+from app.audit.seal.sealer import Sealer
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery, Format
 from app.model.counts import CountBy, CountQuery

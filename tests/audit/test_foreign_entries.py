@@ -5,10 +5,10 @@ from audit_entries import Writer, decoded, fields_of, repair_and_seal
 
 from app.audit.entry_format import FIELDS
 from app.audit.log import AuditLog
-from app.audit.scan import Scan
-from app.audit.sealer import Sealer
-from app.audit.stream_repair import displaced, free_stream
-from app.audit.verifier import Verifier
+from app.audit.read.scan import Scan
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.stream_repair import displaced, free_stream
+from app.audit.verify.verifier import Verifier
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditQuery
 from app.model.checkpoints import Fault

@@ -3,7 +3,7 @@
 from audit_entries import AGENTS, Writer
 
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.model.audit import AuditQuery, decode_entry
 
 

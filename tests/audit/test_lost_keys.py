@@ -4,8 +4,8 @@ import pytest
 from audit_entries import Writer, decoded, repair_and_seal
 
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
-from app.audit.verifier import Verifier
+from app.audit.seal.sealer import Sealer
+from app.audit.verify.verifier import Verifier
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditQuery
 from app.settings import Settings

@@ -11,13 +11,13 @@ from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, grow_tree
 
 from app.audit import segments as audit_segments
 from app.audit.archive import MANIFEST, Archive
-from app.audit.export import export
-from app.audit.follow import follow, resumed
 from app.audit.log import AuditLog
 from app.audit.manifest import read_manifest
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
-from app.audit.verifier import Verifier
+from app.audit.read.export import export
+from app.audit.read.follow import follow, resumed
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
+from app.audit.verify.verifier import Verifier
 from app.errors import AuditLogDamaged, Invalid, StoreUnavailable
 from app.model.archives import ManifestQuery
 from app.model.audit import AuditQuery, Floor, Format

@@ -9,8 +9,8 @@ from audit_entries import AGENTS, START_MS, Writer, decoded, entry_of, fields_of
 
 from app.audit.entry_format import line_of
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
-from app.audit.segment_builder import SEGMENT_BYTES
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.segment_builder import SEGMENT_BYTES
 from app.audit.segments import chain, genesis, read_segment
 from app.model.audit import AuditQuery
 from app.model.decisions import Result

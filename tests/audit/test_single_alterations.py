@@ -5,7 +5,7 @@ import re
 import pytest
 from test_tampering import Log
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES
 

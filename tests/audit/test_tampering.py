@@ -12,12 +12,12 @@ from audit_entries import AGENTS, KEY, Writer, grow_trees, own_database, repair_
 from forged_log import ForgedLog
 
 from app.audit.index import name_of
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
 from app.audit.segments import read_segment
 from app.audit.trail import LAST_ID, seal_changes, trail_genesis, unsealed_trails
 from app.audit.tree import read_tree
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.errors import StoreUnavailable
 from app.model.checkpoints import Checkpoint
 from app.model.notes import OF_CHANGES, Note, origin_of

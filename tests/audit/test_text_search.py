@@ -7,12 +7,12 @@ from audit_entries import AGENTS, START_MS, Writer, decoded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.audit import counts
 from app.audit import log as audit_log
-from app.audit.entry_filter import EntryFilter
-from app.audit.entry_text import EntryText
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.read import counts
+from app.audit.read.entry_filter import EntryFilter
+from app.audit.read.entry_text import EntryText
+from app.audit.seal.sealer import Sealer
 from app.errors import AuditEntryNotFound
 from app.model.audit import AuditFilters, AuditQuery
 from app.model.counts import CountQuery

@@ -5,7 +5,7 @@ from audit_entries import AGENTS, START_MS, Writer
 from fake_store import FakeClient
 
 from app.audit.log import AuditLog
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.model.ids import Ids
 
 

@@ -8,16 +8,16 @@ import pytest
 from audit_entries import Writer, grow_trees, is_included
 from test_merkle import naive_root
 
-from app.audit.compactor import Compactor
 from app.audit.merkle import EMPTY_LEAF, EMPTY_ROOT, Frontier, is_consistent, leaf_hash, leaf_hashes
-from app.audit.retention import Retention
-from app.audit.scan import Scan
-from app.audit.sealer import Sealer
+from app.audit.read.scan import Scan
+from app.audit.seal.compactor import Compactor
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
+from app.audit.seal.tree_growth import TreeGrower
 from app.audit.trail import change_line, seal_changes
 from app.audit.tree import BLOCK, Tree, TreeState, read_tree
-from app.audit.tree_growth import TreeGrower
 from app.audit.trees import read_log_tree, trail_tree
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.model.audit import AuditFilters
 from app.model.checkpoints import Fault, Part
 from app.model.notes import Note

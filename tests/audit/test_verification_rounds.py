@@ -7,9 +7,9 @@ from audit_entries import START_MS, Writer, grow_trees
 from fake_store import FakeClient
 
 from app.audit.backlog import read_backlog
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
-from app.audit.verifier import Verifier
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
+from app.audit.verify.verifier import Verifier
 from app.redis_client.replies import ForeignData
 from app.serve import verification_rounds
 from app.serve.verification_rounds import VerificationRounds

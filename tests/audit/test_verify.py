@@ -5,9 +5,9 @@ from audit_entries import Writer
 from msgspec.structs import replace
 
 from app.audit.index_rows import Row, row_member
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.segments import chain, genesis, pack, part_of, read_segment
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.errors import Invalid
 from app.model.checkpoints import Checkpoint, Fault
 from app.redis_client.replies import as_record

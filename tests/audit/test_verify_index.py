@@ -4,14 +4,14 @@ import msgspec
 import pytest
 from audit_entries import AGENTS, KEY, Writer, as_sealed_earlier, grow_trees, own_database, written_once
 
-from app.audit import segment_builder as audit_block
 from app.audit import segments as audit_segments
-from app.audit.export import export
 from app.audit.index import name_of, shared_by
 from app.audit.log import AuditLog
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
-from app.audit.verifier import Verifier
+from app.audit.read.export import export
+from app.audit.seal import segment_builder as audit_block
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
+from app.audit.verify.verifier import Verifier
 from app.model.audit import AuditQuery, Format
 from app.model.checkpoints import Fault
 from app.redis_client.clients import open_client

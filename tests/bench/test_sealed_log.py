@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.audit.tree_growth import TreeGrower
+from app.audit.seal.tree_growth import TreeGrower
 from app.store.keyspace import Keyspace
 from bench.harness import audit_data
 from bench.harness.audit_data import AGENTS, append_and_seal, entries

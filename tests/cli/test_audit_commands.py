@@ -12,7 +12,7 @@ from audit_entries import AGENTS, Writer
 from redis import Redis
 from servers import clean_env
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.cli.log_queries import newest
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES

@@ -11,7 +11,7 @@ from forked import Forked
 from servers import clean_env
 
 from app.audit.notes import read_note
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.model.notes import VerifierKey, origin_of
 from app.store.keyspace import Keyspace
 from app.transparency.keys import read_keys, signed_at

@@ -8,7 +8,7 @@ from audit_entries import AGENTS, Writer
 from redis import Redis
 from servers import clean_env
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.segments import chain, pack, read_segment
 from app.redis_client.clients import open_client
 from app.store.keyspace import WORKSPACES

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from audit_entries import grow_trees
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.trail import seal_changes
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
 from app.transparency.keys import SigningKey

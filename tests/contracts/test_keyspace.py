@@ -12,7 +12,7 @@ from commit_scene import names
 from servers import ADMIN_KEY, Replica, Store, clean_env
 from sessions import commands, require_printed, run, shell_in
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.trail import seal_changes
 from app.redis_client.clients import open_client
 from app.redis_client.scripts import LUA, SCRIPTS

@@ -18,7 +18,7 @@ import redis
 import zstandard
 from audit_entries import entry_of
 
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.redis_client.clients import open_client
 
 ANSWER_ONLY = {"allowed", "retryAfterSeconds", "code", "nextAction"}

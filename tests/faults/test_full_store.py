@@ -14,9 +14,9 @@ from topologies import until
 from witness import Witness
 
 from app.audit.archive import Archive
-from app.audit.compactor import Compactor
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
+from app.audit.seal.compactor import Compactor
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
 from app.serve.housekeeping import drop_old_segments
 from app.settings import Settings
 from app.store.keyspace import Keyspace

@@ -13,7 +13,7 @@ from audit_entries import grow_trees
 from servers import Replica
 from tenants import Tenant
 
-from app.audit.retention import Retention
+from app.audit.seal.retention import Retention
 from app.redis_client.clients import open_client
 from app.store.keyspace import Keyspace
 

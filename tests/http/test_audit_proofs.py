@@ -7,7 +7,7 @@ from command_line import run_remit
 from servers import clean_env
 
 from app.audit.merkle import leaf_hash
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.trail import seal_changes
 from app.model.notes import Note, origin_of
 from app.transparency.keys import SigningKey, signed

@@ -5,7 +5,7 @@ import json
 import pytest
 from tenants import Tenant, tenant_on
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.model.catalog import MAX_CATALOG_BYTES, MAX_TOOL_BYTES, MAX_TOOLS
 from app.store.catalog import MAX_SEEN, note_seen
 from app.store.keyspace import Keyspace

@@ -10,7 +10,7 @@ import msgspec
 
 from app.audit.index import WITH_COLUMNS
 from app.audit.merkle import inclusion_ranges, node_hash
-from app.audit.tree_growth import TreeGrower
+from app.audit.seal.tree_growth import TreeGrower
 from app.model.audit import AuditQuery
 from app.model.times import rfc3339
 from app.serve.jobs import background_jobs

@@ -7,7 +7,7 @@ import pytest
 from audit_entries import Writer, grow_trees
 from servers import Store
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.trail import seal_changes
 from app.model.notes import OF_CHANGES, SignatureType, origin_of
 from app.redis_client.clients import open_client, store_time_ms

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from app.audit.merkle import Frontier, is_consistent, leaf_hash, node_hash
 from app.audit.notes import proof_of, read_note
-from app.audit.scan import Scan
-from app.audit.sealer import Sealer
+from app.audit.read.scan import Scan
+from app.audit.seal.sealer import Sealer
 from app.audit.trees import read_log_tree
-from app.audit.verifier import Verifier
+from app.audit.verify.verifier import Verifier
 from app.errors import CheckpointNotFound, Invalid
 from app.model.audit import AuditFilters
 from app.model.notes import Note, Signature, SignatureType, VerifierKey

@@ -13,8 +13,8 @@ from standardwebhooks import WebhookVerificationError
 
 from app.approvals.reaper import ApprovalReaper
 from app.audit.log import AuditLog
-from app.audit.retention import Retention
-from app.audit.sealer import Sealer
+from app.audit.seal.retention import Retention
+from app.audit.seal.sealer import Sealer
 from app.model.ids import Ids
 from app.redis_client.scripts import ADVANCE_OUTBOX
 from app.store.keyspace import Keyspace

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from app.audit.head import read_head, unreadable_is_damage
-from app.audit.scan import Scan
+from app.audit.read.scan import Scan
 from app.model.audit import AuditEntry, AuditFilters, Format
 from app.model.exports import End, Writer
 from app.redis_client.client import Client

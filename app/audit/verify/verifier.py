@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from app.audit.coverage import Coverage
 from app.audit.head import Head, head_of
 from app.audit.segments import Segment, genesis, part_of
 from app.audit.trees import log_tree
-from app.audit.verify_index import IndexCheck, IndexFault
-from app.audit.verify_links import ExpectedSegment, LinkCheck
-from app.audit.verify_segment import check_body, check_contents, read_whole
-from app.audit.verify_trail import Trail, TrailCheck
-from app.audit.verify_tree import TreeCheck, compare_with_note
-from app.audit.verify_unsealed import Digest, Unsealed, check_unsealed
+from app.audit.verify.coverage import Coverage
+from app.audit.verify.index import IndexCheck, IndexFault
+from app.audit.verify.links import ExpectedSegment, LinkCheck
+from app.audit.verify.segment import check_body, check_contents, read_whole
+from app.audit.verify.trail import Trail, TrailCheck
+from app.audit.verify.tree import TreeCheck, compare_with_note
+from app.audit.verify.unsealed import Digest, Unsealed, check_unsealed
 from app.errors import AuditLogDamaged, Invalid
 from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding, Part, Rest, Verification
 from app.model.notes import Note

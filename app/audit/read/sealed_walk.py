@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, head_of, read_head, read_newest
 from app.audit.index import IndexedSegment, Lookup, miscounted
+from app.audit.read.entry_filter import EntryFilter
 from app.audit.segments import Stored, checked_bodies, damaged, missing, part_of
 from app.errors import AuditLogDamaged
 from app.model.audit import AuditFilters

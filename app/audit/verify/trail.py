@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.audit.segments import chain
 from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
 from app.audit.trees import trail_tree
-from app.audit.verify_tree import TreeCheck
+from app.audit.verify.tree import TreeCheck
 from app.model.checkpoints import Fault, FaultFound, Part, Rest
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, read_head
 from app.audit.index import IndexedSegment
-from app.audit.sealed_walk import SEGMENTS_PER_READ, SealedWalk
+from app.audit.read.entry_filter import EntryFilter
+from app.audit.read.sealed_walk import SEGMENTS_PER_READ, SealedWalk
 from app.audit.segments import FRAME_ENTRIES
 from app.audit.stream import gone
 from app.model.audit import AuditQuery, Floor

@@ -13,8 +13,8 @@ from app.audit.entry_format import RESULTS
 from app.audit.head import Head, Span, read_head, span_text
 from app.audit.index import ANY, CAPPED, DIMENSIONS, NO_RESULT, OTHER, TOOL, name_of, shared_by
 from app.audit.index_rows import Row, row_member
-from app.audit.seal_input import FEW, ChainPosition, SealInput, gather
-from app.audit.segment_builder import Indexed, SegmentBuilder, Tallies
+from app.audit.seal.seal_input import FEW, ChainPosition, SealInput, gather
+from app.audit.seal.segment_builder import Indexed, SegmentBuilder, Tallies
 from app.audit.segments import CODEC, chain, genesis, pack, part_of
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.redis_client.client import Client, Value

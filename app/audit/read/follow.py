@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from app.audit.head import read_head
-from app.audit.scan import EntryChunk, Scan
+from app.audit.read.scan import EntryChunk, Scan
 from app.model.audit import AuditFilters, Floor
 from app.redis_client.client import Client
 from app.store.keyspace import Keyspace

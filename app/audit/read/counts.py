@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, repeat
 
 from app.audit.columns import COUNTED, Columns, counted_by
-from app.audit.entry_filter import EntryFilter
 from app.audit.head import read_head
 from app.audit.index import RESULT, IndexedSegment, posting_of
 from app.audit.index_rows import Row
 from app.audit.named import named
-from app.audit.sealed_walk import SealedWalk
-from app.audit.search import work_in
+from app.audit.read.entry_filter import EntryFilter
+from app.audit.read.sealed_walk import SealedWalk
+from app.audit.read.search import work_in
 from app.audit.segments import part_of
 from app.audit.stored_columns import read_columns
 from app.audit.stream import StreamWalk, gone, line_of_unsealed

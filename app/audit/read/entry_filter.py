@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from app.audit.entry_text import EntryText
 from app.audit.named import Named
+from app.audit.read.entry_text import EntryText
 from app.model.audit import ANY_SHADOW, AuditFilters
 from app.model.times import rfc3339
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.audit.head import read_head
 from app.audit.merkle import EMPTY_LEAF, leaf_hashes
-from app.audit.sealer import Sealed
+from app.audit.seal.sealer import Sealed
 from app.audit.segments import chain, damaged, read_segment
 from app.audit.trail import TrailLink, read_changes, read_links, trail_genesis
 from app.audit.tree import BLOCK, TreeState, read_tree, text_of, tile_place

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from app.audit.entry_format import Unreadable, placeholder, time_ms_of
-from app.audit.segment_builder import SEGMENT_BYTES, SegmentBuilder
+from app.audit.seal.segment_builder import SEGMENT_BYTES, SegmentBuilder
 from app.audit.stream import fields_of, sequence_of
 from app.errors import AuditLogDamaged
 from app.redis_client.client import Client, Value

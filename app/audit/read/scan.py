@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from app.audit.entry_filter import EntryFilter
 from app.audit.head import Head, Span, head_of, read_head, read_newest, unreadable_is_damage
-from app.audit.sealed_walk import SealedFrames, SealedWalk
+from app.audit.read.entry_filter import EntryFilter
+from app.audit.read.sealed_walk import SealedFrames, SealedWalk
 from app.audit.stream import gone, line_of_unsealed, stream_entries
 from app.errors import AuditLogDamaged, StoreUnavailable
 from app.model.audit import AuditFilters

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from app.audit.verify_trail import Trail
-from app.audit.verify_unsealed import Unsealed
+from app.audit.verify.trail import Trail
+from app.audit.verify.unsealed import Unsealed
 from app.model.checkpoints import Finding, Part
 
 

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Sequence
 
-from app.audit.seal_input import Quarantined
-from app.audit.sealer import Sealer
+from app.audit.seal.seal_input import Quarantined
+from app.audit.seal.sealer import Sealer
 from app.audit.stream import fields_of
 from app.redis_client.client import Client
 from app.redis_client.replies import count_of

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.audit.head import Head, head_of
 from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.segments import Segment, chain, frames_of, genesis, part_of
-from app.audit.verify_segment import read_whole
+from app.audit.verify.segment import read_whole
 from app.errors import AuditLogDamaged
 from app.model.checkpoints import Checkpoint, Fault, FaultFound, Finding
 from app.redis_client.client import Client

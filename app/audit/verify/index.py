@@ -9,7 +9,7 @@ from app.audit.head import Head, Span, head_of, read_head, spans_of
 from app.audit.index import CAPPED, DIMENSIONS, OTHER, WITH_COLUMNS, shared_by, values_of
 from app.audit.index_rows import Row, members_with_scores, row_member
 from app.audit.named import Named
-from app.audit.segment_builder import Indexed, Tallies, tally
+from app.audit.seal.segment_builder import Indexed, Tallies, tally
 from app.audit.segments import Frame, part_of
 from app.errors import AuditLogDamaged
 from app.redis_client.client import Client, Value

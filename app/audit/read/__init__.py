@@ -1,0 +1,1 @@
+"""Reading the log: search, export, following, counts."""

@@ -1,0 +1,1 @@
+"""Checks that the log is whole and unaltered."""
