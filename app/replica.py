@@ -25,13 +25,13 @@ from app.audit.backlog import SealingWatch
 from app.audit.log import AuditLog
 from app.audit.read.follow import watch_newest
 from app.authorize.agent_cache import AgentCache
-from app.authorize.approvals import Bounds
 from app.authorize.authenticator import Authenticator
 from app.authorize.authorizer import Authorizer
 from app.authorize.batch import BatchAuthorizer
 from app.authorize.commit import CommitDecision
-from app.authorize.escalated_calls import EscalatedCalls
-from app.authorize.named_approvals import NamedApprovals
+from app.authorize.escalation.approvals import Bounds
+from app.authorize.escalation.escalated_calls import EscalatedCalls
+from app.authorize.escalation.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
 from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory

@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct
 
 from app.authorize.authorizer import in_its_session, with_message
 from app.authorize.commit import CommitAnswer, CommitDecision, CommitQuestion, require_stale
-from app.authorize.escalated_calls import EscalatedCalls
+from app.authorize.escalation.escalated_calls import EscalatedCalls
 from app.authorize.store_clock import StoreClock
 from app.errors import StoreUnavailable
 from app.explain.rule_states import read_rule_states

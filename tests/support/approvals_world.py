@@ -9,8 +9,8 @@ from approvals_model import CANCELLED, Model, Rule
 
 from app.approvals.approvals import Approvals
 from app.approvals.reaper import ApprovalReaper
-from app.authorize.approvals import Bounds
 from app.authorize.commit import CommitDecision
+from app.authorize.escalation.approvals import Bounds
 from app.authorize.store_clock import StoreClock
 from app.errors import AppError, StoreUnavailable
 from app.model.agents import AgentStatus

@@ -1,10 +1,10 @@
 """Parts of a replica as tests need them: what production passes to a constructor, unless a test passes its own."""
 
 from app.authorize.agent_cache import AgentCache
-from app.authorize.approvals import Bounds
 from app.authorize.authorizer import Authorizer
-from app.authorize.escalated_calls import EscalatedCalls
-from app.authorize.named_approvals import NamedApprovals
+from app.authorize.escalation.approvals import Bounds
+from app.authorize.escalation.escalated_calls import EscalatedCalls
+from app.authorize.escalation.named_approvals import NamedApprovals
 from app.explain.agent_history import AgentHistory
 from app.explain.explainer import Explainer
 from app.http.protocol.connections import Connections

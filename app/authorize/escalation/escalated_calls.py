@@ -7,15 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from app.authorize.approvals import (
-    ApprovalRequest,
-    Bounds,
-    bound_context,
-    may_show_more,
-    no_open_approval,
-    shown_parameters,
-)
-from app.authorize.call_approvals import CallApprovals
 from app.authorize.commit import (
     ApprovalStep,
     CommitAnswer,
@@ -25,6 +16,15 @@ from app.authorize.commit import (
     Stale,
     require_stale,
 )
+from app.authorize.escalation.approvals import (
+    ApprovalRequest,
+    Bounds,
+    bound_context,
+    may_show_more,
+    no_open_approval,
+    shown_parameters,
+)
+from app.authorize.escalation.call_approvals import CallApprovals
 from app.errors import StoreUnavailable
 from app.model.canonical_call import canonical_call
 from app.model.decisions import AuthorizeRequest, Decision, Result

@@ -1,0 +1,1 @@
+"""Calls that a person decides: what asks, what is stored, and approvals that a call names."""
