@@ -4,7 +4,7 @@ import http.client
 import json
 from typing import Any
 
-from app.admin.requests import NewAgent
+from app.model.requests import NewAgent
 from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.policies import Owner, PolicyFields
 from app.model.resources import ResourceEntry

@@ -1,6 +1,6 @@
 """Create, change and delete agents."""
 
-from app.admin.requests import AgentChanges, NewAgent, given
+from app.model.requests import AgentChanges, NewAgent, given
 from app.approvals.reaper import ApprovalReaper
 from app.model.actors import ChangedBy
 from app.model.agents import Agent, AgentStatus

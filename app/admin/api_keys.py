@@ -1,6 +1,6 @@
 """Create, rotate and revoke API keys."""
 
-from app.admin.requests import NewKey
+from app.model.requests import NewKey
 from app.approvals.reaper import ApprovalReaper
 from app.model.actors import ChangedBy
 from app.model.agents import agent_reference

@@ -2,7 +2,7 @@
 
 from msgspec import UNSET, UnsetType
 
-from app.admin.requests import NewSecret, NewWebhook, WebhookChanges, given
+from app.model.requests import NewSecret, NewWebhook, WebhookChanges, given
 from app.errors import Invalid
 from app.model.actors import ChangedBy
 from app.model.webhooks import Webhook

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from app.admin.requests import AgentChanges, NewAgent
+from app.model.requests import AgentChanges, NewAgent
 from app.cli.agent_tools import forget_remembered, list_quotas, list_remembered, list_tools
 from app.cli.api import Api, on_api
 from app.cli.completion import AGENT

@@ -4,7 +4,7 @@ import time
 
 import click
 
-from app.admin.requests import NewKey, Rotation
+from app.model.requests import NewKey, Rotation
 from app.cli.api import Api, on_api
 from app.cli.completion import KEY
 from app.cli.find import find_agent, find_key

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
+from app.model.requests import NewSecret, NewWebhook, WebhookChanges
 from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
 from app.cli.option_types import Duration, Share, Uuid

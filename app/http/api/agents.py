@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Response
 
-from app.admin.requests import AgentChanges, NewAgent
+from app.model.requests import AgentChanges, NewAgent
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, AuditLogDamaged, LimitReached, VersionConflict
 from app.explain.tool_listings import ToolListing
 from app.http.bodies import Body

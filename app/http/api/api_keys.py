@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from litestar import Response
 
-from app.admin.requests import NewKey, Rotation
+from app.model.requests import NewKey, Rotation
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import NO_STORE, endpoint

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from litestar import Response
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.admin.requests import NewSecret, NewWebhook, WebhookChanges
+from app.model.requests import NewSecret, NewWebhook, WebhookChanges
 from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
 from app.http.bodies import Body
 from app.http.endpoint import NO_STORE, endpoint
