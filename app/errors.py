@@ -1,8 +1,4 @@
-"""Every error a caller can see: each class has a status, a code and one sentence.
-
-Long because all errors are in this one list, from which the OpenAPI document is made, and with which docs/errors.md is
-compared.
-"""
+"""Every error a caller can see: each class has a status, a code and one sentence."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar

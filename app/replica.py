@@ -1,7 +1,4 @@
-"""The parts of a running replica, in groups by use; they are made here, each with what it needs.
-
-Long because every part is made and connected here, where one can see what depends on what.
-"""
+"""The parts of a running replica, in groups by use; they are made here, each with what it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,12 +7,6 @@ from functools import partial
 
 from msgspec import Struct
 
-from app.admin.agents import AgentAdmin
-from app.admin.api_keys import KeyAdmin
-from app.admin.issuers import IssuerAdmin
-from app.admin.policies import PolicyAdmin
-from app.admin.policy_lint import PolicyLint
-from app.admin.webhooks import WebhookAdmin
 from app.approvals.access_requests import AccessRequests
 from app.approvals.approvals import Approvals
 from app.approvals.following import ApprovalFollower
@@ -33,6 +24,7 @@ from app.authorize.escalation.approvals import Bounds
 from app.authorize.escalation.escalated_calls import EscalatedCalls
 from app.authorize.escalation.named_approvals import NamedApprovals
 from app.authorize.store_clock import StoreClock
+from app.consequences import Consequences, PolicyLint, PolicyWrites
 from app.explain.access_search import AccessSearch
 from app.explain.agent_history import AgentHistory
 from app.explain.agent_quotas import QuotaReader
@@ -91,17 +83,6 @@ from app.webhooks.webhooks import Webhooks
 
 KEY_WATCH_SECONDS = 0.5
 """Streams end within a second of their key."""
-
-
-class Admin(Struct, frozen=True, kw_only=True):
-    """What administrators do, from wherever they do it."""
-
-    agents: AgentAdmin
-    keys: KeyAdmin
-    policies: PolicyAdmin
-    lint: PolicyLint
-    webhooks: WebhookAdmin
-    issuers: IssuerAdmin
 
 
 class Records(Struct, frozen=True, kw_only=True):
@@ -193,7 +174,7 @@ class Services(Struct, frozen=True, kw_only=True):
     metrics: Metrics
     pool: FairThreadPool
     records: Records
-    admin: Admin
+    consequences: Consequences
     decisions: Decisions
     explanations: Explanations
     log: Log
@@ -313,7 +294,9 @@ def _services(
         metrics=metrics,
         pool=pool,
         records=records,
-        admin=_admin(records, ApprovalReaper(client, ids, settings.audit_backlog_max), settings, signer, pool, granted),
+        consequences=_consequences(
+            records, ApprovalReaper(client, ids, settings.audit_backlog_max), settings, signer, pool, granted
+        ),
         decisions=Decisions(
             settings=settings,
             metrics=metrics,
@@ -365,24 +348,17 @@ def _provider(settings: Settings) -> IdentityProvider | None:
     return Provider(settings)
 
 
-def _admin(
+def _consequences(
     records: Records,
     reaper: ApprovalReaper,
     settings: Settings,
     signer: Signer,
     pool: FairThreadPool,
     granted: GroupGrants,
-) -> Admin:
-    delivery = Delivery(settings, Secrets(signer))
+) -> Consequences:
     lint = PolicyLint(records.agents, records.policy_sets, records.catalog, pool, records.workspaces, granted.table)
-    return Admin(
-        agents=AgentAdmin(records.agents, reaper),
-        keys=KeyAdmin(records.api_keys, records.agents, reaper),
-        policies=PolicyAdmin(records.policies, records.policy_sets, records.policy_versions, lint, reaper),
-        lint=lint,
-        webhooks=WebhookAdmin(records.webhooks, delivery),
-        issuers=IssuerAdmin(records.issuers, records.agents, reaper, delivery),
-    )
+    writes = PolicyWrites(records.policies, records.policy_sets, records.policy_versions, lint, reaper.end_soon)
+    return Consequences(lint, writes, reaper, Delivery(settings, Secrets(signer)))
 
 
 def open_alone(settings: Settings) -> AbstractAsyncContextManager[Services]:

@@ -1,7 +1,4 @@
-"""All configuration: read once from REMIT_* and passed down.
-
-Long because one struct has every setting with its bounds and its message; a test compares docs/operations.md with it.
-"""
+"""All configuration: read once from REMIT_* and passed down."""
 
 import difflib
 import ipaddress

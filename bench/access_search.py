@@ -4,7 +4,6 @@ import http.client
 import json
 from typing import Any
 
-from app.model.requests import NewAgent
 from app.model.actors import COMMAND_LINE, ChangedBy
 from app.model.policies import Owner, PolicyFields
 from app.model.resources import ResourceEntry
@@ -64,8 +63,9 @@ def _fill(store_url: str, place: Place) -> None:
         records, workspace_id = services.records, place.workspace_id
         policy = PolicyFields(name="records", rules=rules_of(RULES))
         for number in range(MANY):
-            new = NewAgent(name=f"user {number}", alias=f"u{number}", type="user")
-            agent = await services.admin.agents.create(workspace_id, new, by)
+            agent = await records.agents.create(
+                workspace_id, f"user {number}", None, alias=f"u{number}", kind="user", by=by
+            )
             await records.policies.create(workspace_id, Owner(agent.id), policy, by=by)
             entry = ResourceEntry(type="record", id=f"r{number}", actions=["read"], properties={"status": "active"})
             await records.resources.put(workspace_id, entry, by=by)

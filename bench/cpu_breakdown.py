@@ -12,13 +12,13 @@ import msgspec
 from app.http.api.authorize import read_call
 from app.http.headers import AUTHORIZATION, raw_key_of, single_headers
 from app.http.tool_calls import Reading
+from app.http.views.decisions import DecisionView
 from app.model.api_keys import digest_of
 from app.model.decisions import Decision
 from app.pdp import CompiledAgent, compile_agent, decide
 from app.redaction.redactor import Redactor
 from app.replica import Services
 from app.settings import Settings
-from app.views.decisions import DecisionView
 from bench.harness import stages
 from bench.harness.bench import Bench, decisions, forget_entries
 from bench.harness.captured_commits import commit_of, packed

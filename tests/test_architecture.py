@@ -114,18 +114,13 @@ def test_a_library_is_imported_where_the_page_says(library):
     assert {layer for layer, name in all_imports() if name.split(".")[0] == library} == IMPORTED_BY[library]
 
 
-LONG = 260
-"""Lines that a module may have without saying why."""
+LONGEST = 450
+"""Lines that a module may have: it is one subject, however long that is, but nobody reads more in one go."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sorted(APP.rglob("*.py")) if len(path.read_text().splitlines()) > LONG],
-    ids=lambda path: path.name,
-)
-def test_a_long_module_says_why(path):
-    """In a sentence of its docstring that begins with "Long because"; otherwise it should be split."""
-    assert re.search(r"^Long because [a-z]", ast.get_docstring(ast.parse(path.read_text())), re.MULTILINE)
+def test_no_module_is_too_long_to_read():
+    """Cut where the subject changes."""
+    assert {path.name for path in APP.rglob("*.py") if len(path.read_text().splitlines()) > LONGEST} == set()
 
 
 READERS = {"http", "cli", "authorize", "explain", "webhooks"}

@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-from app.model.requests import AgentChanges, NewAgent
 from app.cli.agent_tools import forget_remembered, list_quotas, list_remembered, list_tools
 from app.cli.api import Api, on_api
 from app.cli.completion import AGENT
@@ -14,6 +13,7 @@ from app.cli.option_types import AgentAlias
 from app.cli.options import A_GROUP, LONG_TEXT, NAME, QUIET, REASON, asks_first, checked
 from app.cli.output import Shown, counted, print_record, print_table, shows
 from app.model.agents import DEFAULT_TYPE, AgentStatus
+from app.model.requests import AgentChanges, NewAgent
 
 DESCRIPTION = click.option("--description", type=LONG_TEXT, help="What it is for.")
 GROUPS = click.option("--group", "groups", multiple=True, type=A_GROUP, help="A group it belongs to; may be repeated.")

@@ -4,7 +4,6 @@ import time
 
 import click
 
-from app.model.requests import NewKey, Rotation
 from app.cli.api import Api, on_api
 from app.cli.completion import KEY
 from app.cli.find import find_agent, find_key
@@ -13,6 +12,7 @@ from app.cli.option_types import Duration
 from app.cli.options import JSON, REASON, checked, name_and_scopes
 from app.cli.output import Shown, print_json, print_table, shows
 from app.model.api_keys import Scope, SessionFrom, can_be_bound
+from app.model.requests import NewKey, Rotation
 from app.model.times import parse_time_ms, rfc3339
 
 _PATH = "/v1/api-keys"

@@ -122,7 +122,7 @@ def bodies(entries: Sequence[PolicyEntry]) -> list[dict[str, Any]]:
 
 
 def _policy_of(shown: dict[str, Any]) -> Policy:
-    from app.views.policies import PolicyView
+    from app.http.views.policies import PolicyView
 
     view = msgspec.convert(shown, PolicyView)
     fields = {name: getattr(view, name) for name in Policy.__struct_fields__ if hasattr(view, name)}

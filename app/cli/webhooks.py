@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from app.model.requests import NewSecret, NewWebhook, WebhookChanges
 from app.cli.api import Api, Refused, on_api
 from app.cli.groups import CommandGroup
 from app.cli.option_types import Duration, Share, Uuid
 from app.cli.options import JSON, REASON, checked
 from app.cli.output import Shown, counted, print_json, print_table, shows
+from app.model.requests import NewSecret, NewWebhook, WebhookChanges
 from app.model.webhooks import WebhookEvent, WebhookFormat
 
 _PATH = "/v1/webhooks"

@@ -43,7 +43,7 @@ PUBLIC = _OPEN | {HOME, DOCS}
 
 
 _WITH_BODY = frozenset({"PATCH", "POST", "PUT"})
-_GROUPS = ("records", "admin", "decisions", "explanations", "log", "streams")
+_GROUPS = ("records", "consequences", "decisions", "explanations", "log", "streams")
 """The groups of the services, each of which a handler can name instead of all."""
 
 

@@ -2,6 +2,7 @@
 so a proxy that checks it and the router that serves it agree.
 """
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -100,6 +101,12 @@ async def agent_in_body(records: Records, caller: Caller, given: str | None) -> 
     """The id of the agent that a body names; None if it names none. Raises AgentNotFound."""
     called = None if given is None else agent_reference(given)
     return None if called is None else await records.agents.id_of(caller.workspace_id, called)
+
+
+async def agents_named(records: Records, caller: Caller, given: Iterable[str]) -> list[str]:
+    """The ids of the agents that a body lists by id or alias, each once. Raises AgentNotFound."""
+    called = [agent_reference(each) or each for each in given]
+    return list(dict.fromkeys([await records.agents.id_of(caller.workspace_id, each) for each in called]))
 
 
 async def asked_about(records: Records, caller: Caller, given: str) -> str:

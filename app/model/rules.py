@@ -1,7 +1,6 @@
 """The types of rules: what a policy says about calls. `pdp/rules/` has what each of them does.
 
 Invalid rules cannot be constructed, so any rule can be evaluated.
-Long because every type is here, with what other layers know about it.
 """
 
 from collections.abc import Iterator, Mapping

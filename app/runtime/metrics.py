@@ -3,8 +3,6 @@
 The counters of all replicas that one `remit serve` started are in one piece of shared memory, with a row for each
 process. So any replica can answer for all of them, and a restarted replica continues its predecessor's counts. No
 locks: a row has one writer, and a reader may miss the latest addition.
-
-Long because each metric has its position in a row here, and the method that counts it.
 """
 
 import mmap

@@ -1,7 +1,6 @@
 """Every key name; no other module builds one. docs/keyspace.md lists them, and a test compares the two.
 
 All keys of a workspace carry its id as hash tag, so they share one slot: atomic together, sharded by workspace.
-Long because every key has its name and its description here.
 """
 
 import re

@@ -28,7 +28,7 @@ _RULES = [
         (r"app/(redaction/redactor|http/api/|http/tool_calls|http/bodies|model/text)\.py", r"", "", DECODE),
         (r"app/(pdp/|authorize/agent_cache|authorize/authorizer)", r"", "", DECIDE),
         (r"app/(http/authentication|authorize/authenticator|model/api_keys)\.py", r"", "", AUTHENTICATE),
-        (r"app/views/decisions\.py", r"", "", ENCODE),
+        (r"app/http/views/decisions\.py", r"", "", ENCODE),
         (r"app/model/times\.py", r"", "", ENCODE),
         (r"app/http/protocol/outgoing\.py", r"", "", WRITE),
         (r"app/http/protocol/(incoming|head|target|body)\.py", r"", "", PARSE),

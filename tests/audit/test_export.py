@@ -14,10 +14,10 @@ from app.audit.read.export import export
 from app.audit.seal.sealer import Sealer
 from app.http.answers import accepts_gzip
 from app.http.api.audit_export import gzipped
+from app.http.views.audit_log import with_code
 from app.model.audit import AuditEntry, AuditQuery, Format
 from app.model.decisions import Result
 from app.model.exports import COLUMNS, _cell, escaped_cell
-from app.views.audit_log import with_code
 
 
 @pytest.fixture

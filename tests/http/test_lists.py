@@ -8,8 +8,8 @@ from litestar.response import Stream
 
 from app.errors import StoreUnavailable
 from app.http.json_array import _STEP_BYTES, answer_list
+from app.http.views.agents import AgentView
 from app.model.agents import Agent
-from app.views.agents import AgentView
 
 LONG = 2_000
 

@@ -15,11 +15,11 @@ from tests.support import parts
 @pytest.fixture(scope="session")
 def installed(program):
     """The folder of the identity provider, with its locked packages."""
-    program("node", "the identity provider of tests/oidc")
+    program("node", "the identity provider of tests/identity")
     with (PROVIDER / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (PROVIDER / "node_modules/.package-lock.json").exists():
-            npm = program("npm", "the identity provider of tests/oidc")
+            npm = program("npm", "the identity provider of tests/identity")
             subprocess.run(
                 [npm, "ci", "--no-progress", "--no-audit", "--no-fund"], cwd=PROVIDER, check=True, timeout=300
             )

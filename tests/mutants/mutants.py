@@ -456,7 +456,7 @@ SURFACE = [
     ),
     Mutant(
         "suspended-is-left-open",
-        "app/admin/agents.py",
+        "app/http/api/agents.py",
         "if agent.status is not AgentStatus.ACTIVE:",
         "if agent.status is AgentStatus.REVOKED:",
         "an answer to a suspension is sent after its approvals have ended",

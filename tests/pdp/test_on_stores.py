@@ -17,6 +17,7 @@ from app.authorize.agent_cache import CachedAgent
 from app.authorize.authorizer import with_message
 from app.authorize.commit import CommitDecision, CommitQuestion
 from app.authorize.store_clock import StoreClock
+from app.http.views.decisions import DecisionView
 from app.model.agents import AgentStatus
 from app.model.api_keys import Caller, Scope
 from app.model.counting import quota_fingerprints
@@ -27,7 +28,6 @@ from app.model.policies import Owner, PolicyChanges, PolicyFields, PolicyKind, P
 from app.model.rules import Rules
 from app.pdp import compile_agent, decide
 from app.store.keyspace import Keyspace
-from app.views.decisions import DecisionView
 from tests.support import parts
 from tests.support.actors import BY
 

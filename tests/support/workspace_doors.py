@@ -21,6 +21,13 @@ from app.approvals.reaper import ApprovalReaper
 from app.audit.log import AuditLog
 from app.authorize.authenticator import Authenticator
 from app.errors import AppError, Unauthorized
+from app.http.views.agents import AgentView
+from app.http.views.api_keys import ApiKeyView
+from app.http.views.audit_log import with_code
+from app.http.views.decisions import DecisionView
+from app.http.views.policies import PolicyView
+from app.http.views.policy_sets import AppliedSetView, PolicySetView
+from app.http.views.policy_versions import PolicyVersionView
 from app.model.actors import COMMAND_LINE, Actor, ActorKind, ChangedBy
 from app.model.agents import AgentStatus
 from app.model.api_keys import Scope
@@ -37,13 +44,6 @@ from app.runtime.clock import monotonic_us
 from app.store.changes import Changes
 from app.store.keyspace import counting_workspace
 from app.store.limits import WorkspaceLimits
-from app.views.agents import AgentView
-from app.views.api_keys import ApiKeyView
-from app.views.audit_log import with_code
-from app.views.decisions import DecisionView
-from app.views.policies import PolicyView
-from app.views.policy_sets import AppliedSetView, PolicySetView
-from app.views.policy_versions import PolicyVersionView
 from tests.support import parts
 
 LIMITS = {

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Response
 
-from app.model.requests import AgentChanges, NewAgent
 from app.errors import AgentNotFound, AgentRevoked, AliasTaken, AuditLogDamaged, LimitReached, VersionConflict
 from app.explain.tool_listings import ToolListing
 from app.http.bodies import Body
@@ -14,17 +13,18 @@ from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
 from app.http.references import agent_in_path, asked_about
+from app.http.views.agents import AgentView
 from app.model.actors import ChangedBy
 from app.model.agent_quotas import AgentQuotas
 from app.model.agents import Agent, AgentStatus, Alias
 from app.model.api_keys import Caller, Scope
 from app.model.approved_before import Remembered
 from app.model.query_fields import Limit, Offset, QueryFields
+from app.model.requests import AgentChanges, NewAgent, given
 from app.model.text import Name, require_tool_name
 from app.model.tool_access import AgentTools
-from app.replica import Admin, Records, Services
+from app.replica import Records, Services
 from app.store.optimistic import Versions
-from app.views.agents import AgentView
 
 _WRITE: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.ADMIN, Scope.POLICIES)}
 _READ: dict[str, Any] = {"tag": "Agents", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
@@ -54,9 +54,18 @@ class UpdateAgent(Body, AgentChanges, frozen=True):
 
 
 @endpoint("POST", "/v1/agents", **_WRITE, status=201, errors=(LimitReached, AliasTaken), headers=ETAG)
-async def create_agent(data: CreateAgent, caller: Caller, admin: Admin, by: ChangedBy) -> Response[AgentView]:
+async def create_agent(data: CreateAgent, caller: Caller, records: Records, by: ChangedBy) -> Response[AgentView]:
     """Create an agent."""
-    return _answer(await admin.agents.create(caller.workspace_id, data, by))
+    agent = await records.agents.create(
+        caller.workspace_id,
+        data.name,
+        data.description,
+        data.groups or (),
+        alias=data.alias,
+        kind=data.type,
+        by=by,
+    )
+    return _answer(agent)
 
 
 @endpoint("GET", "/v1/agents", **_READ)
@@ -90,7 +99,10 @@ async def update_agent(
     agent names its new agent from the next decision on.
     """
     known = await agent_in_path(services.records, caller, agent_id)
-    return _answer(await services.admin.agents.update(caller.workspace_id, known, data, by, if_match))
+    agent = await services.records.agents.update(caller.workspace_id, known, **given(data), if_match=if_match, by=by)
+    if agent.status is not AgentStatus.ACTIVE:
+        await services.consequences.end_approvals(caller.workspace_id, agent.id)
+    return _answer(agent)
 
 
 @endpoint("DELETE", "/v1/agents/{agent_id}", **_WRITE, errors=(AgentNotFound, VersionConflict))
@@ -100,7 +112,8 @@ async def delete_agent(agent_id: str, caller: Caller, services: Services, by: Ch
     Its audit entries stay.
     """
     known = await agent_in_path(services.records, caller, agent_id)
-    await services.admin.agents.delete(caller.workspace_id, known, by, if_match)
+    await services.records.agents.delete(caller.workspace_id, known, if_match=if_match, by=by)
+    await services.consequences.end_approvals(caller.workspace_id, known)
 
 
 def _answer(agent: Agent) -> Response[AgentView]:
@@ -223,4 +236,4 @@ async def forget_remembered(
     stay, but their calls are not remembered.
     """
     known = await agent_in_path(services.records, caller, agent_id)
-    await services.admin.agents.forget(caller.workspace_id, known, by, if_match)
+    await services.records.agents.update(caller.workspace_id, known, forgets=True, if_match=if_match, by=by)

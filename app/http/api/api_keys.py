@@ -4,18 +4,18 @@ from typing import Any, ClassVar
 
 from litestar import Response
 
-from app.model.requests import NewKey, Rotation
 from app.errors import AgentNotFound, ApiKeyNotFound, LastAdminKey, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import NO_STORE, endpoint
 from app.http.json_array import answer_list
-from app.http.references import id_in_path
+from app.http.references import agents_named, id_in_path
+from app.http.views.api_keys import ApiKeyView, CreatedApiKey, RotatedApiKey
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit, Offset, QueryFields
+from app.model.requests import NewKey, Rotation
 from app.model.times import parse_time_ms
-from app.replica import Admin, Records
-from app.views.api_keys import ApiKeyView, CreatedApiKey, RotatedApiKey
+from app.replica import Records, Services
 
 _ADMIN: dict[str, Any] = {"tag": "API keys", "scopes": (Scope.ADMIN,)}
 
@@ -56,12 +56,21 @@ class RotateApiKey(Body, Rotation, frozen=True):
     errors=(AgentNotFound, LimitReached),
     litestar={"response_headers": NO_STORE},
 )
-async def create_key(data: CreateApiKey, caller: Caller, admin: Admin, by: ChangedBy) -> CreatedApiKey:
+async def create_key(data: CreateApiKey, caller: Caller, records: Records, by: ChangedBy) -> CreatedApiKey:
     """Create an API key.
 
     The raw key is in this answer and never shown again.
     """
-    return CreatedApiKey.of(*await admin.keys.create(caller.workspace_id, data, by))
+    made, raw_key = await records.api_keys.create(
+        caller.workspace_id,
+        data.name,
+        tuple(dict.fromkeys(data.scopes)),
+        None if data.expires_at is None else parse_time_ms(data.expires_at),
+        agents=tuple(await agents_named(records, caller, data.agents or ())),
+        session_from=data.session_from,
+        by=by,
+    )
+    return CreatedApiKey.of(made, raw_key)
 
 
 @endpoint("GET", "/v1/api-keys", **_ADMIN)
@@ -79,7 +88,7 @@ async def list_keys(params: KeyPage, caller: Caller, records: Records) -> Respon
     errors=(ApiKeyNotFound, LimitReached),
     litestar={"response_headers": NO_STORE},
 )
-async def rotate_key(key_id: str, data: RotateApiKey, caller: Caller, admin: Admin, by: ChangedBy) -> RotatedApiKey:
+async def rotate_key(key_id: str, data: RotateApiKey, caller: Caller, records: Records, by: ChangedBy) -> RotatedApiKey:
     """Replace an API key.
 
     Creates its successor and sets when the key itself expires, in one step; nothing has to run later. The successor's
@@ -87,18 +96,19 @@ async def rotate_key(key_id: str, data: RotateApiKey, caller: Caller, admin: Adm
     """
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
     expires_ms = None if data.expires_at is None else parse_time_ms(data.expires_at)
-    made, raw_key, old = await admin.keys.rotate(
-        caller.workspace_id, known, data.overlap_seconds * 1000, expires_ms, by
+    made, raw_key, old = await records.api_keys.rotate(
+        caller.workspace_id, known, data.overlap_seconds * 1000, expires_ms, by=by
     )
     return RotatedApiKey.succeeding(old, made, raw_key)
 
 
 @endpoint("DELETE", "/v1/api-keys/{key_id}", **_ADMIN, errors=(ApiKeyNotFound, LastAdminKey))
-async def revoke_key(key_id: str, params: Revocation, caller: Caller, admin: Admin, by: ChangedBy) -> None:
+async def revoke_key(key_id: str, params: Revocation, caller: Caller, services: Services, by: ChangedBy) -> None:
     """Revoke an API key.
 
     Every later request with it gets 401, from every replica. The last valid key with the scope `admin` is kept (409)
     unless you pass `force=true`: without one, only the command line, on the store, can make another.
     """
     known = id_in_path(key_id, ApiKeyNotFound("No API key has this id"))
-    await admin.keys.revoke(caller.workspace_id, known, by, force=params.force)
+    await services.records.api_keys.revoke(caller.workspace_id, known, force=params.force, by=by)
+    await services.consequences.end_approvals(caller.workspace_id)

@@ -8,6 +8,7 @@ from app.errors import AgentNotFound, AuditEntryNotFound, AuditLogDamaged
 from app.http.endpoint import endpoint
 from app.http.openapi.described_headers import AUDIT_FLOOR, AUDIT_SCAN, NEXT_CURSOR
 from app.http.references import id_in_path, with_agent_id
+from app.http.views.audit_log import VerificationView, with_code, with_codes
 from app.model.api_keys import Caller, Scope
 from app.model.archives import ArchiveManifest, ManifestQuery
 from app.model.audit import AuditEntry, AuditQuery, Backlog
@@ -20,7 +21,6 @@ from app.model.text import require_text
 from app.model.times import rfc3339
 from app.replica import Log, Records, Services
 from app.validation_messages import refusing_fields
-from app.views.audit_log import VerificationView, with_code, with_codes
 from app.webhooks.records import note_finding
 
 CHECKPOINT_MAX = 400

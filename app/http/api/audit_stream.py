@@ -23,11 +23,11 @@ from app.http.open_streams import (
 )
 from app.http.openapi.described_headers import AUDIT_FLOOR, last_event_id
 from app.http.references import with_agent_id
+from app.http.views.audit_log import with_codes
 from app.model.api_keys import Caller, Scope
 from app.model.audit import AuditFilters
 from app.model.times import rfc3339
 from app.replica import Services
-from app.views.audit_log import with_codes
 
 
 @endpoint(

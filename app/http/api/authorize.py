@@ -20,13 +20,13 @@ from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
 from app.http.own_fields import own_fields
 from app.http.problems import error_answer
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call, tool_call
+from app.http.views.decisions import DecisionView, encode_decision
 from app.model.agents import AgentRef
 from app.model.api_keys import Scope
 from app.model.decisions import DEFAULT_ACTION, AuthorizeRequest
 from app.model.fields import Uuid
 from app.model.ids import canonical_uuid
 from app.model.text import Name, ToolName
-from app.views.decisions import DecisionView, encode_decision
 
 
 class AuthorizeBody(Struct, frozen=True, kw_only=True):

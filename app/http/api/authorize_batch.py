@@ -15,11 +15,11 @@ from app.http.endpoint import JSON, endpoint
 from app.http.own_fields import own_fields
 from app.http.problems import Problem
 from app.http.tool_calls import Reading, not_a_call
+from app.http.views.decisions import DecisionView, encode_decision
 from app.model.api_keys import Caller, Scope
 from app.model.decisions import MAX_CALLS, AuthorizeRequest, BatchSemantics, Decision
 from app.replica import Services
 from app.validation_messages import visible
-from app.views.decisions import DecisionView, encode_decision
 
 _Call = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/AuthorizeBody"})]
 

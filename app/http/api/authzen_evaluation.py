@@ -19,11 +19,11 @@ from app.http.openapi.described_headers import IDEMPOTENCY_KEY, REPLAYED
 from app.http.own_fields import own_fields
 from app.http.problems import message_answer
 from app.http.tool_calls import MAX_NAMES, Reading, not_a_call
+from app.http.views.evaluations import UNKNOWN_SUBJECT, UNVERIFIABLE, EvaluationView, encode_evaluation
 from app.model.access_requests import requests_endpoint
 from app.model.api_keys import Scope
 from app.model.decisions import AuthorizeRequest, Decision
 from app.settings import Settings
-from app.views.evaluations import UNKNOWN_SUBJECT, UNVERIFIABLE, EvaluationView, encode_evaluation
 
 PATH = "/access/v1/evaluation"
 NOT_ERRORS = (AgentNotFound, ApprovalMismatch)

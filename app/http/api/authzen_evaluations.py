@@ -14,11 +14,11 @@ from app.http.batches import decide_batch, read_batch, require_distinct_names
 from app.http.endpoint import JSON, endpoint
 from app.http.own_fields import own_fields, require_spelled
 from app.http.tool_calls import Reading, not_a_call
+from app.http.views.evaluations import EvaluationView, encode_evaluation, evaluation_error
 from app.model.api_keys import Caller, Scope, without_raw_keys
 from app.model.decisions import MAX_CALLS, BatchSemantics, Decision
 from app.replica import Services
 from app.settings import Settings
-from app.views.evaluations import EvaluationView, encode_evaluation, evaluation_error
 
 PATH = "/access/v1/evaluations"
 _ENTITIES = ("subject", "action", "resource", "context")

@@ -12,6 +12,7 @@ from app.http.endpoint import endpoint
 from app.http.headers import provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_CATALOG
 from app.http.references import name_in_path
+from app.http.views.catalog import CatalogToolView, ChangedCatalogView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.catalog import MAX_TOOL_NAME, ToolEntries, ToolEntry, require_distinct
@@ -20,7 +21,6 @@ from app.model.text import FieldError, ToolName, require_tool_name
 from app.replica import Records, Services
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
-from app.views.catalog import CatalogToolView, ChangedCatalogView
 
 MAX_CATALOG_BODY = 1024 * 1024
 """The largest list of tools in one body; larger catalogues are sent in parts."""

@@ -11,6 +11,7 @@ from app.http.endpoint import endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
 from app.http.references import name_in_path
+from app.http.views.catalog import ResourceView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.resources import (
@@ -24,7 +25,6 @@ from app.model.resources import (
 from app.replica import Records
 from app.store.optimistic import Versions
 from app.validation_messages import refusing_fields
-from app.views.catalog import ResourceView
 
 _PATH = "/v1/catalog/{resource_type}/{resource_name}"
 _WRITE: dict[str, Any] = {"tag": "Catalogue", "scopes": (Scope.ADMIN, Scope.POLICIES)}

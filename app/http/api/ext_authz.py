@@ -28,13 +28,13 @@ from app.http.hot_path import Door
 from app.http.openapi.described_headers import EXT_AUTHZ_ANSWER, GATEWAY_AGENT
 from app.http.problems import headers_of, message_answer
 from app.http.tool_calls import Reading, tool_call
+from app.http.views.evaluations import EvaluationView, encode_evaluation
 from app.language.ambiguous import Ambiguous
 from app.language.paths import canonical_path
 from app.language.visible import first_hidden
 from app.model.api_keys import Scope, without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision, Result
 from app.settings import Settings
-from app.views.evaluations import EvaluationView, encode_evaluation
 
 PATH = "/access/v1/ext-authz"
 GATEWAYS = PATH.encode() + b"/"

@@ -4,15 +4,18 @@ import re
 from typing import Any, ClassVar
 
 from litestar import Response
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from app.errors import AgentNotFound, Invalid, IssuerNotFound, IssuerTaken, LimitReached
 from app.http.bodies import Body
 from app.http.endpoint import endpoint
+from app.http.references import agents_named
+from app.http.views.issuers import IssuerView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
-from app.model.issuers import IssuerFields
-from app.replica import Admin, Records
-from app.views.issuers import IssuerView
+from app.model.issuers import IssuerFields, IssuerRule
+from app.replica import Records, Services
 
 _ADMIN: dict[str, Any] = {"tag": "Issuers", "scopes": (Scope.ADMIN,)}
 _PATH = "/v1/issuers/{issuer_name}"
@@ -41,7 +44,7 @@ async def get_issuer(issuer_name: str, caller: Caller, records: Records) -> Issu
 
 @endpoint("PUT", _PATH, **_ADMIN, status=200, errors=(AgentNotFound, IssuerTaken, LimitReached))
 async def put_issuer(
-    issuer_name: str, data: PutIssuer, caller: Caller, admin: Admin, records: Records, by: ChangedBy
+    issuer_name: str, data: PutIssuer, caller: Caller, services: Services, by: ChangedBy
 ) -> Response[IssuerView]:
     """Create or replace an issuer.
 
@@ -50,17 +53,27 @@ async def put_issuer(
     """
     if not _is_name(issuer_name):
         raise Invalid.at("issuer_name", "must have 1 to 63 lower-case letters, digits and hyphens")
-    issuer, _ = await admin.issuers.put(caller.workspace_id, issuer_name, data, by)
-    return Response(IssuerView.of(issuer, await records.issuers.keys_of(caller.workspace_id, issuer)))
+    if data.jwks_uri is not UNSET:
+        services.consequences.require_destination(data.jwks_uri, "$.jwksUri")
+    rules = [await _with_ids(services.records, caller, rule) for rule in data.rules]
+    issuers = services.records.issuers
+    issuer, _ = await issuers.put(caller.workspace_id, issuer_name, replace(data, rules=rules), by)
+    return Response(IssuerView.of(issuer, await issuers.keys_of(caller.workspace_id, issuer)))
 
 
 @endpoint("DELETE", _PATH, **_ADMIN, errors=(IssuerNotFound,))
-async def delete_issuer(issuer_name: str, caller: Caller, admin: Admin, by: ChangedBy) -> None:
+async def delete_issuer(issuer_name: str, caller: Caller, services: Services, by: ChangedBy) -> None:
     """Delete an issuer.
 
     Every later request with one of its tokens gets 401, from every replica.
     """
-    await admin.issuers.delete(caller.workspace_id, _known(issuer_name), by)
+    await services.records.issuers.delete(caller.workspace_id, _known(issuer_name), by)
+    await services.consequences.end_approvals(caller.workspace_id)
+
+
+async def _with_ids(records: Records, caller: Caller, rule: IssuerRule) -> IssuerRule:
+    """The rule with ids of agents in place of aliases. Raises AgentNotFound."""
+    return rule if rule.agents is UNSET else replace(rule, agents=await agents_named(records, caller, rule.agents))
 
 
 def _known(name: str) -> str:

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from litestar import Response
 
-from app.admin.policy_lint import accepting
 from app.errors import AgentNotFound, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.http.bodies import Body, camel_aliases
 from app.http.endpoint import endpoint
@@ -12,12 +11,14 @@ from app.http.headers import version_header
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG, MANAGED_BY
 from app.http.references import PolicyOwner, agent_in_body, policy_in_path, require_references, with_agent_id
+from app.http.views.policies import PolicyView, WrittenPolicyView
 from app.model.actors import ChangedBy
 from app.model.agents import AgentRef, GroupName
 from app.model.api_keys import Caller, Scope
 from app.model.field_checks import require_valid_fields
 from app.model.policies import (
     Owner,
+    Policy,
     PolicyChanges,
     PolicyFields,
     PolicyKind,
@@ -28,9 +29,9 @@ from app.model.policies import (
 from app.model.policy_keys import PolicyKey
 from app.model.query_fields import AgentFilter, Limit, Offset, QueryFields
 from app.model.text import Name
+from app.policy_tools.lint import PolicyWarning
 from app.replica import Records, Services
 from app.store.optimistic import Versions
-from app.views.policies import PolicyView, WrittenPolicyView
 
 _WRITE: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.ADMIN, Scope.POLICIES)}
 _READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
@@ -111,8 +112,8 @@ async def create_policy(
     names neither, for every agent of the workspace.
     """
     owner = Owner(await agent_in_body(services.records, caller, data.agent_id), data.group)
-    accept = accepting(strict=params.strict)
-    return answer_written(await services.admin.policies.create(caller.workspace_id, owner, data, by, accept))
+    policies = services.consequences.policies
+    return answer_written(*await policies.create(caller.workspace_id, owner, data, by, strict=params.strict))
 
 
 @endpoint("GET", "/v1/policies", **_READ, errors=(AgentNotFound,))
@@ -156,9 +157,8 @@ async def update_policy(
     changed.
     """
     known = await policy_in_path(services.records, caller, params, policy_id)
-    accept = accepting(strict=params.strict)
-    written = await services.admin.policies.update(caller.workspace_id, known, data, by, accept, if_match)
-    return answer_written(written)
+    policies = services.consequences.policies
+    return answer_written(*await policies.update(caller.workspace_id, known, data, by, if_match, strict=params.strict))
 
 
 @endpoint(
@@ -175,10 +175,10 @@ async def delete_policy(
 ) -> Response[None]:
     """Delete a policy."""
     known = await policy_in_path(services.records, caller, params, policy_id)
-    source = await services.admin.policies.delete(caller.workspace_id, known, by, if_match)
+    source = await services.consequences.policies.delete(caller.workspace_id, known, by, if_match)
     return Response(None, headers={} if source is None else {"X-Managed-By": source})
 
 
-def answer_written(policy: WrittenPolicyView) -> Response[WrittenPolicyView]:
+def answer_written(policy: Policy, warnings: list[PolicyWarning]) -> Response[WrittenPolicyView]:
     """The policy with its version as ETag, and the warnings about it."""
-    return Response(policy, headers=version_header(policy.version))
+    return Response(WrittenPolicyView.written(policy, warnings), headers=version_header(policy.version))

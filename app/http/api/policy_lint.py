@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from app.admin.policy_lint import accepting
+from app.consequences import accept
 from app.errors import AgentNotFound, PolicyKeyTaken, PolicyNotFound
 from app.http.api.policies import WriteQuery
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
@@ -66,10 +66,10 @@ async def lint_policies(data: LintPolicies, params: WriteQuery, caller: Caller, 
     with refusing_fields():
         require_entries(data.policies, owner)
     try:
-        warnings = await services.admin.lint.about_set(caller.workspace_id, owner, data.policies, prune=False)
+        warnings = await services.consequences.lint.about_set(caller.workspace_id, owner, data.policies, prune=False)
     except UnknownPolicy as error:
         raise PolicyNotFound(f"{error.field} {error.message}") from None
     except KeyTaken as error:
         raise PolicyKeyTaken(f"{error.field}: {error.message}") from None
-    accepting(strict=params.strict)(warnings)
+    accept(warnings, strict=params.strict)
     return PolicyWarnings(warnings)

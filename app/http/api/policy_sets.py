@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 from litestar import Request, Response
 from msgspec import UNSET, UnsetType
 
-from app.admin.policy_lint import accepting
 from app.errors import AgentNotFound, Invalid, LimitReached, PolicyKeyTaken, PolicyNotFound, VersionConflict
 from app.http.authentication import provide_changed_by
 from app.http.bodies import MAX_SET_BYTES, MAX_SET_NESTED, Body
@@ -13,6 +12,7 @@ from app.http.endpoint import endpoint
 from app.http.headers import Tags, provide_if_match_tags, version_header
 from app.http.openapi.described_headers import CHANGE_REASON, ETAG, IF_MATCH_SET
 from app.http.references import agent_in_body, agent_in_path, name_in_path
+from app.http.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
 from app.model.agents import REFERENCE_RULES, AgentRef, GroupName, agent_reference
 from app.model.api_keys import Caller, Scope
 from app.model.policies import WORKSPACE, ManagedBy, Owner, require_source
@@ -21,7 +21,6 @@ from app.model.query_fields import QueryFields
 from app.model.text import FieldError, require_visible
 from app.replica import Records, Services
 from app.validation_messages import refusing_fields
-from app.views.policy_sets import AppliedSetView, PolicySetView, SetVersion
 
 _GROUP_CHARACTERS = 64
 _GET: dict[str, Any] = {
@@ -159,17 +158,17 @@ async def _applied(
 ) -> Response[AppliedSetView]:
     owner = Owner(None if agent is None else await agent_in_path(services.records, caller, agent), group)
     data.require_owner(await agent_in_body(services.records, caller, data.agent_id), owner)
-    done = await services.admin.policies.put(
+    done, warnings = await services.consequences.policies.put(
         caller.workspace_id,
         owner,
         data.policies,
         provide_changed_by(request),
-        accepting(strict=params.strict),
         prune=params.prune,
+        strict=params.strict,
         source=params.managed_by,
         if_match=_accepted_versions(request, data.version),
     )
-    return Response(done, headers=version_header(done.version))
+    return Response(AppliedSetView.applied(done, owner, warnings), headers=version_header(done.applied.version))
 
 
 def _accepted_versions(request: Request[Any, Any, Any], version: str | UnsetType) -> Tags:

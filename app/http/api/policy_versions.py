@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from litestar import Response
 from msgspec import Meta
 
-from app.admin.policy_lint import accepting
 from app.errors import (
     AgentNotFound,
     LimitReached,
@@ -21,13 +20,13 @@ from app.http.endpoint import endpoint
 from app.http.json_array import answer_list
 from app.http.openapi.described_headers import ETAG
 from app.http.references import PolicyOwner, policy_in_path
+from app.http.views.policies import WrittenPolicyView
+from app.http.views.policy_versions import DivergenceView, PolicyVersionView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.query_fields import Limit
 from app.replica import Records, Services
 from app.store.optimistic import Versions
-from app.views.policies import WrittenPolicyView
-from app.views.policy_versions import DivergenceView, PolicyVersionView
 
 _READ: dict[str, Any] = {"tag": "Policies", "scopes": (Scope.READ, Scope.VIEW, Scope.POLICIES)}
 
@@ -92,9 +91,10 @@ async def roll_back(
     `back to version …`. Rate limits whose tools and window are the same keep their counted calls.
     """
     known = await policy_in_path(services.records, caller, params, policy_id)
-    accept = accepting(strict=params.strict)
-    written = await services.admin.policies.roll_back(caller.workspace_id, known, data.version, by, accept, if_match)
-    return answer_written(written)
+    policies = services.consequences.policies
+    return answer_written(
+        *await policies.roll_back(caller.workspace_id, known, data.version, by, if_match, strict=params.strict)
+    )
 
 
 @endpoint("GET", "/v1/policies/{policy_id}/divergence", **_READ, errors=(PolicyNotFound,))

@@ -29,6 +29,7 @@ from app.http.endpoint import NO_STORE, endpoint
 from app.http.json_array import answer_list
 from app.http.queries import decode_query
 from app.http.references import id_in_path
+from app.http.views.sessions import NewSession, SessionView, SignedOut, WhoAmI
 from app.model.actors import ChangedBy, Via
 from app.model.api_keys import SESSION_TYPE, Caller, Scope, is_raw_key
 from app.model.query_fields import Limit, Offset, QueryFields
@@ -36,7 +37,6 @@ from app.model.sign_ins import Identity
 from app.model.text import FieldError
 from app.replica import Records, Services
 from app.store.standing import standing_of
-from app.views.sessions import NewSession, SessionView, SignedOut, WhoAmI
 
 _COOKIE = {"Set-Cookie": "`__Host-remit`, which contains the session's token, or is taken away."}
 _ANY: dict[str, Any] = {"tag": "Sessions", "scopes": tuple(each for each in Scope if each is not Scope.ADMIN)}

@@ -5,19 +5,20 @@ from typing import Annotated, Any, ClassVar
 from litestar import Response
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.model.requests import NewSecret, NewWebhook, WebhookChanges
 from app.errors import LimitReached, VersionConflict, WebhookEventNotFound, WebhookNotFound
 from app.http.bodies import Body
 from app.http.endpoint import NO_STORE, endpoint
 from app.http.headers import version_header
 from app.http.openapi.described_headers import ETAG
 from app.http.references import id_in_path
+from app.http.views.webhooks import WebhookView
 from app.model.actors import ChangedBy
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Count
-from app.replica import Admin, Records
+from app.model.requests import NewSecret, NewWebhook, WebhookChanges, given
+from app.model.webhooks import Webhook
+from app.replica import Records, Services
 from app.store.optimistic import Versions
-from app.views.webhooks import WebhookView
 from app.webhooks.attempts import DeliveryView, UnsentView
 from app.webhooks.delivery import Attempt
 
@@ -70,37 +71,54 @@ _ADMIN: dict[str, Any] = {"tag": "Webhooks", "scopes": (Scope.ADMIN,)}
     headers=ETAG,
     litestar={"response_headers": NO_STORE},
 )
-async def create_webhook(data: CreateWebhook, caller: Caller, admin: Admin, by: ChangedBy) -> Response[WebhookView]:
+async def create_webhook(
+    data: CreateWebhook, caller: Caller, services: Services, by: ChangedBy
+) -> Response[WebhookView]:
     """Create a webhook.
 
     It receives events from now on, each at least once, signed according to Standard Webhooks. The secret is only in
     this answer, and later in that of `rotate-secret`.
     """
-    return _answer(await admin.webhooks.create(caller.workspace_id, data, by))
+    services.consequences.require_destination(data.url, "$.url")
+    webhook, secret = await services.records.webhooks.create(
+        caller.workspace_id,
+        data.url,
+        data.events,
+        format=data.format,
+        denied=data.denied,
+        secret=data.secret or None,
+        by=by,
+    )
+    return await _shown(services.records, webhook, caller, secret)
 
 
 @endpoint("GET", "/v1/webhooks", **_ADMIN)
-async def list_webhooks(caller: Caller, admin: Admin) -> list[WebhookView]:
+async def list_webhooks(caller: Caller, records: Records) -> list[WebhookView]:
     """List webhooks and their state."""
-    return await admin.webhooks.list_all(caller.workspace_id)
+    found = await records.webhooks.list_all(caller.workspace_id)
+    states = await records.webhooks.states(caller.workspace_id, [each.id for each in found])
+    return [WebhookView.of(webhook, state) for webhook, state in zip(found, states, strict=True)]
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound,), headers=ETAG)
-async def get_webhook(webhook_id: str, caller: Caller, admin: Admin) -> Response[WebhookView]:
+async def get_webhook(webhook_id: str, caller: Caller, records: Records) -> Response[WebhookView]:
     """Read a webhook and its state."""
-    return _answer(await admin.webhooks.get(caller.workspace_id, _known(webhook_id)))
+    return await _shown(records, await records.webhooks.get(caller.workspace_id, _known(webhook_id)), caller)
 
 
 @endpoint("PATCH", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict), headers=ETAG)
 async def update_webhook(
-    webhook_id: str, data: UpdateWebhook, caller: Caller, admin: Admin, if_match: Versions, by: ChangedBy
+    webhook_id: str, data: UpdateWebhook, caller: Caller, services: Services, if_match: Versions, by: ChangedBy
 ) -> Response[WebhookView]:
     """Change a webhook.
 
     Only the given fields change; `{}` changes nothing.
     """
-    known = _known(webhook_id)
-    return _answer(await admin.webhooks.update(caller.workspace_id, known, data, by, if_match))
+    known, webhooks = _known(webhook_id), services.records.webhooks
+    if data.url is not UNSET:
+        services.consequences.require_destination(data.url, "$.url")
+    changed = await webhooks.update(caller.workspace_id, known, **given(data), if_match=if_match, by=by)
+    return await _shown(services.records, changed, caller)
 
 
 @endpoint("DELETE", "/v1/webhooks/{webhook_id}", **_ADMIN, errors=(WebhookNotFound, VersionConflict))
@@ -121,14 +139,17 @@ async def delete_webhook(webhook_id: str, caller: Caller, records: Records, if_m
     litestar={"response_headers": NO_STORE},
 )
 async def rotate_webhook_secret(
-    webhook_id: str, data: RotateSecret, caller: Caller, admin: Admin, if_match: Versions, by: ChangedBy
+    webhook_id: str, data: RotateSecret, caller: Caller, records: Records, if_match: Versions, by: ChangedBy
 ) -> Response[WebhookView]:
     """Rotate a webhook's secret.
 
     During the overlap, each event carries a signature by the old secret and by the new one.
     """
-    known = _known(webhook_id)
-    return _answer(await admin.webhooks.rotate(caller.workspace_id, known, data, by, if_match))
+    known, overlap_ms = _known(webhook_id), data.overlap_seconds * 1000
+    webhook, secret = await records.webhooks.rotate(
+        caller.workspace_id, known, overlap_ms, data.secret or None, if_match=if_match, by=by
+    )
+    return await _shown(records, webhook, caller, secret)
 
 
 @endpoint("POST", "/v1/webhooks/{webhook_id}/test", **_ADMIN, errors=(WebhookNotFound,))
@@ -136,13 +157,13 @@ async def send_test(
     webhook_id: str,
     data: SendTest,  # noqa: ARG001 - read, so that what is unknown in it is refused
     caller: Caller,
-    admin: Admin,
+    services: Services,
 ) -> Attempt:
     """Send one test event now.
 
     Its type is `webhook.test`. It is sent once, without retries.
     """
-    return await admin.webhooks.test(caller.workspace_id, _known(webhook_id))
+    return await services.records.webhooks.test(caller.workspace_id, _known(webhook_id), services.consequences.delivery)
 
 
 @endpoint("GET", "/v1/webhooks/{webhook_id}/events", **_ADMIN, errors=(WebhookNotFound,))
@@ -169,8 +190,12 @@ async def retry_events(webhook_id: str, data: RetryEvents, caller: Caller, recor
     return Retried(await records.webhooks.retry(caller.workspace_id, _known(webhook_id), event))
 
 
-def _answer(webhook: WebhookView) -> Response[WebhookView]:
-    return Response(webhook, headers=version_header(webhook.version))
+async def _shown(
+    records: Records, webhook: Webhook, caller: Caller, secret: str | UnsetType = UNSET
+) -> Response[WebhookView]:
+    """The webhook with its version as ETag, and how far its events have been sent."""
+    [state] = await records.webhooks.states(caller.workspace_id, [webhook.id])
+    return Response(WebhookView.of(webhook, state, secret), headers=version_header(webhook.version))
 
 
 def _known(webhook_id: str) -> str:

@@ -3,8 +3,6 @@
 A request is parsed by `head` and `body` and handed to the hot path or to the application. The next one is parsed only
 once it has been answered, so nothing overtakes. Upgrades are not supported: a request for one is treated like any other
 (RFC 9110, section 7.8).
-
-Long because it is one state machine: each method is an event, whose effect depends on the state left by the others.
 """
 
 import asyncio

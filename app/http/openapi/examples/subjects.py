@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
+from app.http.views.policies import PolicyView
 from app.model.policies import Policy
 from app.model.rules import Rules
 from app.model.times import parse_time_ms
-from app.views.policies import PolicyView
 
 AGENT = "01931f2e-7a51-7cc0-9e55-3f6f6d1a2b01"
 POLICY = "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02"

@@ -5,11 +5,11 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from app.http.views.outcome_frames import OutcomeFrames
 from app.model.approvals import ApprovalStatus
 from app.model.decisions import ApprovalRef, Decision, Result
 from app.model.fields import Timestamp, Uuid
 from app.model.times import rfc3339
-from app.views.outcome_frames import OutcomeFrames
 
 ALLOWED, REFUSED = "200", "403"
 """The keys of a reason, in the place of status codes, as AuthZEN's own examples have them."""

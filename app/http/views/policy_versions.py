@@ -2,14 +2,14 @@
 
 from msgspec import Struct
 
+from app.http.views import as_view
+from app.http.views.policies import PolicyView
 from app.model.changes import Reason
 from app.model.fields import Count, Id, Timestamp, VersionNumber
 from app.model.policies import PolicyMode
 from app.model.policy_sets import DivergenceCount, PolicyDivergence
 from app.model.snapshots import PolicyVersion
 from app.model.times import rfc3339
-from app.views import as_view
-from app.views.policies import PolicyView
 
 
 class PolicyVersionView(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -4,11 +4,11 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from app.http.views import as_view
 from app.model.fields import DisplayName, Id, Timestamp, UpdatedAt
 from app.model.issuers import Algorithm, Issuer, IssuerRule, Keys
 from app.model.times import rfc3339
 from app.policy_tools.lint.issuers import IssuerWarning, lint_issuer
-from app.views import as_view
 
 
 class IssuerView(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,12 +6,12 @@ from typing import Annotated, Self
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from app.http.views.policies import PolicyView
 from app.model.agents import GroupName
 from app.model.fields import AgentId, Uuid
 from app.model.policies import Owner
 from app.model.policy_sets import AppliedSet, PolicyChange, PolicySet
 from app.policy_tools.lint import PolicyWarning
-from app.views.policies import PolicyView
 
 SetVersion = Annotated[
     str, Meta(description="Changes with every change of these policies; the same string as in ETag.")

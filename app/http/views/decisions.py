@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.http.views.outcome_frames import OutcomeFrames
 from app.model.decision_codes import DecisionCode, NextAction, next_action
 from app.model.decisions import ApprovalRef, Decision, Result, RuleRef
 from app.model.fields import Id, Timestamp, Uuid
 from app.model.times import rfc3339
-from app.views.outcome_frames import OutcomeFrames
 
 _ID_END = 43
 """The bytes of an answer up to the end of its id."""

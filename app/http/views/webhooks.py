@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from app.http.views import as_view
 from app.model.fields import Count, CreatedAt, Id, Timestamp, UpdatedAt, VersionNumber
 from app.model.times import rfc3339
 from app.model.webhooks import DeniedFilter, Webhook, WebhookEvent, WebhookFormat, WebhookState
-from app.views import as_view
 
 
 class SecretView(Struct, frozen=True, rename="camel"):

@@ -5,11 +5,11 @@ from typing import Any, get_args
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
+from app.http.views import as_view
 from app.model.agents import GroupName
 from app.model.fields import AgentId, CreatedAt, Id, UpdatedAt, VersionNumber
 from app.model.policies import Policy, answered, field_types, struct_of, values_of
 from app.policy_tools.lint import PolicyWarning
-from app.views import as_view
 
 _BOUNDED = field_types(bounds=True)
 _FIELDS = {

@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from app.http.views import as_view
 from app.model.catalog import CatalogChange, CatalogState, CatalogTool
 from app.model.fields import Count, CreatedAt, UpdatedAt, VersionNumber
 from app.model.resources import ActionName, CatalogResource, ResourceId, ResourceType
 from app.model.text import ToolName
-from app.views import as_view
 
 
 class CatalogToolView(Struct, frozen=True, kw_only=True, rename="camel"):

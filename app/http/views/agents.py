@@ -2,9 +2,9 @@
 
 from msgspec import UNSET, Struct, UnsetType
 
+from app.http.views import as_view
 from app.model.agents import Agent, AgentStatus, AgentType, Alias, Groups, Trip
 from app.model.fields import AgentDescription, CreatedAt, DisplayName, Id, UpdatedAt, VersionNumber
-from app.views import as_view
 
 
 class AgentView(Struct, frozen=True, kw_only=True, rename="camel"):

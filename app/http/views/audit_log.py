@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from app.http.views import as_view
 from app.model.checkpoints import Finding, Verification
 from app.model.decisions import Result, RuleRef
 from app.model.fields import Count, Ordinal
 from app.model.logged_codes import code_from
 from app.runtime.fairness.loop_turns import take_turn
-from app.views import as_view
 
 _STEP_ENTRIES = 64
 """Lines processed in one step, which takes half a millisecond."""

@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.http.views import as_view
 from app.model.actors import Via
 from app.model.api_keys import Caller, Scope
 from app.model.fields import Count, CreatedAt, DisplayName, Id, Timestamp
 from app.model.sign_ins import SignIn, Standing
 from app.model.times import rfc3339
-from app.views import as_view
 
 
 class WorkspaceName(Struct, frozen=True):

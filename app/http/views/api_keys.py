@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from app.http.views import as_view
 from app.model.api_keys import ApiKey, Scope, SessionFrom
 from app.model.fields import CreatedAt, DisplayName, Id, Timestamp
 from app.model.times import rfc3339
-from app.views import as_view
 
 
 class _ShownKey(Struct, frozen=True, kw_only=True, rename="camel"):

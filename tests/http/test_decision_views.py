@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from app.http.views import decisions, outcome_frames
+from app.http.views.decisions import DecisionView, encode_decision
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Decision, Outcome, Result, RuleRef
-from app.views import decisions, outcome_frames
-from app.views.decisions import DecisionView, encode_decision
 
 ID = "01a1fb57-73a0-7a1a-a700-2fd2546c3e80"
 POLICY = "01a1fb57-739a-7118-808e-2de444eeab8c"

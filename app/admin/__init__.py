@@ -1,1 +1,0 @@
-"""What an administrator does, the same over HTTP and from the command line: a change and all that follows from it."""
