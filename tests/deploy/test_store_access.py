@@ -13,7 +13,7 @@ from command_line import run_remit
 from servers import Replica, clean_env
 from shipped_store import ACL, OF_THE_CLIENT_LIBRARY, PASSWORD, ShippedStore, every_command, newest_redis
 
-from app.health.doctor import SCRIPTED_WRITES
+from app.serve.doctor import SCRIPTED_WRITES
 
 pytestmark = pytest.mark.slow
 

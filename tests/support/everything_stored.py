@@ -9,10 +9,10 @@ from audit_entries import grow_trees
 from cryptography.hazmat.primitives.asymmetric import ec
 from tenants import Tenant
 
-from app.audit.sealer import Sealer
+from app.audit.seal.sealer import Sealer
 from app.audit.trail import seal_changes
-from app.checkpoints.keys import SigningKey
-from app.checkpoints.rounds import CheckpointRounds
+from app.transparency.keys import SigningKey
+from app.transparency.rounds import CheckpointRounds
 
 SECRET = {"REMIT_SECRET": "s" * 32}
 KINDS = (
