@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,16 @@ def test_the_replicas_believe_the_balancer_and_nobody_else():
     assert outside.count("proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;") == 1
     assert len([each for each in locations if "proxy_pass" in each]) > 1
     assert not [each for each in locations if "proxy_set_header" in each]
+
+
+def test_the_page_names_a_test_for_each_file_that_is_shipped():
+    """Every file of deploy/ is in one row; that the tests exist is checked with those of the whole page."""
+    page = (ROOT / "docs/operations.md").read_text().split("\n## The shipped files and their tests\n")[1]
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")][1:]
+    patterns = [pattern for row in rows for pattern in re.findall("`(deploy/.+?)`", row[0])]
+    shipped = subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "deploy"], text=True).split()
+    assert {path: [each for each in patterns if fnmatch(path, each)] for path in shipped} == {
+        path: [next(each for each in patterns if fnmatch(path, each))] for path in shipped
+    }
+    assert [each for each in patterns if not any(fnmatch(path, each) for path in shipped)] == []
+    assert all("`tests/" in row[2] for row in rows)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import socket
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from approval_steps import SECRET
 from balancer import Balancer
 from calls import TOOL, Callers, decide, entries, make_agent
-from servers import ADMIN_KEY, Replica
+from servers import ADMIN_KEY, Replica, until
 from serving import REPLICA, children_of, kill
 
 
@@ -178,6 +179,22 @@ def test_a_replica_that_is_drained_costs_no_call(client, balancer, replicas):
             each.start()
         callers.after(100)
     assert (callers.cut, callers.refused) == (0, 0)
+    assert callers.answered.keys() <= entries(client, agent_id).keys()
+
+
+def test_a_reload_of_the_balancer_refuses_no_call(client, balancer, replicas):
+    """SIGHUP under load: other workers take over, and what a caller had sent is in the log at most once."""
+    agent_id = make_agent(client)
+    with Callers(balancer.port, ADMIN_KEY, agent_id, count=8) as callers:
+        for _ in range(3):
+            callers.after(100)
+            workers = children_of(balancer.process.pid).keys()
+            balancer.process.send_signal(signal.SIGHUP)
+            until(
+                lambda workers=workers: children_of(balancer.process.pid).keys().isdisjoint(workers), "it has reloaded"
+            )
+        callers.after(100)
+    assert callers.refused == 0
     assert callers.answered.keys() <= entries(client, agent_id).keys()
 
 

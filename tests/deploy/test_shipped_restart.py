@@ -151,6 +151,29 @@ def test_a_replica_that_takes_over_has_every_key_and_keeps_it(written, tmp_path)
         replica.stop()
 
 
+def test_the_file_is_taken_over_by_a_running_store_and_its_next_start_keeps_every_key(binary, tmp_path):
+    """`ACL LOAD` in place of the earlier file, as an upgrade does first; the service goes on deciding."""
+    earlier = ACL.replace("user default off ~remit:* +@write\n", "user default off\n").replace(" +acl|dryrun", "")
+    store = ShippedStore(binary, tmp_path / "store", acl=earlier)
+    try:
+        with serving(store) as replica, closing(Tenant(store.url, replica)) as tenant:
+            agent_id = tenant.new_agent()["id"]
+            tenant.new_policy(agent_id)
+            before = tenant.authorize(agent_id)["id"]
+            store.load(ACL)
+            with store.as_user("root") as root:
+                root.execute_command("ACL", "LOAD")
+            call = {"agent_id": agent_id, "tool_name": "file.read"}
+            until(lambda: tenant.reader.post("/v1/authorize", json=call).status_code == 200, "calls go on")
+            assert before in {entry["id"] for entry in tenant.log()}
+        written = store.stored()
+        store.stop()
+        store.start()
+        assert store.stored() == written
+    finally:
+        store.stop()
+
+
 OF_A_CONNECTION = {"auth": "-WRONGPASS", "quit": "+OK", "reset": "+RESET"}
 """What is answered without a password: all that these commands do is to log in, and to end or to reset a connection."""
 REFUSED = re.compile("-NOAUTH |-EXECABORT .*: NOAUTH |-ERR (DEBUG|MODULE) command not allowed")

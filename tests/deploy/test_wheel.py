@@ -11,8 +11,11 @@ import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 from servers import free_port, wait_until_ready
+
+from app.cli.main import main
 
 pytestmark = pytest.mark.slow
 
@@ -116,3 +119,15 @@ def test_the_installed_service_runs_where_it_can_write_nothing(installed, store)
         said, _ = service.communicate(timeout=30)
     assert service.returncode == 0
     assert "stopped   every request that was accepted has been answered" in said
+
+
+def test_there_is_a_man_page_for_every_command(program, tmp_path):
+    """As `make man` writes them, with the sentence that `--help` begins with."""
+    python = program(str(ROOT / ".venv/release/bin/python"), "the man pages (make .venv/release.stamp)")
+    path = f"{ROOT}:{sysconfig.get_path('purelib')}"
+    command = [python, ROOT / "deploy/man_pages.py", tmp_path]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True)
+    written = {page.name.removesuffix(".1"): page.read_text() for page in tmp_path.iterdir()}
+    assert written.keys() >= {"remit", *(f"remit-{name}" for name in main.list_commands(click.Context(main)))}
+    assert "Check the store and print the risks." in written["remit-doctor"]
+    assert all(page.startswith(".TH ") for page in written.values())
