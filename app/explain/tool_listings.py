@@ -17,9 +17,9 @@ from app.model.rule import Effect
 from app.model.times import MINUTE_US, rfc3339
 from app.model.tool_access import AgentTools, ToolAccess, ToolCondition, ToolStatus
 from app.pdp import CompiledAgent
-from app.pdp.compiled import NOTHING_MATCHES
 from app.pdp.constraints import IsSecret
 from app.pdp.explained import explained_agent
+from app.pdp.policy_views import NOTHING_MATCHES
 from app.pdp.rules.rule_type import FAIL, PASS
 from app.pdp.tool_outcomes import Likeness, Possible, Reach, ToolRules
 from app.redis_client.client import Client

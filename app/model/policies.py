@@ -210,8 +210,8 @@ def require_owner(kind: PolicyKind, owner: Owner) -> None:
 def require_kind(kind: PolicyKind, mode: PolicyMode, rules: Iterable[PolicyRule]) -> None:
     """Raise FieldError unless a policy of this kind and mode can have all of these rules."""
     for index, rule in enumerate(rules):
-        not_in_grants = rule.not_in_grants if kind is not PolicyKind.GUARDRAIL else None
-        message = not_in_grants or (rule.not_in_shadow if mode is PolicyMode.SHADOW else None)
+        not_here = rule.not_in_guardrails if kind is PolicyKind.GUARDRAIL else rule.not_in_grants
+        message = not_here or (rule.not_in_shadow if mode is PolicyMode.SHADOW else None)
         if message is not None:
             raise FieldError(f"rules[{index}].type", message)
 

@@ -63,6 +63,7 @@ class Rule(
     is_conditional: ClassVar[bool] = True
     """True if it may have `when` or `unless`."""
     not_in_grants: ClassVar[str | None] = None
+    not_in_guardrails: ClassVar[str | None] = None
     not_in_shadow: ClassVar[str | None] = None
     """The reason why such a policy cannot have it, or None if it can."""
     requirements: ClassVar[tuple[dict[str, Any], ...]] = ()

@@ -30,6 +30,29 @@ class ToolAllowlist(Rule, frozen=True, tag="tool_allowlist"):
     names_right_calls: ClassVar[bool] = True
 
 
+class ToolGrant(Rule, frozen=True, tag="tool_grant"):
+    """Passes for the tools it covers and abstains for every other. It never fails, so that it only adds.
+
+    A call of which it cannot be judged whether `when` or `unless` holds is not granted.
+    """
+
+    code: ClassVar[DecisionCode] = DecisionCode.DEFAULT_DENY
+    names_right_calls: ClassVar[bool] = True
+    not_in_guardrails: ClassVar[str | None] = (
+        "a guardrail never allows; for a boundary that no grant can pass, write tool_allowlist here"
+    )
+    requirements: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"properties": {word: {"not": {"required": ["ifMissing"]}} for word in ("when", "unless")}},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for word, circumstances in (("when", self.when), ("unless", self.unless)):
+            if not isinstance(circumstances, UnsetType) and circumstances.if_missing is not UNSET:
+                message = "a tool_grant never grants a call that it cannot judge; leave it out, or grant in two rules"
+                raise FieldError(f"{word}.ifMissing", message)
+
+
 class ToolDenylist(Rule, frozen=True, tag="tool_denylist"):
     """Fails (deny) for the tools it covers and abstains for every other."""
 
@@ -247,7 +270,8 @@ class DenialCounted(Rule, frozen=True, tag="denial_breaker"):
 
 
 PolicyRule = (
-    ToolAllowlist
+    ToolGrant
+    | ToolAllowlist
     | ToolDenylist
     | ApprovalRequired
     | ParameterConstraint

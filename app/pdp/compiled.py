@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 
 import msgspec
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from app.model.policies import Policy, PolicyKind, evaluation_order
 from app.pdp.clauses import covers
 from app.pdp.constraints import IsSecret, Verdict
 from app.pdp.costs import quick_size
-from app.pdp.policy_views import CompiledPolicy, ToolView, policy_views
+from app.pdp.policy_views import NOTHING_MATCHES, CompiledPolicy, ToolView, default_deny, policy_views
 from app.pdp.quotas import OpenBreaker, open_quotas, plan_of
 from app.pdp.relations import NOTHING
 from app.pdp.rules import compile_rules
@@ -56,6 +56,7 @@ class CompiledAgent:
         shadow: ShadowPolicies | None = None,
     ) -> None:
         self.agent = agent
+        self._is_secret = is_secret
         self.refusal = None if agent.status is AgentStatus.ACTIVE else INACTIVE[agent.status]
         self.agent_messages = {each.id: each.agent_message for each in policies if each.agent_message is not None}
         asked = (each for each in policies if (each.decides if shadow is None else each.enabled))
@@ -224,12 +225,12 @@ class CompiledAgent:
                     asked, timed, plan, quick, varying=varying, breakers=open_breakers, marks=marks, shadowed=shadowed,
                     shadow=shadow,
                 )  # fmt: skip
-        nothing = replace(NOTHING_MATCHES, breakers=breakers) if breakers else NOTHING_MATCHES
+        nothing = default_deny(chain.from_iterable(self._tiers), tool, self._is_secret)
+        if breakers:
+            nothing = replace(nothing, breakers=breakers)
         return ToolView((), False, nothing, breakers=open_breakers, shadowed=shadowed)
 
 
-_NO_POLICY = "No policy matches this call: default deny"
-NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, _NO_POLICY, DecisionCode.DEFAULT_DENY))
 INACTIVE = {
     status: Plan(Outcome(Result.DENIED, None, None, f"Agent is {status}", DecisionCode(f"agent_{status}")))
     for status in (AgentStatus.SUSPENDED, AgentStatus.REVOKED)

@@ -18,9 +18,15 @@ def named_in_words(of: str, name: str, constraint: Constraint, is_secret: IsSecr
     if is_secret(name):
         return f"{subject} must be what the policy says"
     asked = list(_constraint(constraint))
+    if not asked:
+        return f"{subject} {'may be missing' if constraint.required is False else 'must be given'}"
+    verb = "" if asked[0].startswith(_VERBS) else "is "
     if constraint.required is False:
         asked.append("if given")
-    return f"{subject} {', '.join(asked) if asked else 'must be given'}"
+    return f"{subject} {verb}{', '.join(asked)}"
+
+
+_VERBS = ("must ", "matches ", "does not ")
 
 
 def _constraint(constraint: Constraint) -> Iterator[str]:

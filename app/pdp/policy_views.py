@@ -1,16 +1,19 @@
 """A policy as it concerns one tool: the rules that matter for it, and what they demand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.model.decision_codes import DecisionCode
 from app.model.decisions import Outcome, Result
 from app.model.plans import Mark, Plan, ShadowPlan
 from app.model.policies import Policy
 from app.pdp.clauses import covers
+from app.pdp.constraints import IsSecret
 from app.pdp.costs import ANY_SIZE
 from app.pdp.quotas import OpenBreaker, OpenQuota
+from app.pdp.rules import why_not_granted
 from app.pdp.rules.rule_type import CompiledRule, Condition, Verdicts
 
 
@@ -86,3 +89,17 @@ def _policy_view(policy: Policy, rules: Sequence[CompiledRule], tool: str, verdi
     first = min(present, key=lambda ref: ref.index)
     allowed = Outcome(Result.ALLOWED, policy.id, first, f'Policy "{policy.name}" allows "{tool}"', DecisionCode.ALLOWED)
     return PolicyView(policy.id, tuple(conditions), quotas, allowed)
+
+
+_NO_POLICY = "No policy matches this call: default deny"
+NOTHING_MATCHES = Plan(Outcome(Result.DENIED, None, None, _NO_POLICY, DecisionCode.DEFAULT_DENY))
+
+
+def default_deny(grants: Iterable[CompiledPolicy], tool: str, is_secret: IsSecret) -> Plan:
+    """The plan for a call that no policy matches. If one grants the tool to other calls, the reason says to which."""
+    for each in grants:
+        for rule in each.rules:
+            if rule.type.never_fails and covers(rule.rule.tools, tool):
+                reason = why_not_granted(each.policy, rule.rule, tool, is_secret)
+                return Plan(replace(NOTHING_MATCHES.outcome, reason=reason))
+    return NOTHING_MATCHES

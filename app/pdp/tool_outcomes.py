@@ -65,7 +65,8 @@ class ToolRule:
             known = BeforeCalls(minute, quota, has_room, self._asked)
             now, ever = self.compiled.type.reach(self.compiled, known)
         if self.compiled.judge is not None:
-            now, ever = now | ABSTAIN | FAIL, ever | ABSTAIN | FAIL
+            other = ABSTAIN if self.compiled.type.never_fails else ABSTAIN | FAIL
+            now, ever = now | other, ever | other
         return Reach(self, now, ever, covered)
 
     @cached_property

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
+from app.language.schemas.patterns import counted_searches
 from app.model.decisions import AuthorizeRequest
 from app.model.explanations import Part
 from app.model.plans import Check, Plan
@@ -19,6 +20,7 @@ from app.pdp.compiled import CompiledAgent
 from app.pdp.decide import decide_at_length
 from app.pdp.policy_views import PolicyView, ToolView
 from app.pdp.quotas import settled_quotas
+from app.pdp.relations import NOTHING
 from app.pdp.rules.rule_type import CompiledRule, Condition
 
 NOT_COVERED = "does not cover the tool"
@@ -196,6 +198,11 @@ class _Judge:
     def _why_not(self, rule: CompiledRule) -> str:
         if not rule.concerns(self._request.tool_name):
             return NOT_COVERED
+        if rule.type.never_fails:
+            with counted_searches():
+                verdict = rule.applies(self._request.parameters, self._request.context or NOTHING)
+            if isinstance(verdict, str):
+                return verdict
         return 'its "unless" holds' if rule.rule.unless is not UNSET else 'its "when" does not hold'
 
 

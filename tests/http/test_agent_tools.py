@@ -124,7 +124,7 @@ def test_conditions_say_what_is_asked_and_what_is_left(tenant, agent):
         ("escalate", None),
         ("deny", True),
     ]
-    text = 'parameter "amount" at least 1, at most 500; parameter "to" one of "ann", "bob", if given'
+    text = 'parameter "amount" is at least 1, at most 500; parameter "to" is one of "ann", "bob", if given'
     assert found["conditions"][0]["text"] == text
     quota = found["conditions"][2]["quota"]
     assert (quota["most"], quota["taken"], quota["left"], quota["windowSeconds"]) == (2, 1, 1, 3600)

@@ -121,7 +121,8 @@ within = st.sampled_from([{}, {"withinSeconds": HOUR}])
 
 def rule(kind, **fields):
     made = {"type": st.just(kind), "tools": tools, **fields}
-    effect = {} if kind in ("tool_allowlist", "tool_denylist", "approval_required", "denial_breaker") else {"effect"}
+    lists = ("tool_grant", "tool_allowlist", "tool_denylist", "approval_required")
+    effect = {} if kind in (*lists, "denial_breaker") else {"effect"}
     optional = dict.fromkeys(effect, st.sampled_from(["deny", "escalate"]))
     if kind != "denial_breaker":
         optional |= {"when": circumstances} if len(kind) % 2 else {"unless": circumstances}
@@ -129,7 +130,7 @@ def rule(kind, **fields):
 
 
 rules = st.one_of(
-    rule("tool_allowlist"),
+    rule("tool_grant"),
     rule("tool_allowlist"),
     rule("tool_denylist"),
     rule("approval_required"),

@@ -421,14 +421,14 @@ def rule_verdict(rule: Json, call: Json, now_us: int, *, full: bool) -> str:
     if "denialBreaker" in rule:
         fails = {"suspend": ABSTAIN, "deny": DENY, "escalate": ESCALATE}[rule["denialBreaker"]["action"]]
         return fails if fails == ABSTAIN or full or reading(rule, call) is None else PASS
-    failing = {"tool_allowlist": DENY, "tool_denylist": DENY, "approval_required": ESCALATE}
+    failing = {"tool_grant": ABSTAIN, "tool_allowlist": DENY, "tool_denylist": DENY, "approval_required": ESCALATE}
     fails = failing.get(rule["type"]) or rule.get("effect", DENY)
     applies = verdict_of_circumstances(rule, call)
     if applies == ABSTAIN:
         return ABSTAIN
     if applies == FAIL:
         return fails
-    if rule["type"] == "tool_allowlist":
+    if rule["type"] in ("tool_grant", "tool_allowlist"):
         return PASS if covered else DENY
     if rule["type"] in failing or rule["type"] == "pinned_request":  # nothing is ever pinned here
         return fails

@@ -164,9 +164,9 @@ def sequences(draw):
 
 
 KINDS = [*["rl"] * 4, "per", "budget", "budget", "seq", "seq", "pc", "tb"]
-KINDS += ["tool_allowlist", "tool_denylist", "approval_required"]
+KINDS += ["tool_grant", "tool_grant", "tool_allowlist", "tool_denylist", "approval_required"]
 NAMED_CONSTRAINTS = st.dictionaries(st.sampled_from(NAMES), constraints(), min_size=1, max_size=2)
-KIND = st.sampled_from(KINDS)
+KIND, KIND_IN_GUARDRAILS = st.sampled_from(KINDS), st.sampled_from([each for each in KINDS if each != "tool_grant"])
 LIMIT = st.sampled_from(list(product([1, 1, 2, 3], WINDOWS)))
 PER_VALUES = [*([each] for each in PER * 4), *map(list, permutations(PER, 2))]
 LIMIT_PER = st.sampled_from(list(product([1, 2], WINDOWS, PER_VALUES)))
@@ -175,9 +175,9 @@ SEQUENCE, WINDOW = sequences(), windows()
 
 
 @st.composite
-def rules(draw):
+def rules(draw, kinds=KIND):
     """Any rule, but limits above all, and few that fail for a tool whatever the call."""
-    kind = draw(KIND)
+    kind = draw(kinds)
     rule = {"tools": draw(other_tools if kind in ("tool_denylist", "approval_required") else tools)}
     if kind == "pc":
         return rule | {"type": "parameter_constraint", "parameters": draw(NAMED_CONSTRAINTS)} | draw(effect)
@@ -223,7 +223,9 @@ FRAMES = st.sampled_from(
 )
 RULES = {
     "grant": st.lists(rules(), min_size=1, max_size=4),
-    "guardrail": st.lists(st.one_of(rules(), rules(), breakers), min_size=1, max_size=4),
+    "guardrail": st.lists(
+        st.one_of(rules(KIND_IN_GUARDRAILS), rules(KIND_IN_GUARDRAILS), breakers), min_size=1, max_size=4
+    ),
 }
 
 
@@ -549,6 +551,11 @@ def test_the_conditions_of_a_rule_and_their_mirror_agree(word, wanted, given_par
     assert {True: naive.PASS, False: naive.ABSTAIN}.get(verdict, naive.FAIL) == by_mirror
 
 
+def asked_of(rule, wanted):
+    """The circumstances without what such a rule cannot have: a grant never grants what it cannot judge."""
+    return {name: each for name, each in wanted.items() if (rule["type"], name) != ("tool_grant", "ifMissing")}
+
+
 @PROFILE
 @given(POLICIES, st.data(), st.sampled_from(TOOLS), calls, calls, st.sampled_from(STARTS))
 def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, given_parameters, context, start):
@@ -556,7 +563,7 @@ def test_policies_with_circumstances_and_their_mirror_agree(bodies, data, tool, 
     for body in bodies:
         for rule in body["rules"]:
             if rule["type"] != "denial_breaker" and data.draw(st.booleans()):
-                rule[data.draw(CONDITIONS)] = data.draw(circumstances)
+                rule[data.draw(CONDITIONS)] = asked_of(rule, data.draw(circumstances))
     sides = PdpAndMirror(bodies)
     for _ in range(3):
         answer, _ = sides.judge(tool, given_parameters, start, context)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mirror import naive
 from pdp_and_mirror import REDACTOR, PdpAndMirror, request
 from profiles import examples
-from test_differential import POLICIES, STARTS, TOOLS, calls, circumstances, edit_one, parameters, steps
+from test_differential import POLICIES, STARTS, TOOLS, asked_of, calls, circumstances, edit_one, parameters, steps
 from test_on_stores import Workspace
 
 from app.authorize.commit import CommitDecision
@@ -50,7 +50,7 @@ def all_policies(draw):
                 limit = {"parameter": draw(ADDED_UP), "max": 1.5, "windowSeconds": window}
                 rule |= {"type": "budget", "budget": limit}
             if rule["type"] != "denial_breaker" and draw(ONE_IN_FOUR) == 0:
-                rule[draw(CONDITIONS)] = draw(circumstances)
+                rule[draw(CONDITIONS)] = asked_of(rule, draw(circumstances))
     return bodies
 
 
@@ -329,3 +329,20 @@ async def test_an_explanation_tells_tiers_and_guardrails_apart(client):
 
     told = await workspace.explain("nothing", {}, STARTS[0])
     assert (told.result, told.policy_id) == ("denied", workspace.ids["mid"])
+
+
+async def test_an_explanation_says_why_a_grant_does_not_apply(client):
+    """Whether its condition does not hold or cannot be judged, it abstains; the default deny says what it asks."""
+    when = {"parameters": {"amount": {"max": 500}}}
+    rules = [{"type": "tool_grant", "tools": ["refund.*"], "when": when}]
+    workspace = await Explained(client).enter([{"id": "p", "name": "refunds", "rules": rules}])
+    for amount, why in (
+        (900, 'its "when" does not hold'),
+        ("40", 'Parameter "amount" is not what this rule\'s "when" can judge'),
+    ):
+        told = await workspace.agree("refund.create", {"amount": amount}, STARTS[0])
+        assert told.reason == (
+            'No policy grants this call; "refunds" grants "refund.create" if parameter "amount" is at most 500'
+        )
+        [rule] = told.policies[0].rules
+        assert (told.code, rule.part, rule.reason, rule.pattern) == ("default_deny", Part.ABSTAINED, why, "refund.*")

@@ -38,8 +38,13 @@ def answer(rule, line):
             objects[place], end = _value(rest)
             rest = rest[end:].strip()
     parameters, context = objects
-    grant = policy("all", PolicyKind.GRANT, {"type": "tool_allowlist", "tools": ["*"]})
-    agent = compile_agent(AGENT, [grant, policy("rule", PolicyKind.GUARDRAIL, rule)], lambda _: False)
+    policies = [
+        policy("all", PolicyKind.GRANT, {"type": "tool_grant", "tools": ["*"]}),
+        policy("rule", PolicyKind.GUARDRAIL, rule),
+    ]
+    if rule["type"] == "tool_grant":
+        policies = [policy("rule", PolicyKind.GRANT, rule)]
+    agent = compile_agent(AGENT, policies, lambda _: False)
     call = AuthorizeRequest(
         "a", tool, "authorize", parameters, b"", context=context, session=context.get("session", "")
     )
@@ -48,7 +53,7 @@ def answer(rule, line):
 
 @pytest.mark.parametrize(("rule", "line"), CALLS, ids=[f"{rule['type']}-{line[:40]}" for rule, line in CALLS])
 def test_an_example_is_answered_as_the_page_says(rule, line):
-    """In a guardrail, beside a grant of every tool."""
+    """In a guardrail, beside a grant of every tool; a grant, alone."""
     assert answer(rule, line) == line.split()[0]
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pdp_and_mirror import REDACTOR, agent, policy_of
 from profiles import examples
-from test_differential import NUMBERS, POLICIES, SCALARS, STARTS, TOOLS
+from test_differential import NUMBERS, POLICIES, SCALARS, STARTS, TOOLS, asked_of
 
 from app.model.constraints import Constraint
 from app.model.decisions import AuthorizeRequest, Result
@@ -138,7 +138,7 @@ def all_policies(draw):
                 rule.pop("timeWindow")
                 rule |= {"type": "parameter_schema", "schema": draw(SCHEMAS)}
             if draw(ONE_IN_FOUR) == 0:
-                rule[draw(CONDITIONS)] = {"parameters": draw(CONSTRAINTS)} | draw(IF_MISSING)
+                rule[draw(CONDITIONS)] = asked_of(rule, {"parameters": draw(CONSTRAINTS)} | draw(IF_MISSING))
     return bodies
 
 

@@ -88,6 +88,7 @@ RULES = [
         "timeWindow": {"allowedHours": [9], "allowedDays": [1, 7], "timezone": "Europe/Paris"},
     },
 ]
+GRANT = {"type": "tool_grant", "tools": ["a"], "when": {"context": {"env": {"enum": ["test"]}}}}
 ENTRY = {"name": "p", "key": "k.1", "kind": "guardrail", "priority": 5, "enabled": False, "rules": RULES}
 SHOWN = {"id": "01931f2e-9b10-7d42-8c11-5a0c2f9e4d02", "group": None, "agentId": None, "version": 3}
 TIMES = {"createdAt": "2026-11-20T12:00:00.000Z", "updatedAt": "2026-11-20T12:00:00.000Z"}
@@ -99,7 +100,7 @@ FILES = [
         "policies": [ENTRY],
         "$schema": "x",
     },
-    {"group": "crew", "policies": [ENTRY, {"name": "q", "rules": RULES[:2]}]},
+    {"group": "crew", "policies": [ENTRY, {"name": "q", "rules": [*RULES[:2], GRANT]}]},
     {"workspace": True, "policies": [ENTRY]},
     {"agentId": AGENT, "group": None, "version": "5eed", "policies": [ENTRY | SHOWN | TIMES]},
     {"agentId": None, "group": None, "version": "0", "policies": [ENTRY | SHOWN | TIMES]},
@@ -258,6 +259,10 @@ WRONG = [
     {"agent": "a", "policies": [ENTRY | {"priority": 1001}]},
     {"agent": "a", "policies": [ENTRY | {"extra": 1}]},
     {"agent": "a", "extra": 1, "policies": []},
+    {"agent": "a", "policies": [ENTRY | {"rules": [GRANT]}]},
+    {"agent": "a", "policies": [{"name": "p", "rules": [GRANT | {"effect": "escalate"}]}]},
+    {"agent": "a", "policies": [{"name": "p", "rules": [GRANT | {"approval": {"approvals": 2}}]}]},
+    {"agent": "a", "policies": [{"name": "p", "rules": [GRANT | {"when": GRANT["when"] | {"ifMissing": "apply"}}]}]},
 ]
 
 

@@ -10,8 +10,8 @@ from app.http.api.replay import ReplayBody
 from app.model.policies import PolicyKind
 from app.policy_tools.struct_schemas.cross_field_requirements import (
     AGENT_ENTRIES,
-    BREAKERS_IN_GUARDRAILS,
     GROUP_ENTRIES,
+    RULES_OF_A_KIND,
     WORKSPACE_ENTRIES,
 )
 
@@ -31,7 +31,7 @@ CROSS_FIELD_OF_BODIES: dict[str, dict[str, Any]] = {
         ]
     },
     CreatePolicy.__name__: {
-        "allOf": [BREAKERS_IN_GUARDRAILS],
+        **RULES_OF_A_KIND,
         "oneOf": [
             {"required": ["agent_id"], "properties": {"agent_id": _TEXT, "group": _NONE}},
             {"required": ["group"], "properties": {"agent_id": _NONE, "group": _TEXT}},

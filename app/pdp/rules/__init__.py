@@ -1,5 +1,6 @@
 """The types of rules, one module each, and what is the same for all of them."""
 
+from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -27,6 +28,9 @@ if TYPE_OF.keys() != set(TYPES):
     raise TypeError(f"a type of rule that does nothing: {TYPE_OF.keys() ^ set(TYPES)}")
 
 _NOT_LISTED = "the tool is not on the policy's allowlist"
+_ASKED = {"when": "if", "unless": "unless"}
+_MAX_WORDS = 300
+"""The most characters about a grant in a reason; each denied call's entry has them."""
 _MAX_BYTES = 4096
 """The largest schema of one rule, in bytes of JSON; longer ones are left out."""
 
@@ -65,11 +69,22 @@ def _judge(rule: Rule, is_secret: IsSecret) -> tuple[Judge | None, tuple[Cost, .
 def rule_in_words(rule: Rule, *, covered: bool, is_secret: IsSecret) -> str:
     """What a call of a tool must satisfy so that the rule does not fail. Requirements on secrets are left out."""
     said = "; ".join(TYPE_OF[type(rule)].words(rule, is_secret)) if covered else _NOT_LISTED
+    return ", ".join([said, *(f"{word} {asked}" for word, asked in _circumstances_in_words(rule, is_secret))])
+
+
+def why_not_granted(policy: Policy, rule: Rule, tool: str, is_secret: IsSecret) -> str:
+    """Why a call is denied of which this grant is the first that covers the tool: it does not apply to the call."""
+    asked = " ".join(f"{_ASKED[word]} {asked}" for word, asked in _circumstances_in_words(rule, is_secret))
+    asked = asked if len(asked) <= _MAX_WORDS else f"{asked[: _MAX_WORDS - 1]}…"
+    return f'No policy grants this call; "{policy.name}" grants "{tool}" {asked}'
+
+
+def _circumstances_in_words(rule: Rule, is_secret: IsSecret) -> Iterator[tuple[str, str]]:
+    """Yield (`when` or `unless`, what it asks) if the rule has one of them."""
     for word, circumstances in (("when", rule.when), ("unless", rule.unless)):
         if not isinstance(circumstances, UnsetType):
             named = named_constraints(circumstances.parameters, circumstances.context)
-            said = f"{said}, {word} {' and '.join(named_in_words(*each, is_secret) for each in named)}"
-    return said
+            yield word, " and ".join(named_in_words(*each, is_secret) for each in named)
 
 
 def rule_schema(rule: Rule, *, covered: bool, is_secret: IsSecret, applies: bool = False) -> SchemaPart:

@@ -119,6 +119,9 @@ class RuleType(Generic[R]):
     covers_all: bool = False
     """True if it matters for every tool, because it demands something of those it does not cover."""
 
+    never_fails: bool = False
+    """True if it abstains, instead of failing, about a call of which it cannot be judged whether it applies."""
+
     def __init_subclass__(cls) -> None:
         [kind] = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
         if not isinstance(kind, TypeVar):
@@ -177,9 +180,11 @@ class CompiledRule(Struct, frozen=True):
     def condition_for(self, tool: str, verdict: Verdict) -> Condition | None:
         """What it demands of a call of the tool; None if it abstains, or is a quota that only needs room.
 
-        verdict: whether it applies to the call; if that cannot be judged, it fails.
+        verdict: whether it applies to the call; if that cannot be judged, it fails, unless it never does.
         """
         if verdict is not True:
+            if self.type.never_fails:
+                return None
             return Condition(self.ref, self.when_failed, DecisionCode.PARAMETER_INVALID, str(verdict))
         return self.type.condition(self, tool, covered=covers(self.rule.tools, tool))
 

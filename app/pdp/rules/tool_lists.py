@@ -1,4 +1,4 @@
-"""Rules that only the tool decides: allowlists, denylists, and approvals."""
+"""Rules that only the tool decides: grants, allowlists, denylists, and approvals."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from app.model.approvals import DEFAULT_TERMS
 from app.model.rule import Rule
-from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist
+from app.model.rules import ApprovalRequired, ToolAllowlist, ToolDenylist, ToolGrant
 from app.pdp.constraints import IsSecret
 from app.pdp.rules.rule_type import FAIL, PASS, BeforeCalls, CompiledRule, Condition, Demands, PlacedRule, RuleType
 from app.pdp.value_schemas import NOTHING_PASSES, SchemaPart
@@ -35,6 +35,17 @@ class _ToolList(RuleType[R]):
 
     def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
         return FAIL, FAIL
+
+
+class GrantType(_ToolList[ToolGrant]):
+    said = "the policy grants the tool"
+    never_fails = True
+
+    def condition(self, compiled: CompiledRule, tool: str, *, covered: bool) -> Condition | None:
+        return Condition(compiled.ref, compiled.when_failed, compiled.rule.code) if covered else None
+
+    def reach(self, compiled: CompiledRule, known: BeforeCalls) -> tuple[int, int]:
+        return PASS, PASS
 
 
 class AllowlistType(_ToolList[ToolAllowlist]):

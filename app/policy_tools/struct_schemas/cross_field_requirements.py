@@ -20,16 +20,36 @@ _TERMS = {
 }
 """Only a rule that escalates may have `approval`."""
 
-_BREAKER = {"required": ["type"], "properties": {"type": {"const": "denial_breaker"}}}
-BREAKERS_IN_GUARDRAILS = {
-    "anyOf": [
+
+def _without(*tags: str) -> dict[str, Any]:
+    """None of the rules has one of these types."""
+    of_these = {"required": ["type"], "properties": {"type": {"enum": list(tags)}}}
+    return {"properties": {"rules": {"items": {"not": of_these}}}}
+
+
+RULES_OF_A_KIND: dict[str, Any] = {
+    "allOf": [
         {
-            "required": ["kind"],
-            "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}, "mode": {"const": PolicyMode.ENFORCE.value}},
+            "anyOf": [
+                {
+                    "required": ["kind"],
+                    "properties": {
+                        "kind": {"const": PolicyKind.GUARDRAIL.value},
+                        "mode": {"const": PolicyMode.ENFORCE.value},
+                    },
+                },
+                _without(*(kind.tag() for kind in TYPES if kind.not_in_grants)),
+            ]
         },
-        {"properties": {"rules": {"items": {"not": _BREAKER}}}},
+        {
+            "anyOf": [
+                {"properties": {"kind": {"const": PolicyKind.GRANT.value}}},
+                _without(*(kind.tag() for kind in TYPES if kind.not_in_guardrails)),
+            ]
+        },
     ]
 }
+"""The rules that only guardrails can have, and those that only grants can have."""
 
 _IS_GUARDRAIL = {"required": ["kind"], "properties": {"kind": {"const": PolicyKind.GUARDRAIL.value}}}
 _NO_GROUP, _NO_AGENT = ({"properties": {name: {"type": "null"}}} for name in ("group", "agentId"))
@@ -58,7 +78,7 @@ CROSS_FIELD: dict[str, dict[str, Any]] = {
         ],
     },
     **{kind.__name__: _of_rule(kind) for kind in TYPES},
-    PolicyEntry.__name__: {"allOf": [BREAKERS_IN_GUARDRAILS]},
+    PolicyEntry.__name__: RULES_OF_A_KIND,
     Operand.__name__: {"minProperties": 1, "maxProperties": 1},
     Circumstances.__name__: EITHER_KIND,
     CallSequence.__name__: {"anyOf": [{"required": ["forbiddenAfter"]}, {"required": ["requiresBefore"]}]},

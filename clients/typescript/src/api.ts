@@ -676,7 +676,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolGrant"] | components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /**
              * @description A grant decides by tiers. A guardrail is evaluated on every call and never allows.
              * @default grant
@@ -751,28 +751,40 @@ export interface components {
              * @default null
              */
             updatedAt?: string | null;
-        } & ({
+        } & (({
             /** @constant */
             kind: "guardrail";
             /** @constant */
             mode?: "enforce";
         } | {
             rules?: unknown;
-        });
-        /** @description Passes for the tools it covers and fails (deny) for every other. */
-        ToolAllowlist: {
+        }) & ({
+            /** @constant */
+            kind?: "grant";
+        } | {
+            rules?: unknown;
+        }));
+        /**
+         * @description Passes for the tools it covers and abstains for every other. It never fails, so that it only adds.
+         *
+         *     A call of which it cannot be judged whether `when` or `unless` holds is not granted.
+         */
+        ToolGrant: {
             /**
              * @description Which kind it is.
              * @enum {unknown}
              */
-            type: "tool_allowlist";
+            type: "tool_grant";
             /** @description Which tools: names, `prefix*`, or `*` for all; case-sensitive. */
             tools: string[];
             /** @description The rule applies only to calls that meet all of these conditions, and skips the others. */
             when?: components["schemas"]["Circumstances"];
             /** @description The rule skips calls that meet all of these conditions, and applies to the others. */
             unless?: components["schemas"]["Circumstances"];
-        } & unknown;
+        } & ({
+            when?: unknown;
+            unless?: unknown;
+        } & unknown);
         /**
          * @description Conditions that hold if every named value satisfies its constraint. If one cannot be judged, the rule fails with
          *     its effect.
@@ -931,6 +943,20 @@ export interface components {
             /** @description A person must have been in one of these groups at the sign-in. */
             groups: string[];
         };
+        /** @description Passes for the tools it covers and fails (deny) for every other. */
+        ToolAllowlist: {
+            /**
+             * @description Which kind it is.
+             * @enum {unknown}
+             */
+            type: "tool_allowlist";
+            /** @description Which tools: names, `prefix*`, or `*` for all; case-sensitive. */
+            tools: string[];
+            /** @description The rule applies only to calls that meet all of these conditions, and skips the others. */
+            when?: components["schemas"]["Circumstances"];
+            /** @description The rule skips calls that meet all of these conditions, and applies to the others. */
+            unless?: components["schemas"]["Circumstances"];
+        } & unknown;
         /** @description Fails (deny) for the tools it covers and abstains for every other. */
         ToolDenylist: {
             /**
@@ -1247,7 +1273,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolGrant"] | components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /**
              * @description A grant decides by tiers. A guardrail is evaluated on every call and never allows.
              * @default grant
@@ -1298,14 +1324,19 @@ export interface components {
              * @default null
              */
             group?: string | null;
-        } & ({
+        } & (({
             /** @constant */
             kind: "guardrail";
             /** @constant */
             mode?: "enforce";
         } | {
             rules?: unknown;
-        })) & ({
+        }) & ({
+            /** @constant */
+            kind?: "grant";
+        } | {
+            rules?: unknown;
+        }))) & ({
             agent_id: string;
             group?: null;
         } | {
@@ -1322,7 +1353,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name?: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules?: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules?: (components["schemas"]["ToolGrant"] | components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /** @description A grant decides by tiers. A guardrail is evaluated on every call and never allows. */
             kind?: components["schemas"]["PolicyKind"];
             /** @description Higher values are evaluated first; policies of equal priority decide together. */
@@ -2473,7 +2504,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolGrant"] | components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /** @description Higher values are evaluated first; policies of equal priority decide together. */
             priority: number;
             /** @description A policy that is not enabled is skipped. */
@@ -2514,7 +2545,7 @@ export interface components {
          * @description Kinds of warnings. Kinds may be added; their meanings do not change.
          * @enum {string}
          */
-        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
+        Code: "allowlist_shadows" | "allowlists_disjoint" | "allows_everything" | "breaker_never_full" | "breaker_on_first_denial" | "free_beside_request" | "grants_by_restriction" | "grants_by_trick" | "group_cannot_approve" | "hours_not_a_span" | "managed_elsewhere" | "min_missing" | "never_decides" | "nobody_can_approve" | "not_in_requests" | "regex_on_path_or_host" | "regex_unanchored" | "sequence_never_begins" | "silences_below" | "too_much_to_compare" | "unknown_parameter" | "unknown_tool" | "window_never_opens";
         /** @description A policy as the API shows it; rules are returned as they were given. */
         PolicyView: {
             /**
@@ -2536,7 +2567,7 @@ export interface components {
             /** @description Display name; no control, bidirectional or zero-width characters. */
             name: string;
             /** @description The rules, in order. Any that denies denies; else any that escalates escalates. */
-            rules: (components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
+            rules: (components["schemas"]["ToolGrant"] | components["schemas"]["ToolAllowlist"] | components["schemas"]["ToolDenylist"] | components["schemas"]["ApprovalRequired"] | components["schemas"]["ParameterConstraint"] | components["schemas"]["ParameterSchema"] | components["schemas"]["RateLimited"] | components["schemas"]["Budgeted"] | components["schemas"]["Sequenced"] | components["schemas"]["PinnedRequest"] | components["schemas"]["TimeBased"] | components["schemas"]["DenialCounted"])[];
             /** @description Higher values are evaluated first; policies of equal priority decide together. */
             priority: number;
             /** @description A policy that is not enabled is skipped. */

@@ -76,7 +76,7 @@ AGENT_TOOLS = {
                     "policyName": "refunds",
                     "rule": {"index": 1, "type": "parameter_constraint"},
                     "effect": "deny",
-                    "text": 'parameter "amount" at least 1, at most 500',
+                    "text": 'parameter "amount" is at least 1, at most 500',
                     "holds": None,
                 },
                 {

@@ -6,7 +6,7 @@ import { Fragment, html } from "../vendor/preact.js";
 import { FilterField } from "./entries.js";
 import { Empty } from "./loading.js";
 
-const RULES = ["tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "pinned_request", "time_based", "denial_breaker"];
+const RULES = ["tool_grant", "tool_allowlist", "tool_denylist", "approval_required", "parameter_constraint", "parameter_schema", "rate_limit", "budget", "sequence", "pinned_request", "time_based", "denial_breaker"];
 
 /** @param {{filters: Record<string, string>}} props */
 export function MoreFilters({ filters }) {

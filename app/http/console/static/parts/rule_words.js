@@ -11,7 +11,7 @@ export function inWords(rule) {
   const else_ = rule.effect === "escalate" ? "; else a person is asked" : "";
   const when = [rule.when && `if ${circumstances(rule.when)}`, rule.unless && `unless ${circumstances(rule.unless)}`].filter(Boolean).join(", ");
   const said = {
-    tool_allowlist: () => `Allows ${some}`, tool_denylist: () => `Never ${some}`, approval_required: () => `A person must approve ${some}`,
+    tool_grant: () => `Grants ${some}`, tool_allowlist: () => `Only ${some}`, tool_denylist: () => `Never ${some}`, approval_required: () => `A person must approve ${some}`,
     parameter_constraint: () => `${some}: ${constraints({ ...rule.parameters, ...prefixed(rule.context) })}`, parameter_schema: () => `${some}: parameters match a schema`,
     rate_limit: () => `${some}: at most ${rule.rateLimit.maxCalls} calls in ${duration(Number(rule.rateLimit.windowSeconds))}${per(rule.rateLimit)}`,
     budget: () => `${some}: at most ${rule.budget.max} of ${rule.budget.parameter} in ${duration(Number(rule.budget.windowSeconds))}${per(rule.budget)}`,
