@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 
 from app.model.policies import Policy, PolicyKind, PolicyMode
-from app.model.rules import PolicyRule
+from app.model.rules import PolicyRule, ToolAllowlist, ToolGrant
 from app.pdp.clauses import covers
 from app.policy_tools.lint import Code, KnownTools, lint_policies
 from app.policy_tools.lint.overlaps import Patterns
@@ -35,6 +35,7 @@ KNOWN = KnownTools(
     {name: msgspec.json.encode(schema) for name, schema in SCHEMAS.items()},
 )
 ALLOW = {"type": "tool_allowlist", "tools": ["refund.*"]}
+GRANT = {"type": "tool_grant", "tools": ["refund.*"]}
 BOUNDED = {"type": "parameter_constraint", "tools": ["refund.create"], "parameters": {"amount": {"min": 1, "max": 500}}}
 DENY = {"type": "tool_denylist", "tools": ["refund.delete"]}
 ASK = {"type": "approval_required", "tools": ["refund.create"]}
@@ -106,6 +107,34 @@ EARNED = {
     "business hours grant what they cover": (
         [policy(DENY, window("refund.*", allowedHours=[9]))],
         (Code.GRANTS_BY_RESTRICTION, "$.rules[1]"),
+    ),
+    "a cap on more than the constraint beside it": (
+        [policy(BOUNDED, limit("refund.*"))],
+        (Code.GRANTS_BY_RESTRICTION, "$.rules[1]"),
+    ),
+    "a cap on more than what is granted": (
+        [policy(GRANT, limit("refund.create"), limit("mail.send", "refund.list"))],
+        (Code.GRANTS_BY_RESTRICTION, "$.rules[2]"),
+    ),
+    "a constraint that demands nothing": (
+        [policy(GRANT, constrained("amount", required=False))],
+        (Code.GRANTS_BY_TRICK, "$.rules[1]"),
+    ),
+    "a grant of everything": (
+        [policy({"type": "tool_grant", "tools": ["*"]})],
+        (Code.ALLOWS_EVERYTHING, "$.rules[0].tools"),
+    ),
+    "a grant that silences an approval": (
+        [policy(GRANT, priority=10), policy(ASK, GRANT, name="low")],
+        (Code.SILENCES_BELOW, "$.priority"),
+    ),
+    "a grant of what the own allowlist refuses": (
+        [policy(ALLOW, {"type": "tool_grant", "tools": ["mail.send"]})],
+        (Code.NEVER_DECIDES, "$.rules[1]"),
+    ),
+    "a grant of a tool that an allowlist beside it refuses": (
+        [policy(GRANT), policy({"type": "tool_allowlist", "tools": ["mail.send"]}, name="mail")],
+        (Code.ALLOWLIST_SHADOWS, "$.rules[0].tools"),
     ),
     "an allowlist of everything": (
         [policy({"type": "tool_allowlist", "tools": ["*"]})],
@@ -327,7 +356,17 @@ NOT_EARNED = {
     ],
     "requests for a tool whose schema is unknown": [policy(mail(to="exact") | {"tools": ["t"]})],
     "a cap as a guardrail": [policy(limit("*"), kind="guardrail")],
-    "a cap beside a constraint": [policy(BOUNDED, limit("refund.*"))],
+    "a cap beside a constraint": [policy(BOUNDED, limit("refund.create"))],
+    "a cap on what is granted": [policy(GRANT, limit("refund.create", "refund.list"))],
+    "a cap on more than an allowlist names": [policy(ALLOW, limit("*"))],
+    "a constraint that demands something of one value": [
+        policy(constrained("a", required=False) | {"context": {"user": {"minLength": 1}}})
+    ],
+    "a constraint that demands nothing, which people may be asked about": [
+        policy(constrained("a", required=False, maxLength=5), constrained("b", absent=True))
+    ],
+    "two grants of other tools": [policy(GRANT), policy({"type": "tool_grant", "tools": ["mail.send"]}, name="mail")],
+    "below a grant of other tools": [policy(BOUNDED), policy({**GRANT, "tools": ["t"]}, name="high", priority=10)],
     "denials alone grant nothing": [policy(DENY)],
     "people are asked before the agent is suspended": [
         policy(breaker(5, action="escalate"), breaker(20), kind="guardrail"),
@@ -401,6 +440,51 @@ NOT_EARNED = {
 def test_a_sound_policy_gets_no_warning(name):
     """Warnings that cry wolf are soon ignored."""
     assert found(*NOT_EARNED[name], known_tools=KNOWN) == []
+
+
+CURED = {
+    "two allowlists of one policy": (
+        [policy(ALLOW, {"type": "tool_allowlist", "tools": ["t"]})],
+        "make each a tool_grant",
+    ),
+    "two allowlists of one tier": (
+        [policy(ALLOW), policy({"type": "tool_allowlist", "tools": ["t"]}, name="other")],
+        "make each a tool_grant",
+    ),
+    "an allowlist that shadows": (
+        [policy(ALLOW, name="p"), policy({"type": "tool_allowlist", "tools": ["refund.list"]}, name="other")],
+        "make it a tool_grant",
+    ),
+    "what the own allowlist refuses": ([policy(ALLOW, limit("t"))], "make that a tool_grant"),
+    "what is below an allowlist": (
+        [policy(BOUNDED), policy({"type": "tool_allowlist", "tools": ["t"]}, name="high", priority=10)],
+        "Make its allowlist a tool_grant",
+    ),
+    "a constraint that demands nothing": ([policy(constrained("a", required=False))], "make it a tool_grant"),
+}
+
+
+@pytest.mark.parametrize("name", CURED)
+def test_a_fence_that_was_meant_as_a_grant_is_told_its_cure(name):
+    """And with the cure, no policy has a warning."""
+    policies, cure = CURED[name]
+    [warning] = lint_policies(policies, known_tools=KNOWN)[0]
+    assert cure in warning.message
+    cured = [
+        structs.replace(
+            each, rules=tuple(map(as_grant, each.rules)), priority=0 if "high" in each.name else each.priority
+        )
+        for each in policies
+    ]
+    assert [each.code for each in lint_policies(cured, known_tools=KNOWN)[0]] == (
+        [Code.GRANTS_BY_RESTRICTION] if "own allowlist" in name else []
+    )
+
+
+def as_grant(rule):
+    """An allowlist, or a constraint that demands nothing, as a grant."""
+    is_fence = isinstance(rule, ToolAllowlist) or "'required': False" in str(msgspec.to_builtins(rule))
+    return ToolGrant(tools=rule.tools) if is_fence else rule
 
 
 def test_every_warning_code_has_a_policy_that_causes_it():

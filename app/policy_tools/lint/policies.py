@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
 from app.model.policies import Policy, PolicyKind
-from app.model.rules import DenialCounted, PolicyRule, Sequenced, TimeBased, ToolAllowlist, ToolDenylist
+from app.model.rules import (
+    DenialCounted,
+    ParameterConstraint,
+    PolicyRule,
+    Sequenced,
+    TimeBased,
+    ToolAllowlist,
+    ToolDenylist,
+    ToolGrant,
+)
 from app.policy_tools.lint.approvers import ApprovingGroups, approver_warnings
 from app.policy_tools.lint.from_request import from_request_warnings
 from app.policy_tools.lint.known_tools import NOTHING_KNOWN, KnownTools, parameter_warnings
@@ -18,6 +27,8 @@ MAX_COMPARISONS = 1_000_000
 """Comparisons that take a thread about a second at worst."""
 _WINDOW_COST = 10_000
 _WARNING_COST = 20
+_CHANGE_ONE = "change one of them"
+_ADDS = "a tool_grant, which adds and denies nothing"
 _MOST_OTHERS = 5
 """A policy gets a warning of one kind about at most so many other policies."""
 
@@ -75,7 +86,7 @@ def _warnings(
     policy: Policy, together: Together, known_tools: KnownTools, approving: ApprovingGroups
 ) -> Iterator[PolicyWarning]:
     if policy.kind is PolicyKind.GRANT:
-        yield from _grants_too_much(policy)
+        yield from _grants_too_much(policy, together.comparisons)
         if policy.enabled:
             yield from islice(against_lower_tiers(policy, together), _MOST_OTHERS)
             yield from below_what_always_decides(policy, together)
@@ -98,21 +109,38 @@ def _warnings(
                 yield PolicyWarning(Code.UNKNOWN_TOOL, f"$.rules[{index}].{place}", message)
 
 
-def _grants_too_much(policy: Policy) -> Iterator[PolicyWarning]:
-    """A grant that only restricts allows every call within the restriction."""
-    passing = [(index, rule) for index, rule in enumerate(policy.rules) if not rule.only_fails]
-    if passing and not any(rule.names_right_calls for _, rule in passing):
-        index, rule = passing[0]
+def _grants_too_much(policy: Policy, compared: Comparisons) -> Iterator[PolicyWarning]:
+    """A rule that restricts, in a grant, allows every call within the restriction."""
+    fenced = any(rule.is_always for _, rule in rules_of(policy, ToolAllowlist))
+    named = Patterns(pattern for rule in policy.rules if rule.names_right_calls for pattern in rule.tools)
+    for index, rule in enumerate(policy.rules):
+        if fenced or rule.only_fails or rule.names_right_calls:
+            continue
+        unnamed = compared.first_uncovered(compared.tools(rule), named)
+        if unnamed is None:
+            continue
         message = (
             f"this policy grants by restriction: a {rule.tag()} rule that passes allows every tool it covers "
-            f'({", ".join(rule.tools[:3])}). Make the policy a guardrail ("kind": "guardrail"), or say in an allowlist '
-            "or a parameter_constraint which calls are right"
+            f'("{unnamed}"). Make it a rule of a guardrail ("kind": "guardrail"), or say in a tool_grant or a '
+            "parameter_constraint which calls are right, and let it cover their tools only"
         )
         yield PolicyWarning(Code.GRANTS_BY_RESTRICTION, f"$.rules[{index}]", message)
+        break
     for index, rule in enumerate(policy.rules):
-        if isinstance(rule, ToolAllowlist) and EVERY_TOOL in rule.tools and len(policy.rules) == 1:
+        if isinstance(rule, ToolAllowlist | ToolGrant) and EVERY_TOOL in rule.tools and len(policy.rules) == 1:
             message = "this policy allows every call of every tool, those that will exist included; name the tools"
             yield PolicyWarning(Code.ALLOWS_EVERYTHING, f"$.rules[{index}].tools", message)
+        if isinstance(rule, ParameterConstraint) and _demands_nothing(rule):
+            message = "this constraint demands nothing of the calls that it allows; make it a tool_grant, which says so"
+            yield PolicyWarning(Code.GRANTS_BY_TRICK, f"$.rules[{index}]", message)
+
+
+def _demands_nothing(rule: ParameterConstraint) -> bool:
+    """True if every value that it names may be missing, and may be anything if it is not."""
+    return all(
+        where or (constraint.required is False and constraint.given == ["required"])
+        for where, _, _, constraint in rule.constraints()
+    )
 
 
 def _contradictions(policy: Policy, together: Together) -> Iterator[PolicyWarning]:
@@ -120,7 +148,10 @@ def _contradictions(policy: Policy, together: Together) -> Iterator[PolicyWarnin
     compared = together.comparisons
     for (_, one), (index, other) in combinations(rules_of(policy, ToolAllowlist), 2):
         if not compared.meet(compared.tools(one), compared.tools(other)):
-            message = "no tool is on this allowlist and on the one before it, so the policy denies every call"
+            message = (
+                "no tool is on this allowlist and on the one before it, so the policy denies every call; make each "
+                f"{_ADDS}"
+            )
             yield PolicyWarning(Code.ALLOWLISTS_DISJOINT, f"$.rules[{index}].tools", message)
     for (_, first), (index, second) in combinations(rules_of(policy, TimeBased), 2):
         if compared.meet(compared.tools(first), compared.tools(second)):
@@ -141,10 +172,9 @@ def _disjoint_from_others(policy: Policy, together: Together) -> Iterator[Policy
             if other.id in warned or compared.meet(compared.tools(rule), compared.tools(allowlist)):
                 continue
             warned.add(other.id)
-            message = (
-                f'no tool is on this allowlist and on that of "{other.name}": together they deny all; '
-                "put what both allow into one list"
-            )
+            is_boundary = PolicyKind.GUARDRAIL in (policy.kind, other.kind)
+            cure = "put what both allow into one list" if is_boundary else f"make each {_ADDS}"
+            message = f'no tool is on this allowlist and on that of "{other.name}": together they deny all; {cure}'
             yield PolicyWarning(Code.ALLOWLISTS_DISJOINT, f"$.rules[{index}].tools", message)
 
 
@@ -152,29 +182,32 @@ def _refused_anyway(policy: Policy, index: int, rule: PolicyRule, together: Toge
     """A rule has no effect if other rules, of its policy or of those before and beside it, refuse all of its tools."""
     if isinstance(rule, ToolAllowlist | ToolDenylist | DenialCounted):
         return
-    whose_word = _refusing(policy, rule, together)
-    if whose_word is not None:
-        message = f"{whose_word} refuses every tool that this rule covers, so it never decides; change one of them"
+    refusing = _refusing(policy, rule, together)
+    if refusing is not None:
+        whose_word, cure = refusing
+        message = f"{whose_word} refuses every tool that this rule covers, so it never decides; {cure}"
         yield PolicyWarning(Code.NEVER_DECIDES, f"$.rules[{index}]", message)
 
 
-def _refusing(policy: Policy, rule: PolicyRule, together: Together) -> str | None:
-    """The list that refuses every tool the rule covers, the policy's own or another's; None if there is none."""
+def _refusing(policy: Policy, rule: PolicyRule, together: Together) -> tuple[str, str] | None:
+    """The list that refuses every tool the rule covers, the policy's own or another's, and the cure; None if none."""
     compared = together.comparisons
     covered = compared.tools(rule)
     own = [(policy, each) for _, each in rules_of(policy, ToolAllowlist)]
     for other, allowlist in (*own, *together.guarding):
         if allowlist.is_always and not compared.meet(covered, compared.tools(allowlist)):
-            return "the policy's own allowlist" if other.id == policy.id else f'the allowlist of "{other.name}"'
+            if other.kind is PolicyKind.GUARDRAIL:
+                return f'the allowlist of "{other.name}"', _CHANGE_ONE
+            return "the policy's own allowlist", f"make that {_ADDS}"
     denied = [tool for _, each in rules_of(policy, ToolDenylist) if each.is_always for tool in each.tools]
     compared.spend(len(denied))
     if compared.first_uncovered(covered, own_denied := Patterns(denied)) is None:
-        return "the policy's own denylist"
+        return "the policy's own denylist", _CHANGE_ONE
     everywhere, names = together.denied(policy)
     still = Patterns(each for each in covered.patterns if own_denied.covering(each) is None)
     if compared.first_uncovered(still, everywhere) is not None:
         return None
-    return f'the denylist of "{names[everywhere.covering(still.patterns[0]) or ""]}"'
+    return f'the denylist of "{names[everywhere.covering(still.patterns[0]) or ""]}"', _CHANGE_ONE
 
 
 def _never_begins(index: int, rule: PolicyRule) -> Iterator[PolicyWarning]:

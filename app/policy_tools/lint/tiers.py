@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.model.policies import Policy
 from app.model.rules import PolicyRule, ToolAllowlist
 from app.policy_tools.lint.overlaps import Patterns
-from app.policy_tools.lint.together import Comparisons, Together, rules_of
+from app.policy_tools.lint.together import EVERY_TOOL, Comparisons, Together, rules_of
 from app.policy_tools.lint.warnings import Code, PolicyWarning
 
 
@@ -34,9 +34,11 @@ def below_what_always_decides(policy: Policy, together: Together) -> Iterator[Po
     """An allowlist always decides, so nothing below its tier is ever evaluated."""
     higher = together.always_deciding
     if higher is not None and higher.priority > policy.priority:
+        fences = any(rule.is_always and EVERY_TOOL not in rule.tools for _, rule in rules_of(higher, ToolAllowlist))
+        cure = "Make its allowlist a tool_grant, which decides only about its tools, give" if fences else "Give"
         message = (
             f'this policy is never asked: "{higher.name}" (priority {higher.priority}) decides about every tool '
-            "before it. Give both one priority, or make one of them a guardrail"
+            f"before it. {cure} both one priority, or make one of them a guardrail"
         )
         yield PolicyWarning(Code.NEVER_DECIDES, "$.priority", message)
 
@@ -58,7 +60,7 @@ def shadowing_allowlists(policy: Policy, together: Together) -> Iterator[PolicyW
                 )
             message = (
                 f'"{shadowed}" is denied: {whose}. Grants of one priority decide together, and an allowlist refuses '
-                "what it does not name; name the tool in it too, or allow all tools in one allowlist"
+                "what it does not name; make it a tool_grant, which adds and denies nothing"
             )
             yield PolicyWarning(Code.ALLOWLIST_SHADOWS, f"$.rules[{index}].tools", message)
             break

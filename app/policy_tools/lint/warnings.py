@@ -9,6 +9,7 @@ class Code(StrEnum):
     """Kinds of warnings. Kinds may be added; their meanings do not change."""
 
     GRANTS_BY_RESTRICTION = "grants_by_restriction"
+    GRANTS_BY_TRICK = "grants_by_trick"
     ALLOWS_EVERYTHING = "allows_everything"
     SILENCES_BELOW = "silences_below"
     NEVER_DECIDES = "never_decides"
