@@ -42,7 +42,7 @@ EXPLAIN_BODY = {
     "with a draft": {
         "agent_id": AGENT,
         "tool_name": "booking.delete",
-        "policies": [{"name": "deletions", "rules": [{"type": "tool_allowlist", "tools": ["booking.delete"]}]}],
+        "policies": [{"name": "deletions", "rules": [{"type": "tool_grant", "tools": ["booking.delete"]}]}],
     },
 }
 HOOK_CALL = {

@@ -15,7 +15,7 @@ KEY = "01931f2d-1c22-7f03-b7aa-0d4e8b6c1f03"
 ENTRY = "01931f30-04d5-7a64-a5d9-7b1e2c3d4e04"
 CREATED, CHANGED, DECIDED = "2026-11-20T12:00:00.000Z", "2026-11-20T12:05:00.000Z", "2026-11-20T12:34:56.789Z"
 
-READS = {"type": "tool_allowlist", "tools": ["booking.read", "flight.*"]}
+READS = {"type": "tool_grant", "tools": ["booking.read", "flight.*"]}
 REFUND_RULES = [
     {"type": "tool_denylist", "tools": ["booking.delete"]},
     {

@@ -15,7 +15,7 @@ export function FirstSteps({ asked, again }) {
   const key = "export REMIT_API_KEY=";
   const steps = [
     { done: Boolean(agents.all?.size), title: "Create an agent", text: "The program whose calls of tools are judged.", command: shell("/v1/agents", '{"name": "Refund bot", "alias": "refund-bot"}'), link: to("agents"), words: "or do it here" },
-    { done: Boolean(policies.all?.size), title: "Give it a policy", text: "Without one, every call is denied.", command: shell("/v1/policies", `{"agent_id": "${ref}", "name": "Read orders", "rules": [{"type": "tool_allowlist", "tools": ["order.read"]}]}`), link: to("policies/new", { agent: ref }), words: "or write it here" },
+    { done: Boolean(policies.all?.size), title: "Give it a policy", text: "Without one, every call is denied.", command: shell("/v1/policies", `{"agent_id": "${ref}", "name": "Read orders", "rules": [{"type": "tool_grant", "tools": ["order.read"]}]}`), link: to("policies/new", { agent: ref }), words: "or write it here" },
     { done: asked, title: "Let it ask", text: "Each answer appears under Decisions at once.", command: shell("/v1/authorize", `{"agent_id": "${ref}", "tool_name": "order.read"}`), link: to("decisions"), words: "watch" },
   ];
   return html`<section class="card stack"><h2>Three steps to the first decision</h2>
