@@ -42,6 +42,35 @@ def test_a_field_shows_its_own_rule_and_takes_a_number_digit_by_digit(policy, vi
     page.locator(".cm-line").get_by_text('"paper.find"').wait_for()
 
 
+def test_an_allowlist_that_fences_another_is_made_a_grant(scene, visit):
+    """The warning names the cure and the form has its button; a grant is offered no allowlist, a guardrail no grant."""
+    fences = [{"type": "tool_allowlist", "tools": [tool]} for tool in ("paper.read", "paper.list")]
+    body = {"agent_id": "research-bot", "name": "Fences", "rules": fences}
+    made = scene.tenant.admin.post("/v1/policies", json=body).json()["id"]
+    visitor = visit("policies")
+    page = visitor.open(f"/console/policies/{made}", "Fences")
+    page.get_by_text("make each a tool_grant").first.wait_for()
+    page.get_by_role("button", name="Make it a tool_grant").last.click()
+    page.get_by_text("make that a tool_grant").first.wait_for()
+    page.get_by_role("button", name="Make it a tool_grant").click()
+    page.locator(".policy-form .warned").wait_for(state="detached")
+    types = page.get_by_label("Type of rule")
+    assert [each.input_value() for each in types.all()] == ["tool_grant", "tool_grant"]
+    page.get_by_label("Kind").select_option("guardrail")
+    page.locator(".error").get_by_text("a guardrail never allows").first.wait_for()
+    page.get_by_label("Kind").select_option("grant")
+    page.get_by_role("button", name="Add a rule").click()
+    assert types.last.input_value() == "tool_grant"
+    assert "tool_allowlist" not in types.last.inner_text()
+    page.get_by_label("Kind").select_option("guardrail")
+    page.get_by_role("button", name="Add a rule").click()
+    assert "tool_allowlist" in types.last.inner_text()
+    assert "tool_grant" not in types.last.inner_text()
+    page.get_by_role("button", name="Discard them").click()
+    visitor.forgive("400 (Bad Request)")
+    assert scene.tenant.admin.delete(f"/v1/policies/{made}").status_code == 204
+
+
 def test_changes_that_are_not_saved_are_kept(policy, visit, scene):
     """When another screen is opened, and when a version is restored; until discarded, they name their version."""
     admin = scene.tenant.admin

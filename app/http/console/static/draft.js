@@ -3,10 +3,10 @@ import { ask, Refused } from "./api.js";
 import { parse, write } from "./exact.js";
 import { useEffect, useMemo, useState } from "./vendor/preact.js";
 
-/** @typedef {{path: (string | number)[], message: string, warning: boolean}} Mark */
+/** @typedef {{path: (string | number)[], message: string, warning: boolean, code?: string}} Mark */
 
 const FIELDS = ["name", "kind", "priority", "enabled", "mode", "key", "agentMessage", "keepsRequests", "rules"];
-export const NEW = { name: "", rules: [{ type: "tool_allowlist", tools: [] }] };
+export const NEW = { name: "", rules: [{ type: "tool_grant", tools: [] }] };
 
 /** The name under which this tab of the browser keeps a policy that is not saved yet. @param {string | undefined} id */
 const nameOf = (id) => (id ? `remit.policy.${id}` : "remit.new-policy");
@@ -54,7 +54,7 @@ export function useDraft(first, owner, active = true) {
       const body = { policies: [entry], ...(owner.agentId && { agent_id: owner.agentId }), ...(owner.group && { group: owner.group }) };
       try {
         const { data } = await ask("POST", "/v1/policies/lint", { body, signal: stop.signal });
-        setVerdict({ text, valid: true, marks: data.warnings.map((/** @type {any} */ each) => ({ path: steps(each.path), message: each.message, warning: true })) });
+        setVerdict({ text, valid: true, marks: data.warnings.map((/** @type {any} */ each) => ({ path: steps(each.path), message: each.message, warning: true, code: each.code })) });
       } catch (problem) {
         if (stop.signal.aborted || !(problem instanceof Refused)) return;
         const details = problem.details.length ? problem.details : [{ path: "", message: problem.message }];

@@ -19,6 +19,9 @@ export function PolicyForm({ policy, set, marks, schema }) {
   };
   const setRule = (/** @type {number} */ index, /** @type {any} */ rule) => change("rules", rule === null ? rules.toSpliced(index, 1) : rules.with(index, rule));
   const move = (/** @type {number} */ index, /** @type {number} */ by) => change("rules", rules.toSpliced(index, 1).toSpliced(index + by, 0, rules[index]));
+  const offered = (/** @type {string} */ type) => [...kinds.keys()].filter((each) => each === type || !NOT_IN[policy.kind === "guardrail" ? "guardrail" : "grant"].includes(each));
+  const isFenced = policy.kind !== "guardrail" && marks.some((mark) => FENCED.includes(mark.code ?? ""));
+  const curable = (/** @type {any} */ rule, /** @type {number} */ index) => (rule.type === "tool_allowlist" && isFenced) || marks.some((mark) => mark.code === "grants_by_trick" && mark.path[1] === index);
   const of = (/** @type {string} */ name) => marks.filter((mark) => mark.path[0] === name && name !== "rules");
   return html`<div class="policy-form">
     <div class="card fields-row">
@@ -31,13 +34,25 @@ export function PolicyForm({ policy, set, marks, schema }) {
     </div>
     <h2>Rules</h2>
     ${rules.map((/** @type {any} */ rule, /** @type {number} */ index) => html`<section class="card rule" key=${index}>
-      <header><span class="rule-number">${index + 1}</span><select aria-label="Type of rule" value=${rule.type} onChange=${(/** @type {any} */ event) => setRule(index, fresh(schema, kinds, event.target.value, rule.tools))}>${[...kinds.keys()].map((type) => html`<option>${type}</option>`)}</select><span class="spring"></span>
+      <header><span class="rule-number">${index + 1}</span><select aria-label="Type of rule" value=${rule.type} onChange=${(/** @type {any} */ event) => setRule(index, fresh(schema, kinds, event.target.value, rule.tools))}>${offered(rule.type).map((type) => html`<option>${type}</option>`)}</select><span class="spring"></span>
+        ${curable(rule, index) && html`<button type="button" onClick=${() => setRule(index, asGrant(rule))}>Make it a tool_grant</button>`}
         <button type="button" class="quiet square" aria-label="Move up" disabled=${index === 0} onClick=${() => move(index, -1)}>↑</button><button type="button" class="quiet square" aria-label="Move down" disabled=${index === rules.length - 1} onClick=${() => move(index, 1)}>↓</button>
         <button type="button" class="quiet square" aria-label="Remove the rule" disabled=${rules.length === 1} onClick=${() => setRule(index, null)}><${Icon} name="close" /></button></header>
-      <p class="muted small"><${Text} value=${words(rule)} /></p>
+      <p class="muted small"><${Text} value=${words(rule)} /></p><${Marks} marks=${marks.filter((mark) => mark.path[1] === index && mark.path[2] === "type")} />
       <${SchemaField} root=${schema} schema=${kinds.get(rule.type) ?? {}} value=${rule} set=${(/** @type {any} */ next) => setRule(index, next)} path=${["rules", index]} marks=${marks} leave=${["type"]} />
     </section>`)}
-    <div class="buttons start"><button type="button" onClick=${() => change("rules", [...rules, fresh(schema, kinds, "tool_allowlist", [])])}><${Icon} name="plus" />Add a rule</button></div></div>`;
+    <div class="buttons start"><button type="button" onClick=${() => change("rules", [...rules, fresh(schema, kinds, policy.kind === "guardrail" ? "tool_denylist" : "tool_grant", [])])}><${Icon} name="plus" />Add a rule</button></div></div>`;
+}
+
+/** Types that are not offered: those that such a policy cannot have, and an allowlist in a grant, which denies what other grants allow. */
+const NOT_IN = { grant: ["tool_allowlist", "denial_breaker"], guardrail: ["tool_grant"] };
+/** Warnings about an allowlist that was meant to add and not to fence. */
+const FENCED = ["allowlist_shadows", "allowlists_disjoint", "never_decides"];
+
+/** A grant of the rule's tools. @param {any} rule */
+function asGrant({ tools, when, unless }) {
+  const judged = (/** @type {any} */ { ifMissing, ...rest }) => rest;
+  return { type: "tool_grant", tools, ...(when && { when: judged(when) }), ...(unless && { unless: judged(unless) }) };
 }
 
 /** @param {{marks: Mark[]}} props */
