@@ -24,6 +24,13 @@ PRUNE = click.option("--prune", is_flag=True, help="Delete policies of these own
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", help="The output format."
 )
+VALUES = click.option(
+    "--values",
+    "values_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What differs in this environment: the values to which {$value: NAME} in the files refers.",
+)
 MANAGED_BY = click.option(
     "--managed-by",
     "source",
@@ -49,14 +56,16 @@ EXIT_CODE = click.option(
 @PRUNE
 @FORMAT
 @MANAGED_BY
+@VALUES
 @REPLAY
 @EXIT_CODE
 @FILES
 def diff_policies(
-    api: Api, prune: bool, form: str, source: str | None, span_ms: int | None, exit_code: bool, paths: tuple[Path, ...]
-) -> None:
+    api: Api, prune: bool, form: str, source: str | None, values_file: Path | None, span_ms: int | None,
+    exit_code: bool, paths: tuple[Path, ...],
+) -> None:  # fmt: skip
     """Print what applying these files would change. A folder means all policy files in it."""
-    files = read_files(paths, source)
+    files = read_files(paths, values_file, source)
     _preview(files, api, form, span_ms, prune=prune, create=True, exit_code=exit_code)
 
 
@@ -65,6 +74,7 @@ def diff_policies(
 @PRUNE
 @FORMAT
 @MANAGED_BY
+@VALUES
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @REPLAY
 @EXIT_CODE
@@ -72,8 +82,8 @@ def diff_policies(
 @click.option("--create-agents", is_flag=True, help="Create missing agents, with the groups that the files name.")
 @FILES
 def apply_policies(
-    api: Api, prune: bool, form: str, source: str | None, dry_run: bool, span_ms: int | None, exit_code: bool,
-    reason: str, create_agents: bool, paths: tuple[Path, ...],
+    api: Api, prune: bool, form: str, source: str | None, values_file: Path | None, dry_run: bool, span_ms: int | None,
+    exit_code: bool, reason: str, create_agents: bool, paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Make the policies in these files current: each file as a whole or not at all.
 
@@ -84,7 +94,7 @@ def apply_policies(
 
     if not dry_run and (span_ms is not None or exit_code):
         raise click.UsageError("--replay and --exit-code need --dry-run, as they describe what would change")
-    files = read_files(paths, source)
+    files = read_files(paths, values_file, source)
     if dry_run:
         _preview(files, api, form, span_ms, prune=prune, create=create_agents, exit_code=exit_code)
         return
@@ -117,16 +127,29 @@ def _preview(
         raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
-def read_files(paths: Sequence[Path], source: str | None = None) -> "list[ReadFile]":
-    """The policy files given, or found in the folders given. source: what manages them. Raises ClickException."""
+def read_files(paths: Sequence[Path], values_file: Path | None = None, source: str | None = None) -> "list[ReadFile]":
+    """The policy files given, or found in the folders given, with the values of an environment.
+
+    source: what manages them. Raises ClickException.
+    """
     from msgspec.structs import replace
 
     from app.model.policy_sets import managed
-    from app.policy_tools.files.policy_file import FileError, find_files, read_policy_file, require_one_file_each
+    from app.policy_tools.files.policy_file import (
+        FileError,
+        find_files,
+        read_policy_file,
+        read_values,
+        require_one_file_each,
+        require_used,
+    )
 
     try:
-        files = [read_policy_file(path) for path in find_files(paths)]
+        values = None if values_file is None else read_values(values_file)
+        files = [read_policy_file(path, values) for path in find_files(paths)]
         require_one_file_each(files)
+        if values is not None:
+            require_used(values, files)
     except FileError as error:
         raise click.ClickException(str(error)) from None
     return [replace(each, file=replace(each.file, policies=managed(each.file.policies, source))) for each in files]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from app.cli.api import Api, on_api
 from app.cli.options import JSON
 from app.cli.output import ANSWER_IS_NO, print_json
-from app.cli.policy_apply import read_files
+from app.cli.policy_apply import VALUES, read_files
 
 if TYPE_CHECKING:
     from app.cli.policy_sets import Sets
@@ -33,10 +33,11 @@ class StoredWarning(Struct, frozen=True, rename="camel"):
 @click.option("--agent", help="The stored policies of this agent: its id, alias or name.")
 @click.option("--group", help="The stored policies of this group.")
 @click.option("--strict", is_flag=True, help=f"Exit with {ANSWER_IS_NO} if there is a warning.")
+@VALUES
 @JSON
 @click.argument("paths", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 def lint(
-    api: Api, agent: str | None, group: str | None, strict: bool, as_json: bool,
+    api: Api, agent: str | None, group: str | None, strict: bool, values_file: Path | None, as_json: bool,
     paths: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Warn about rules that are valid but probably not meant. A folder means all policy files in it.
@@ -47,7 +48,9 @@ def lint(
     """
     if len([each for each in (agent, group, paths or None) if each is not None]) > 1:
         raise click.UsageError("Give only one of FILE, --agent and --group")
-    found = _in_files(paths) if paths else _in_store(api, agent, group)
+    if values_file is not None and not paths:
+        raise click.UsageError("--values needs FILE: what is stored refers to no values")
+    found = _in_files(paths, values_file) if paths else _in_store(api, agent, group)
     if as_json:
         print_json([warning for warning, _ in found])
     else:
@@ -75,10 +78,10 @@ def print_warnings(warnings: Iterable[dict[str, str]]) -> None:
         click.echo(with_hidden_shown(f"Warning: {each['path']}: {said}"), err=True)
 
 
-def _in_files(paths: tuple[Path, ...]) -> list[tuple[Struct, str]]:
+def _in_files(paths: tuple[Path, ...], values_file: Path | None) -> list[tuple[Struct, str]]:
     from app.policy_tools.files.file_warnings import lint_files
 
-    found = lint_files(read_files(paths))
+    found = lint_files(read_files(paths, values_file))
     return [(each, f"{each.file}:{each.line}: {each.path}: {each.code}: {each.message}") for each in found]
 
 

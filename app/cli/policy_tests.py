@@ -11,30 +11,34 @@ from app.cli.api import over_http
 from app.cli.find import find_agent
 from app.cli.options import JSON
 from app.cli.output import ANSWER_IS_NO, print_json
-from app.cli.policy_apply import FILES
+from app.cli.policy_apply import FILES, VALUES
 
 if TYPE_CHECKING:
     from app.policy_tools.files.test_file import ReadTests
     from app.policy_tools.files.test_run import TestOutcome
+    from app.policy_tools.files.values import Values
 
 
 @click.command("test")
 @click.option("--url", type=ServiceUrl(), help=f"Test what is in force at this service, with the key in {KEY}.")
+@VALUES
 @JSON
 @FILES
-def test_policies(url: str | None, as_json: bool, paths: tuple[Path, ...]) -> None:
+def test_policies(url: str | None, values_file: Path | None, as_json: bool, paths: tuple[Path, ...]) -> None:
     """Run the tests in *.test.yaml files; a folder means all of them in it. Exits with 3 if one fails.
 
     Limits and sessions are simulated. Every test starts with empty counters and no history. With --url, the policies
     are those in force for the agent there, with its groups there, and not those in the files.
     """
-    from app.policy_tools.files.policy_file import FileError, find_files
+    from app.policy_tools.files.policy_file import FileError, find_files, read_values
     from app.policy_tools.files.test_file import read_test_file
     from app.policy_tools.files.test_run import run_tests
 
     try:
+        values = None if values_file is None else read_values(values_file)
         read = [read_test_file(path) for path in find_files(paths, tests=True)]
-        found = [outcome for each in read for outcome in (run_tests(each) if url is None else _run_at(url, each))]
+        run = (run_tests(each, values) if url is None else _run_at(url, each, values) for each in read)
+        found = [outcome for outcomes in run for outcome in outcomes]
     except FileError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -45,14 +49,14 @@ def test_policies(url: str | None, as_json: bool, paths: tuple[Path, ...]) -> No
         raise click.exceptions.Exit(ANSWER_IS_NO)
 
 
-def _run_at(url: str, read: "ReadTests") -> "list[TestOutcome]":
+def _run_at(url: str, read: "ReadTests", values: "Values | None") -> "list[TestOutcome]":
     """The result of each test in a file at a service. Raises FileError, ClickException."""
     import msgspec
 
     from app.policy_tools.files.test_run import ActualResult, TestOutcome, tested_agent
 
     with closing(over_http(url, "a key with the scope view")) as api:
-        body = {"agent_id": find_agent(api, tested_agent(read))["id"], "start": read.file.start}
+        body = {"agent_id": find_agent(api, tested_agent(read, values))["id"], "start": read.file.start}
         answer = api.call("POST", "/v1/policies/test", body | {"tests": msgspec.to_builtins(read.file.tests)})
     return [
         TestOutcome(

@@ -6,7 +6,7 @@ keys are refused.
 
 import json
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Any
 
 import yaml
@@ -26,7 +26,7 @@ _WORDS = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-Path = tuple[str | int, ...]
+Steps = tuple[str | int, ...]
 
 
 class DocumentError(ValueError):
@@ -42,11 +42,11 @@ class Document(Struct, frozen=True):
     """The content of a document. lines: the line (from 1) of each value by its path; () is the path of the whole."""
 
     value: Any
-    lines: dict[Path, int]
+    lines: dict[Steps, int]
 
     def line_of(self, path: str) -> int:
         """The line of the value at a JSON path such as `$.policies[0].rules`, or of its nearest existing parent."""
-        steps: Path = tuple(_steps(path))
+        steps = steps_of(path)
         while steps not in self.lines and steps:
             steps = steps[:-1]
         return self.lines.get(steps, 1)
@@ -143,7 +143,7 @@ class _Open(Struct):
     """
 
     value: Any
-    path: Path
+    path: Steps
     anchor: str | None
     first: int
     key: Any = None
@@ -155,7 +155,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.root: Any = None
-        self.lines: dict[Path, int] = {}
+        self.lines: dict[Steps, int] = {}
         self.line = 1
         self.documents = 0
         self._open: list[_Open] = []
@@ -201,14 +201,14 @@ class _Reader:
             raise DocumentError(self.line, f"values are nested more than {MAX_DEPTH} levels deep")
         self._open.append(_Open(value, path, anchor, first))
 
-    def _put(self, value: Any) -> Path:
+    def _put(self, value: Any) -> Steps:
         """Put the value into the open object or list; return its path."""
         self._parts += 1
         if self._parts > MAX_PARTS:
             raise DocumentError(self.line, f"contains more than {MAX_PARTS} values")
         if not self._open:
             self.root = value
-            path: Path = ()
+            path: Steps = ()
         else:
             holder = self._open[-1]
             if isinstance(holder.value, list):
@@ -250,7 +250,6 @@ def _plain(text: str, line: int) -> Any:
     return text
 
 
-def _steps(path: str) -> Iterator[str | int]:
+def steps_of(path: str) -> Steps:
     """The steps of a JSON path. A name with dots becomes several steps, which still leads to the nearest line."""
-    for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path):
-        yield int(index) if index else name
+    return tuple(int(index) if index else name for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", path))

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,8 @@ from app.model.policies import Owner, Policy
 from app.model.policy_sets import Entries, NewPolicy, require_entries
 from app.model.text import FieldError, Name, require_visible
 from app.model.whole_numbers import with_whole_numbers
-from app.policy_tools.files.documents import MAX_BYTES, Document, DocumentError, read_document
+from app.policy_tools.files.documents import MAX_BYTES, Document, DocumentError, Steps, read_document, steps_of
+from app.policy_tools.files.values import Values, ValuesError, filled, values_of
 from app.validation_messages import explain
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -115,17 +116,39 @@ class FileError(ValueError):
 
 
 class ReadFile(Struct, frozen=True):
-    """A policy file with its location and lines."""
+    """A policy file with its location and lines. names: the names of the values that it refers to."""
 
     path: Path
     file: PolicySetFile
     document: Document
+    names: frozenset[str] = frozenset()
 
 
-def read_policy_file(path: Path) -> ReadFile:
-    """The file's policy set. Raises FileError."""
-    document = read_text(path)
-    return ReadFile(path, decoded(path, document, PolicySetFile), document)
+def read_policy_file(path: Path, values: Values | None = None) -> ReadFile:
+    """The file's policy set. values: those of the environment that it refers to. Raises FileError."""
+    try:
+        whole = filled(read_text(path), values)
+    except ValuesError as error:
+        raise FileError(f"{path}:{error.line}: {error.message}") from None
+    origins = {} if values is None else {place: values.place_of(name) for place, name in whole.names.items()}
+    file = decoded(path, whole.document, PolicySetFile, origins)
+    return ReadFile(path, file, whole.document, frozenset(whole.names.values()))
+
+
+def read_values(path: Path) -> Values:
+    """The values of an environment. Raises FileError."""
+    try:
+        return values_of(path, read_text(path))
+    except ValuesError as error:
+        raise FileError(f"{path}:{error.line}: {error.message}") from None
+
+
+def require_used(values: Values, files: Iterable[ReadFile]) -> None:
+    """Raise FileError if none of the files refers to one of the values: it may be misspelt, or a relic."""
+    used = frozenset[str]().union(*(read.names for read in files))
+    for name in values.by_name:
+        if name not in used:
+            raise FileError(f'{values.place_of(name)}: none of the policy files refers to "{name}"; take it out')
 
 
 def read_text(path: Path) -> Document:
@@ -149,8 +172,8 @@ def _beginning_of(path: Path) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-def decoded(path: Path, document: Document, kind: type[Any]) -> Any:
-    """The document as a struct. Raises FileError."""
+def decoded(path: Path, document: Document, kind: type[Any], origins: Mapping[Steps, str] | None = None) -> Any:
+    """The document as a struct. origins: where what is at a path stands, if not in the file. Raises FileError."""
     value = document.value
     for _ in range(2):
         try:
@@ -159,7 +182,10 @@ def decoded(path: Path, document: Document, kind: type[Any]) -> Any:
             problem = explain(error, kind, value)
             # In JSON 5.0 is a whole number, even if the parser returns a float.
             value = with_whole_numbers(value)
-    raise FileError(f"{path}:{document.line_of(problem.path)}: {problem.path}: {problem.message}")
+    steps = steps_of(problem.path)
+    around = (steps[:size] for size in range(len(steps), 0, -1))
+    origin = next((f" (the value is from {found})" for each in around if (found := (origins or {}).get(each))), "")
+    raise FileError(f"{path}:{document.line_of(problem.path)}: {problem.path}: {problem.message}{origin}")
 
 
 def find_files(paths: Iterable[Path], *, tests: bool = False) -> list[Path]:

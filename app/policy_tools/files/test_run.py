@@ -15,6 +15,7 @@ from app.model.text import FieldError, with_hidden_shown
 from app.model.times import parse_time_ms
 from app.policy_tools.files.policy_file import FileError, ReadFile, find_files, read_policy_file
 from app.policy_tools.files.test_file import ExpectedResult, PolicyTest, ReadTests, TestedCall, span_ms, time_ms
+from app.policy_tools.files.values import Values
 from app.replay.calls import LoggedCall
 from app.replay.ledger import Ledger
 from app.replay.replayed_call import ReplayedCall
@@ -103,9 +104,12 @@ class _Stage:
         return ActualResult(outcome.result, policy, index, kind, outcome.reason)
 
 
-def run_tests(read: ReadTests) -> Iterator[TestOutcome]:
-    """The result of each test in a file. Raises FileError if the policies cannot be found or read."""
-    policies = _policies_of(read)
+def run_tests(read: ReadTests, values: Values | None = None) -> Iterator[TestOutcome]:
+    """The result of each test in a file. values: those that the policy files refer to.
+
+    Raises FileError if the policies cannot be found or read.
+    """
+    policies = _policies_of(read, values)
     try:
         for index, (problem, got) in enumerate(judge_tests(policies, read.file.tests, read.file.start)):
             line = read.document.line_of(f"$.tests[{index}]")
@@ -170,29 +174,29 @@ def _problem(want: ExpectedResult | Result, got: ActualResult) -> str | None:
     )
 
 
-def _policies_of(read: ReadTests) -> list[Policy]:
+def _policies_of(read: ReadTests, values: Values | None) -> list[Policy]:
     """All policies that govern the agent: its own, those of its groups, the guardrails of the workspace."""
-    files = _files_of(read)
+    files = _files_of(read, values)
     own = _agents_file(read, [each for each in files if each.file.agent_ref is not None])
     groups = read.file.groups if read.file.groups is not UNSET else [] if own is None else own.file.new_agent.groups
     governing = [each for each in files if each.file.agent_ref is None and each.file.group_name in (None, *groups)]
     return [policy for each in [*([] if own is None else [own]), *governing] for policy in policies_in(each)]
 
 
-def tested_agent(read: ReadTests) -> str:
+def tested_agent(read: ReadTests, values: Values | None) -> str:
     """The agent whose calls are tested, as the files name it. Raises FileError."""
     if read.file.agent is not UNSET:
         return read.file.agent
-    own = _agents_file(read, [each for each in _files_of(read) if each.file.agent_ref is not None])
+    own = _agents_file(read, [each for each in _files_of(read, values) if each.file.agent_ref is not None])
     if own is None or own.file.agent_ref is None:
         raise FileError(f'{read.path}:1: say whose calls these are with "agent"')
     return own.file.agent_ref
 
 
-def _files_of(read: ReadTests) -> list[ReadFile]:
+def _files_of(read: ReadTests, values: Values | None) -> list[ReadFile]:
     folder, named = read.path.parent, read.file.policies
     paths = _beside(folder) if named is UNSET else find_files([folder / each for each in named])
-    return [read_policy_file(path) for path in paths]
+    return [read_policy_file(path, values) for path in paths]
 
 
 def _beside(folder: Path) -> list[Path]:
