@@ -14,7 +14,7 @@ from pathlib import Path
 
 import command_line
 import pytest
-from expensive import Expensive
+from costs import Costs
 from fake_store import FakeClient
 from httpx._transports import default
 from profiles import register_profiles
@@ -54,12 +54,16 @@ register_profiles()
 def pytest_addoption(parser):
     """The option that pytest-xdist has, too, which starts interpreters; see `workers`."""
     parser.getgroup("remit")._addoption("-n", "--numprocesses", type=int, default=0, help="run tests in N processes")
+    parser.getgroup("remit").addoption(
+        "--waiting", type=int, default=0, help="N processes more, for files whose tests mostly wait"
+    )
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(Expensive())
+    costs = Costs()
+    config.pluginmanager.register(costs)
     if config.option.numprocesses:
-        config.pluginmanager.register(Workers(config.option.numprocesses))
+        config.pluginmanager.register(Workers(config.option.numprocesses, config.option.waiting, costs))
 
 
 def pytest_collection_modifyitems(items):

@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 ZYGOTE = Path(__file__).with_name("zygote.py")
+spent_s = 0.0
+"""CPU that the processes asked for here have taken, each added once it has ended."""
 
 
 class Forked:
@@ -68,7 +70,9 @@ class Forked:
             events = select.poll()
             events.register(self._zygote, select.POLLIN)
             if events.poll(None if seconds is None else seconds * 1000):
-                self.returncode = int(self._zygote.recv(100))
+                global spent_s
+                code, spent = self._zygote.recv(100).split()
+                self.returncode, spent_s = int(code), spent_s + float(spent)
                 self._zygote.close()
         return self.returncode
 

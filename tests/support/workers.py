@@ -16,18 +16,21 @@ from multiprocessing import connection
 
 import forked
 import pytest
+from costs import Costs
 
 _NUMBER = struct.Struct("=i")
 _FORK = multiprocessing.get_context("fork")
+WAITING = ("tests/faults/", "tests/console/")
+"""Folders of tests that mostly wait for processes to start, stop or fail, or for a browser: many fit on one core."""
 _INTERRUPTED = 130
 """The exit code of a worker that Ctrl-C has ended, as shells have it."""
 
 
 class Workers:
-    """The plugin that runs what is collected in this many processes."""
+    """The plugin that runs what is collected in `count` processes, and in `waiting` more what mostly waits."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, count: int, waiting: int, costs) -> None:
+        self.count, self.waiting, self.costs = count, waiting, costs
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -39,21 +42,24 @@ class Workers:
         files: dict[str, list[int]] = {}
         for number, item in enumerate(session.items):
             files.setdefault(item.nodeid.partition("::")[0], []).append(number)
-        queue, rest = os.pipe()
-        os.write(rest, b"".join(_NUMBER.pack(tests[0]) for tests in files.values()))
-        os.close(rest)
+        waits = {file for file in files if file.startswith(WAITING)}
+        queues = [
+            _queue(tests[0] for file, tests in files.items() if (file in waits) == wait) for wait in (False, True)
+        ]
         firsts = {tests[0]: tests for tests in files.values()}
         workers = {}
-        running = mmap.mmap(-1, _NUMBER.size * self.count)
-        for number in range(self.count):
+        running = mmap.mmap(-1, _NUMBER.size * (self.count + self.waiting))
+        for number in range(self.count + self.waiting):
             reader, writer = _FORK.Pipe(duplex=False)
-            process = _FORK.Process(target=_work, args=(session, number, firsts, queue, running, writer))
+            own = queues if number < self.count else queues[1:]
+            process = _FORK.Process(target=_work, args=(session, number, firsts, own, running, writer, self.costs))
             process.start()
             writer.close()
             workers[reader] = number, process
-        os.close(queue)
+        for queue in queues:
+            os.close(queue)
         try:
-            _report(session, workers, running)
+            _report(session, workers, running, self.costs)
         finally:
             for _, process in workers.values():
                 with contextlib.suppress(ProcessLookupError):
@@ -62,7 +68,15 @@ class Workers:
         return True
 
 
-def _report(session, workers, running) -> None:
+def _queue(numbers) -> int:
+    """A pipe from which each worker reads the number of the next file's first test."""
+    queue, rest = os.pipe()
+    os.write(rest, b"".join(map(_NUMBER.pack, numbers)))
+    os.close(rest)
+    return queue
+
+
+def _report(session, workers, running, costs) -> None:
     """Report what the workers send, until none is left; a worker that dies fails the test that it was running, and
     each that then nobody runs.
     """
@@ -80,6 +94,9 @@ def _report(session, workers, running) -> None:
                 item = session.items[_NUMBER.unpack_from(running, number * _NUMBER.size)[0]]
                 report = _failed(item, f"The worker ended with {process.exitcode} in this test.")
             else:
+                if isinstance(data, Costs):
+                    costs.add(data)
+                    continue
                 report = config.hook.pytest_report_from_serializable(config=config, data=data)
             unreported.pop(report.nodeid, None)
             config.hook.pytest_runtest_logreport(report=report)
@@ -93,8 +110,8 @@ def _failed(item, why: str) -> pytest.TestReport:
     return pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
 
 
-def _work(session, number, files, queue, running, writer) -> None:
-    """Take files from the queue and run their tests; say in `running` which one."""
+def _work(session, number, files, queues, running, writer, costs) -> None:
+    """Take files from one queue after the other and run their tests; say in `running` which one."""
     config = session.config
     manager = config.pluginmanager
     manager.unregister(name="terminalreporter")
@@ -107,7 +124,7 @@ def _work(session, number, files, queue, running, writer) -> None:
     factory = config._tmp_path_factory
     factory._basetemp = factory.getbasetemp() / f"worker{number}"
     factory._basetemp.mkdir()
-    taken = iter(lambda: os.read(queue, _NUMBER.size), b"")
+    taken = (first for queue in queues for first in iter(lambda: os.read(queue, _NUMBER.size), b""))  # noqa: B023
     tests = chain.from_iterable(files[_NUMBER.unpack(first)[0]] for first in taken)
     try:
         for test, following in pairwise(chain(tests, [None])):
@@ -118,6 +135,7 @@ def _work(session, number, files, queue, running, writer) -> None:
         sys.exit(_INTERRUPTED)  # which a parent that was not interrupted reports
     finally:
         session._setupstate.teardown_exact(None)
+        writer.send(costs)
 
 
 class _Interruption:
