@@ -15,8 +15,14 @@ run: $(VENV)/run.stamp ## set up and start the service on a store of its own (Ct
 test: $(VENV)/dev.stamp ## set up and run the tests that need nothing else: about two minutes on two cores
 	$(PYTEST) $(QUICK) $(ARGS)
 
-test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test, those of scripts on every store: twenty minutes on two cores
-	$(PYTEST) $(ARGS)
+test-all: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## set up and run every test of a commit, on every store: about twelve minutes on two cores
+	$(PYTEST) --waiting $(shell expr 2 \* $(WORKERS)) $(or $(MARKS),-m 'not weekly') $(BRIEF) $(ARGS)
+
+test-weekly: $(VENV)/dev.stamp $(VENV)/deploy.stamp $(VENV)/docs.stamp ## those of clusters, Sentinels, Envoy and packages
+	$(PYTEST) -m weekly $(ARGS)
+
+test-nightly: $(VENV)/dev.stamp ## random tests, each with thousands of new examples
+	EXAMPLES=$(or $(EXAMPLES),2000) $(PYTEST) -m 'hypothesis and not weekly' $(ARGS)
 
 test-clients: test-client-core $(CLIENT)/.venv-newest/stamp $(CLIENT)/.venv-lowest/stamp test-typescript-newest test-typescript-lowest test-typescript-runtimes ## the tests of clients/, with the newest and the oldest frameworks, and in Deno, Bun and a worker
 	cd $(CLIENT) && .venv-newest/bin/mypy
@@ -113,7 +119,8 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses $(WORKERS)
 # Many tests wait for a server to start, stop or fail; one process more than there are cores keeps all cores busy.
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Schemathesis takes each process two seconds to load, and its tests are slow ones anyway.
-QUICK = -m 'not (slow or faults or stores)' --hypothesis-profile brief -p no:schemathesis --ignore tests/http/test_conformance.py
+BRIEF = --hypothesis-profile brief
+QUICK = -m 'not (slow or faults or stores)' $(BRIEF) -p no:schemathesis --ignore tests/http/test_conformance.py
 LOCKED = $(sort $(wildcard requirements/*.txt))
 LOCK_OPTIONS = --quiet --universal --python-version 3.11 --generate-hashes --no-header
 LOCK = $(BIN)/uv pip compile $(LOCK_OPTIONS)
@@ -176,5 +183,5 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 .SECONDARY:
-.PHONY: always help run test test-all test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
+.PHONY: always help run test test-all test-weekly test-nightly test-clients test-client-core test-typescript test-typescript-runtimes client-types check lint types bench bench-quick cluster-demo fmt lock vendor check-console pictures deploy-files docs audit man packages release
 .DEFAULT_GOAL := help

@@ -29,6 +29,15 @@ from app.settings import Settings
 STORES = ("fakeredis", "redis", "valkey")
 PATIENCE_S = 300
 FAULTS = "tests/faults/"
+WEEKLY = {
+    "tests/authzen/test_envoy.py": "the binding's own tests send the same requests; only Envoy itself can change here",
+    "tests/deploy/test_release.py": "a release runs it before it publishes anything",
+    "tests/deploy/test_wheel.py": "CI builds, installs and runs the wheel in .ci/newcomer",
+    "tests/faults/test_cluster_under_load.py": "a cluster differs from one store in app/redis_client alone",
+    "tests/faults/test_planned_failover.py": "Sentinels differ from one store in app/redis_client alone",
+    "tests/faults/test_sentinel_failover.py": "Sentinels differ from one store in app/redis_client alone",
+}
+"""Files that run weekly, or when what they test is touched (`.ci/run`), and why that is enough."""
 MEMORY = "/dev/shm"
 MEMORY_BYTES = 4 << 30
 
@@ -71,6 +80,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid.startswith(FAULTS):
             item.add_marker("faults")
+        if item.nodeid.partition("::")[0] in WEEKLY:
+            item.add_marker("weekly")
         if _needs_more(item):
             item.add_marker("stores")
         if inspect.iscoroutinefunction(getattr(item, "obj", None)):

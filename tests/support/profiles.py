@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a tenth in `make test`, all in `make test-all`, or as many as EXAMPLES says."""
+"""How many examples Hypothesis tries: a tenth in `make test` and `make test-all`, all in a plain run, or EXAMPLES."""
 
 import os
 
