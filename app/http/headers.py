@@ -29,6 +29,8 @@ IDEMPOTENCY_KEY = b"idempotency-key"
 REQUEST_ID_HEADER = b"x-request-id"
 CONTENT_ENCODING = b"content-encoding"
 CHANGE_REASON_HEADER = "Change-Reason"
+CALL_HEADERS = frozenset({AUTHORIZATION, CONTENT_ENCODING, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})
+"""What a program that asks about a call says in headers, besides what the door itself reads."""
 _SCHEME = b"bearer "
 _READ = frozenset({AUTHORIZATION, IDEMPOTENCY_KEY, REQUEST_ID_HEADER})
 _AS_IT_IS = frozenset({b"", b"identity"})
@@ -94,15 +96,8 @@ class CallHead(Protocol):
     call_headers: CallHeaders | None
 
 
-def call_headers_of(head: CallHead) -> CallHeaders:
-    """The headers that the hot path reads, cached once read. Raises Unauthorized or Invalid."""
-    cached = head.call_headers
-    if cached is None:
-        cached = head.call_headers = _read(head.headers)
-    return cached
-
-
-def _read(headers: list[Header]) -> CallHeaders:
+def read_call_headers(headers: Iterable[Header]) -> CallHeaders:
+    """The headers that the hot path reads. Raises Unauthorized or Invalid."""
     single = single_headers(headers, _READ)
     raw_key = raw_key_of(single.get(AUTHORIZATION))
     request_id = single.get(REQUEST_ID_HEADER) or None

@@ -22,7 +22,15 @@ from app.http.answers import JSON, Header, RawResponse
 from app.http.authentication import judged_anew, note_failure, peer_of, require_asking
 from app.http.bodies import ANY_LENGTH, read_body
 from app.http.endpoint import Endpoint
-from app.http.headers import CallHead, CallHeaders, call_headers_of, request_id_header, request_id_of, require_as_it_is
+from app.http.headers import (
+    CALL_HEADERS,
+    CallHead,
+    CallHeaders,
+    read_call_headers,
+    request_id_header,
+    request_id_of,
+    require_as_it_is,
+)
 from app.http.problems import unexpected
 from app.http.throttle import check_rate, has_bounds
 from app.http.tool_calls import Reading, reading_of
@@ -54,7 +62,8 @@ class Door(Struct, frozen=True):
     PayloadTooLarge. answer: the body of a decision, as JSON. refuse: the answer if there is no decision; `respond` adds
     the request's id and the key's rate. answer_approval: the body of a decision of a request that needs an approval or
     names one, if it depends on the request or the settings; None if `answer` is enough. head: status and headers of a
-    decision; None = always 200.
+    decision; None = always 200. believed: the headers of the program that asks. At a gateway's door the others are
+    those of its client, so none of them may steer Remit.
     """
 
     endpoint: Endpoint
@@ -63,6 +72,7 @@ class Door(Struct, frozen=True):
     refuse: Callable[[AppError], RawResponse]
     answer_approval: Callable[[Decision, AuthorizeRequest, Settings], bytes] | None = None
     head: Callable[[Decision], tuple[int, Sequence[Header]]] | None = None
+    believed: frozenset[bytes] = CALL_HEADERS
 
     @property
     def path(self) -> str:
@@ -160,9 +170,10 @@ async def respond(decisions: Decisions, door: Door, call: Call) -> RawResponse:
 
 def _headers_of(call: Call, door: Door) -> CallHeaders:
     """The headers of a call, once for all calls of a connection with the same head, request line included."""
-    if door.endpoint.body is not None:
-        require_as_it_is(call.headers)
-    return call_headers_of(call.head)
+    believed = [header for header in call.headers if header[0] in door.believed]
+    require_as_it_is(believed)
+    given = call.head.call_headers = read_call_headers(believed)
+    return given
 
 
 def _about_approval(decisions: Decisions, door: Door, request: AuthorizeRequest, decision: Decision) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from approval_steps import SECRET
 from gateway_steps import HOSTILE, HOSTILE_LINES, Backend, raw_status
 from servers import Replica, free_port, wait_for_port
 from tenants import Tenant
@@ -19,7 +20,7 @@ AGENT = {"X-Remit-Agent": "browser"}
 
 @pytest.fixture(scope="module")
 def asked_replica(store):
-    running = Replica(store.url, REMIT_COMPACT="false", REMIT_EXT_AUTHZ_HEADERS="X-Tenant, Host")
+    running = Replica(store.url, REMIT_COMPACT="false", REMIT_EXT_AUTHZ_HEADERS="X-Tenant, Host", REMIT_SECRET=SECRET)
     yield running
     running.stop()
 
@@ -130,18 +131,58 @@ def test_a_hostile_spelling_never_passes(tenant, target):
     assert raw_status(tenant.replica.port, f"GET {PREFIX}{target}", tenant.read_key, "browser") != 200
 
 
+@pytest.fixture(params=["alone", "behind nginx"])
+def ask_once(request, tenant):
+    """Asks about a request of the agent `buyer`, with these headers of its client; returns the status."""
+    tenant_agent = {"X-Remit-Agent": "buyer"}
+    if request.param == "alone":
+        return lambda method, headers: ask(tenant, "/buy", method, headers=[*tenant_agent.items(), *headers])[0]
+    buyers = request.getfixturevalue("nginx_of_buyers")
+    return lambda method, headers: raw_status(
+        buyers.port, f"{method} /buy", more="".join(f"{name}: {value}\r\n" for name, value in headers)
+    )
+
+
+@pytest.fixture
+def buyer(tenant):
+    """An agent that may POST once an hour, and DELETE as often as people agree to."""
+    agent = tenant.new_agent(alias="buyer")["id"]
+    tenant.new_policy(
+        agent,
+        {"type": "tool_allowlist", "tools": ["http.*"]},
+        {"type": "rate_limit", "tools": ["http.post"], "rateLimit": {"maxCalls": 1, "windowSeconds": 3600}},
+        {"type": "approval_required", "tools": ["http.delete"]},
+    )
+    yield agent
+    tenant.admin.delete(f"/v1/agents/{agent}")
+
+
+@pytest.mark.usefixtures("buyer")
+def test_a_client_cannot_multiply_an_answer(ask_once, tenant):
+    """An Idempotency-Key is the enforcement point's word. From a gateway's client it repeats no answer, breaks none."""
+    key = [("Idempotency-Key", "mine")]
+    assert [ask_once("POST", key) for _ in range(3)] == [200, 403, 403]
+    assert ask_once("DELETE", key) == 403
+    waiting = tenant.admin.get("/v1/approvals", params={"status": "pending"}).json()
+    tenant.admin.post(f"/v1/approvals/{waiting[0]['id']}/approve", json={}).raise_for_status()
+    assert [ask_once("DELETE", key) for _ in range(2)] == [200, 403]
+    odd = [("Idempotency-Key", "a"), ("idempotency-key", "b"), ("Idempotency_Key", "c"), ("Idempotency-Key", "x" * 999)]
+    assert [ask_once("GET", [header, key[0]]) for header in odd] == [200] * len(odd)
+    assert tenant.log(limit=1)[0]["toolName"] == "http.get"
+
+
 class Gateway:
     """nginx with the configuration of docs/gateways.md, of which only addresses, key and agent are changed."""
 
-    def __init__(self, program, folder, tenant, remit_port, backend_port):
+    def __init__(self, program, folder, key, remit_port, backend_port, agent="browser"):
         self.port = free_port()
         text = re.search(r"```nginx\n(.*?)```", PAGE, re.DOTALL)[1]
         for old, new in (
             ("127.0.0.1:8080", f"127.0.0.1:{remit_port}"),
             ("127.0.0.1:9000", f"127.0.0.1:{backend_port}"),
             ("127.0.0.1:8443", f"127.0.0.1:{self.port}"),
-            ("svc_" + "0" * 32, tenant.read_key),
-            ('"shop-browser"', '"browser"'),
+            ("svc_" + "0" * 32, key),
+            ('"shop-browser"', f'"{agent}"'),
         ):
             assert old in text
             text = text.replace(old, new)
@@ -170,9 +211,23 @@ def nginx(program, tenant, backend, tmp_path_factory):
     running = Gateway(
         program("nginx", "docs/gateways.md"),
         tmp_path_factory.mktemp("gateway"),
-        tenant,
+        tenant.read_key,
         tenant.replica.port,
         backend.port,
+    )
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def nginx_of_buyers(program, tenant, backend, tmp_path_factory):
+    running = Gateway(
+        program("nginx", "docs/gateways.md"),
+        tmp_path_factory.mktemp("buyers"),
+        tenant.read_key,
+        tenant.replica.port,
+        backend.port,
+        "buyer",
     )
     yield running
     running.stop()
@@ -214,9 +269,25 @@ def test_a_hostile_request_line_reaches_no_backend(nginx, backend, head):
     assert [path for path in paths if not path.startswith("/shop")] == []
 
 
+def test_a_client_of_nginx_cannot_choose_whose_failures_count(program, tenant, store, backend, tmp_path):
+    """Though nginx is a trusted proxy: it does not pass on X-Forwarded-For, which is its client's."""
+    strict = Replica(
+        store.url, REMIT_COMPACT="false", REMIT_AUTH_FAILURES_PER_MINUTE="3", REMIT_TRUSTED_PROXIES="127.0.0.1"
+    )
+    gateway = Gateway(program("nginx", "docs/gateways.md"), tmp_path, "svc_" + "1" * 32, strict.port, backend.port)
+    try:
+        statuses = [raw_status(gateway.port, "GET /shop", more=f"X-Forwarded-For: 10.0.0.{n}\r\n") for n in range(4)]
+        assert statuses == [401, 401, 401, 500]  # nginx answers 500 for 429, which is no decision either
+        with strict.client("svc_" + "2" * 32) as victim:
+            assert victim.get("/v1/agents", headers={"X-Forwarded-For": "10.0.0.1"}).status_code == 401
+    finally:
+        gateway.stop()
+        strict.stop()
+
+
 def test_without_remit_nothing_passes(program, tenant, backend, tmp_path):
     """Not even what was allowed a moment ago."""
-    gateway = Gateway(program("nginx", "docs/gateways.md"), tmp_path, tenant, free_port(), backend.port)
+    gateway = Gateway(program("nginx", "docs/gateways.md"), tmp_path, tenant.read_key, free_port(), backend.port)
     before = len(backend.got)
     try:
         assert raw_status(gateway.port, "GET /shop/cart") == 500

@@ -24,6 +24,7 @@ from app.errors import (
 )
 from app.http.answers import Header, RawResponse
 from app.http.endpoint import Endpoint
+from app.http.headers import AUTHORIZATION, REQUEST_ID_HEADER
 from app.http.hot_path import Door
 from app.http.openapi.described_headers import EXT_AUTHZ_ANSWER, GATEWAY_AGENT
 from app.http.problems import headers_of, message_answer
@@ -200,5 +201,9 @@ EXT_AUTHZ = Endpoint(
     headers=EXT_AUTHZ_ANSWER,
     request_headers=(GATEWAY_AGENT,),
 )
-GATEWAY = Door(EXT_AUTHZ, partial(_read, b"GET", b"/", Settings()), _answer, _refuse, head=_head)
+BELIEVED = frozenset({AUTHORIZATION, REQUEST_ID_HEADER})
+"""What the gateway says for itself, besides the agent. Its client's Idempotency-Key would let many requests pass with
+one answer.
+"""
+GATEWAY = Door(EXT_AUTHZ, partial(_read, b"GET", b"/", Settings()), _answer, _refuse, head=_head, believed=BELIEVED)
 """The door as the document and the router have it; `ext_authz_door` makes that of each request."""
