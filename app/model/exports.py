@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -44,7 +45,11 @@ COLUMNS = tuple(dict.fromkeys((*_FIRST, *(name for name in _FIELDS if name != "r
 """The columns of a CSV file. New fields are added last, so every column keeps its number."""
 
 END = "#end"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SPLITS = r"[;|\t-\r\x85\u2028\u2029]"
+"""Where some spreadsheets begin another cell or row: not at commas, since cells with commas are quoted."""
+_FORMULA = r"[\s\"\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
+_begins_formula = re.compile(rf"(?:\A|(?<={_SPLITS}))(?={_FORMULA})|\A(?=[\t\r\n])").sub
+_splits_before_formula = re.compile(rf"{_SPLITS}(?={_FORMULA})").sub
 
 
 class End(Struct, frozen=True, rename="camel"):
@@ -89,8 +94,15 @@ class Writer:
 
 
 def escaped_cell(cell: str) -> str:
-    """The string, preceded by an apostrophe if a spreadsheet would run it as a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    """The string, with an apostrophe before whatever a spreadsheet would run as a formula, also if it splits cells at
+    semicolons, tabs, bars or line breaks.
+    """
+    return _begins_formula("'", cell)
+
+
+def _escaped_json(text: str) -> str:
+    """The same JSON, in which no such spreadsheet finds a formula."""
+    return _splits_before_formula(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _cells(line: bytes, sequence: int, names_of: NamesOf) -> list[str | float]:
@@ -113,7 +125,7 @@ def _cell(value: Any) -> str | float:
         case int() | float():
             return value
         case _:
-            return msgspec.json.encode(value).decode()
+            return _escaped_json(msgspec.json.encode(value).decode())
 
 
 def _rows(rows: Iterable[Sequence[str | float]]) -> bytes:

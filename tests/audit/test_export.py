@@ -3,10 +3,13 @@
 import csv
 import gzip
 import io
+import re
 
 import msgspec
 import pytest
 from audit_entries import AGENTS, START_MS, Writer, entry_of
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from app.audit.log import AuditLog
 from app.audit.read import scan as audit_scan
@@ -17,7 +20,7 @@ from app.http.api.audit_export import gzipped
 from app.http.views.audit_log import with_code
 from app.model.audit import AuditEntry, AuditQuery, Format
 from app.model.decisions import Result
-from app.model.exports import COLUMNS, _cell, escaped_cell
+from app.model.exports import COLUMNS, _cell, _rows, escaped_cell
 
 
 @pytest.fixture
@@ -123,6 +126,29 @@ async def test_a_cell_that_a_spreadsheet_would_run_is_neutralised(client, worksp
     row = list(csv.reader(io.StringIO(text, newline="")))[1]
     assert [row[4], row[5], row[10]] == [f"'{name}"] * 3
     assert escaped_cell("file.read") == "file.read"
+
+
+FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@given(st.text(alphabet=";|\t\r\n\x0b\u2028\", =+-@\uff1d'a", max_size=12))
+@example(";=1+1")
+@example('a;"=1')
+@example("a\n=1")
+@example("a;\t =1")
+@example(';""=1;x')
+def test_no_reader_of_cells_finds_a_formula(text):
+    """Whatever it splits cells at, with quotes or without, and if it strips blanks; and text and JSON stay readable."""
+    structured = [{text: text}, "x"]
+    cells = [escaped_cell(text), _cell(structured)]
+    assert msgspec.json.decode(cells[1]) == structured
+    file = _rows([["id", *cells, "end"]]).decode()
+    assert list(csv.reader(io.StringIO(file, newline=""))) == [["id", *cells, "end"]]
+    lines = re.split("[\r\n]", file)
+    quoted = [csv.reader(lines, delimiter=mark) for mark in ";\t|"]
+    plain = [csv.reader(lines, delimiter=mark, quoting=csv.QUOTE_NONE) for mark in ";\t|"]
+    read = [*cells, *(cell for reader in (*quoted, *plain) for row in reader for cell in row)]
+    assert [cell for cell in read if cell.strip().strip('"').strip().startswith(FORMULAS)] == []
 
 
 async def test_entries_sealed_during_an_export_are_in_it_once(client, writer, workspace_id, monkeypatch):

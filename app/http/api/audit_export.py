@@ -48,7 +48,7 @@ async def export_audit_log(
 
     One JSON object per line, or CSV with `format=csv`; compressed if Accept-Encoding names gzip. The last record is
     `{"end": …}`, or a row that begins with `#end`: a file without it is incomplete, because the store became
-    unavailable or retention dropped entries still to come; ask again. In CSV, a cell that a spreadsheet would run as a
+    unavailable or retention dropped entries still to come; ask again. In CSV, whatever a spreadsheet would run as a
     formula is preceded by an apostrophe.
     """
     raw_key = raw_key_in_use(request)
