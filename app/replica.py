@@ -233,7 +233,7 @@ def _services(
         return tuple(signer.macs(Purpose.REMEMBERED, value))
 
     def compiled(agent: Agent, policies: Sequence[Policy], marks: Mapping[str, int]) -> CompiledAgent:
-        return compile_agent(agent, policies, redactor.is_secret, marks, macs)
+        return compile_agent(agent, policies, redactor.may_be_secret, marks, macs)
 
     api_keys, agents = ApiKeys(client, ids, limits), Agents(client, ids, limits, pool)
     policies, catalog, changes = Policies(client, ids, limits, pool), Catalog(client), Changes(client)
@@ -315,16 +315,16 @@ def _services(
         ),
         explanations=Explanations(
             explainer=Explainer(client, agents, unwritten, escalated, clock, ids, compiled, pool),
-            past_decisions=PastDecisions(audit, history, redactor.is_secret, pool),
-            tool_listings=ToolListings(client, cache, catalog, clock, redactor.is_secret, pool),
+            past_decisions=PastDecisions(audit, history, redactor.may_be_secret, pool),
+            tool_listings=ToolListings(client, cache, catalog, clock, redactor.may_be_secret, pool),
             access_search=AccessSearch(client, agents, cache, clock, pool),
             usual_calls=UsualCalls(audit, pool),
-            quota_reader=QuotaReader(client, cache, audit, clock, redactor.is_secret),
+            quota_reader=QuotaReader(client, cache, audit, clock, redactor.may_be_secret),
         ),
         log=Log(
             audit=audit,
             sealing=SealingWatch(client),
-            replayer=Replayer(agents, policies, changes, audit, redactor.is_secret),
+            replayer=Replayer(agents, policies, changes, audit, redactor.may_be_secret),
             replays=ReplayProcesses(settings, stopping),
         ),
         streams=Streams(

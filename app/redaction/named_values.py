@@ -56,7 +56,7 @@ NAMED_VALUES = (
     _named(
         ": \n",
         re.compile(
-            r"""^[ \t]*+(?:-[ \t]++)?+["']?+(?P<name>[A-Za-z][\w.-]{0,63}+)["']?+:"""
+            r"""^[ \t]*+(?:-[ \t]++)?+["']?+(?P<name>\d{0,2}+[A-Za-z][\w.-]{0,63}+)["']?+:"""
             r"""[ \t]*+[|>][-+0-9]{0,2}[ \t]*+\r?+\n""",
             re.MULTILINE,
         ),
@@ -76,7 +76,8 @@ NAMED_VALUES = (
     _named(
         ": =",
         re.compile(
-            r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,63}+):[ \t]*+[A-Za-z][\w.|<>\[\]]{0,40}+[ \t]*+=(?!=)[ \t]*+"""
+            r"""(?<![\w.-])(?P<name>\d{0,2}+[A-Za-z_][\w.-]{0,63}+):[ \t]*+"""
+            r"""[A-Za-z][\w.|<>\[\]]{0,40}+[ \t]*+=(?!=)[ \t]*+"""
         ),
         _word,
     ),
@@ -89,18 +90,18 @@ NAMED_VALUES = (
     # `"name": value`, in JSON that is cut or embedded in other text, and in similar notations
     _named('"', re.compile(r"""["'](?P<name>[\w .-]{1,64})\\*+["'][ \t]*+(?::|=>)\s*+"""), _json_value),
     # `NAME=value`, `--name=value`, `?name=value&…`
-    _named("=", re.compile(r"""(?<![\w.-])(?P<name>-{0,2}[A-Za-z_][\w.-]{0,63}+)="""), _word),
+    _named("=", re.compile(r"""(?<![\w.-])(?P<name>-{0,2}\d{0,2}+[A-Za-z_][\w.-]{0,63}+)="""), _word),
     # `--name value`, `-name value`
-    _named("-", re.compile(r"""(?<![\w.-])(?P<name>-{1,2}[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
+    _named("-", re.compile(r"""(?<![\w.-])(?P<name>-{1,2}\d{0,2}+[A-Za-z][\w.-]{0,63}+)[ \t]++(?!-)"""), _word),
     # `/name:value`, and `name:value` if the name certainly means a password
-    _named("/ :", re.compile(r"""(?<![\w./-])(?:/(?P<name>[A-Za-z][\w-]{0,63}+):(?!/))"""), _word),
+    _named("/ :", re.compile(r"""(?<![\w./-])(?:/(?P<name>\d{0,2}+[A-Za-z][\w-]{0,63}+):(?!/))"""), _word),
     _named(":", re.compile(r"""(?<![\w.-])(?P<name>(?i:password|passwd|pwd|passphrase)):(?!//)"""), _word),
     # `name = value`, `name := value` and `name => value`, as in settings and programs
     _named(
         "=",
         re.compile(
-            r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?(?:\$env)?[:$@]?(?P<name>[A-Za-z_][\w.-]{0,63}+)[ \t]*+"
-            r"(?::=|=>|=(?!=))[ \t]++",
+            r"^[ \t]*+(?:(?:export|const|let|var|set)[ \t]++)?(?:\$env)?[:$@]?"
+            r"(?P<name>\d{0,2}+[A-Za-z_][\w.-]{0,63}+)[ \t]*+(?::=|=>|=(?!=))[ \t]++",
             re.MULTILINE,
         ),
         re.compile(rf"""(?:{_QUOTED}|[^\s"'][^\n"']*+)""", re.DOTALL),
@@ -109,7 +110,8 @@ NAMED_VALUES = (
     _named(
         '"',
         re.compile(
-            r"""(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,63}+)(?:[ \t]*+(?::=|=>|=(?!=)|:)[ \t]*+|[ \t]++)(?=["'])"""
+            r"""(?<![\w.-])(?P<name>\d{0,2}+[A-Za-z_][\w.-]{0,63}+)"""
+            r"""(?:[ \t]*+(?::=|=>|=(?!=)|:)[ \t]*+|[ \t]++)(?=["'])"""
         ),
         QUOTED,
     ),
@@ -122,18 +124,18 @@ NAMED_VALUES = (
     # `<name>value</name>`
     _named(
         "< >",
-        re.compile(r"<(?P<name>[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"),
+        re.compile(r"<(?P<name>\d{0,2}+[A-Za-z_][\w.:-]{0,63}+)(?:\s[^<>]{0,256}+)?>"),
         re.compile(r"(?:<!\[CDATA\[(?:[^\]]|\](?!\]>))*+(?:\]\]>)?+|[^<])++", re.DOTALL),
     ),
     # `Name: value` on a separate line, in quotes like a header in a command, or within a line
     _named(
         ":",
-        re.compile(r"""^[ \t]*+(?P<name>[A-Za-z][\w-]{0,63}+)[ \t]{0,8}+:(?!=)[ \t]*+""", re.MULTILINE),
+        re.compile(r"""^[ \t]*+(?P<name>\d{0,2}+[A-Za-z][\w-]{0,63}+)[ \t]{0,8}+:(?!=)[ \t]*+""", re.MULTILINE),
         _rest_of_line,
     ),
-    _named('" :', re.compile(r"""["'](?P<name>[A-Za-z][\w-]{0,63}+):[ \t]*+"""), _until_quote),
+    _named('" :', re.compile(r"""["'](?P<name>\d{0,2}+[A-Za-z][\w-]{0,63}+):[ \t]*+"""), _until_quote),
     _named(":", re.compile(rf"(?<![\w.-]){_HEADER}:[ \t]*+"), _until_quote),
-    _named(":", re.compile(r"""(?<=[\s({\[,;])(?P<name>[A-Za-z][\w-]{0,63}+):[ \t]++"""), _word),
+    _named(":", re.compile(r"""(?<=[\s({\[,;])(?P<name>\d{0,2}+[A-Za-z][\w-]{0,63}+):[ \t]++"""), _word),
     # `name: NAME` and on the next line `value: value`
     _named(
         "name: value:",
@@ -160,5 +162,14 @@ NAMED_VALUES = (
         re.compile(r"\becho[ \t]++(?:-\w++[ \t]++)?(?=[^|\n]{1,256}+\|(?:(?!--password-stdin)[^|\n]){1,256}+--)"),
         _word,
     ),
-    _named("pass=", re.compile(r"""(?<![\w.-])-{0,2}pass=(?!(?:true|false|yes|no|[0-9]++)\b)""", re.IGNORECASE), _word),
+    # `pass`, if a password follows and no count
+    _named(
+        "pass",
+        re.compile(
+            r"""(?<![\w.-])(?:-{0,2}pass=|-{1,2}pass[ \t]++(?!-)|<pass>|["']pass["'][ \t]*+:[ \t]*+"""
+            r"""|(?:^|(?<=[{(\[,]))[ \t]*+pass[ \t]*+(?::=?+|=>?+)[ \t]*+)(?!(?:true|false|yes|no|ok|[0-9]{1,3})\b)""",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+        _word,
+    ),
 )

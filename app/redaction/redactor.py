@@ -22,19 +22,24 @@ _words = re.compile(r"""[\w ./#\[\]="'-]{1,64}""").fullmatch
 
 _PLAIN, _SECRET, _NAMING, _VALUE, _PASS, _TOKENS, _KEY_KIND = range(7)
 """The roles of a name in an object: none; its value is secret; its value is a name; its value belongs to that name;
-its value is secret if it is a string; its value is secret if it is or contains strings that are not numbers, since
-`tokens` are often a count; the object is a JSON Web Key."""
+its value is secret if it is or contains a string or a number of four digits, since `pass` otherwise counts; its value
+is secret if it is or contains strings that are not numbers, since `tokens` are often a count; the object is a JSON Web
+Key."""
 
 _BY_VALUE = frozenset({_PASS, _TOKENS})
 _number = re.compile(r"[0-9.,_ ]*+[kM]?").fullmatch
 _PASSED = frozenset({"", "true", "false", "yes", "no", "ok"})
+_PASS_LENGTH = len("--pass")
+_LEAST_PIN = 1_000
+_SESSION_COOKIES = frozenset({"sessionid"})
+"""Secret only as one word, as frameworks write their cookies: a `session_id` is often that of a conversation."""
 _OF_PRIVATE_KEYS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _HEADERS = frozenset(
     spelled
     for name in ("Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "X-Auth-Token")
     for spelled in (name, name.lower(), name.upper())
 )
-_IN_TEXTS = ("pass", "identified", "kty")
+_IN_TEXTS = ("pass", "identified", "kty", *_SESSION_COOKIES)
 """Words that may name a secret in a string, in addition to the configured ones."""
 
 _NAMING_WORDS = frozenset(
@@ -57,6 +62,7 @@ class Redactor:
     def __init__(self, words: Iterable[str]) -> None:
         secrets = {"".join(_parts(word)) for word in words} - {""}
         self._has_tokens = "token" in secrets
+        self._cookies = _SESSION_COOKIES if "cookie" in secrets else frozenset()
         secrets |= {f"{word}s" for word in secrets - {"token"} if not word.endswith("s")}
         self.letters = _search(_any_of((*map(re.escape, secrets), *(_IN_TEXTS if secrets else ()))))
         self._secrets = frozenset(secrets)
@@ -67,6 +73,10 @@ class Redactor:
     def is_secret(self, name: str) -> bool:
         """True if values under this name must not be stored. A dotted name is secret if any part of it is."""
         return self._role(name) == _SECRET
+
+    def may_be_secret(self, name: str) -> bool:
+        """True if some values under this name must not be stored, such as texts under `pass`."""
+        return self.is_secret(name) or self._role(name.rpartition(".")[2]) == _PASS
 
     def _role(self, name: str) -> int:
         role = self._roles.get(name)
@@ -89,7 +99,7 @@ class Redactor:
         if not name.isascii():
             name = unicodedata.normalize("NFKC", name)  # homoglyphs are replaced by the letters they look like
         parts = _parts(name)
-        if self._holds_secret(parts):
+        if self._holds_secret(parts) or not self._cookies.isdisjoint(parts):
             return _SECRET
         if (special := _SPECIAL.get(name.lower())) is not None:
             return special
@@ -142,7 +152,7 @@ class Redactor:
             elif type(inner) in _NESTED:
                 kept = self.walk(inner, texts)
             elif type(inner) is str and (role or texts is not None):
-                names_secret = names_secret or (role == _NAMING and self._is_named_secret(inner))
+                names_secret = names_secret or (role == _NAMING and self._names_secret_of(value, inner))
                 is_key = is_key or role == _KEY_KIND
                 kept = inner if texts is None else texts(inner)
             else:
@@ -169,7 +179,7 @@ class Redactor:
 
     def _hidden(self, values: list[Any], *, are_strings: bool) -> dict[int, str]:
         """Replacements by index for list elements that follow their name: in a pair, a header, an option (`-p`)."""
-        if len(values) == 2 and type(values[0]) is str and self._is_one_word(values[0]):  # noqa: PLR2004 - a pair
+        if len(values) == 2 and type(values[0]) is str and self._names_secret(values[0], values[1]):  # noqa: PLR2004 - a pair
             return {1: REDACTED}
         # A call can have thousands of short lists, so most are done with after these three lines.
         words: list[str] = values if are_strings else [word if type(word) is str else "" for word in values]
@@ -177,7 +187,7 @@ class Redactor:
         named = [] if _HEADERS.isdisjoint(words) else [at for at, word in enumerate(words) if word in _HEADERS]
         if not options and not named:
             return {}
-        named += [at for at in options if self._is_one_word(words[at])]
+        named += [at for at in options if at + 1 < len(words) and self._names_secret(words[at], words[at + 1])]
         hidden = {at + 1: REDACTED for at in named if at + 1 < len(words)}
         return hidden | hidden_words(words, options) if options and self.is_secret("password") else hidden
 
@@ -186,16 +196,30 @@ class Redactor:
             return False
         return _words(text) is not None and self._role(text) == _SECRET
 
-    def _is_one_word(self, text: str) -> bool:
-        return " " not in text and self._is_named_secret(text)
+    def _names_secret_of(self, value: dict[str, Any], text: str) -> bool:
+        """True if the text names the object's value, and that is secret."""
+        if self._is_named_secret(text):
+            return True
+        return self._is_pass(text) and any(
+            _is_secret_value(_PASS, inner) for name, inner in value.items() if self._role(name) == _VALUE
+        )
+
+    def _names_secret(self, text: str, value: Any) -> bool:
+        """True if the text is one word, and the value that follows it is secret."""
+        if " " in text:
+            return False
+        return self._is_named_secret(text) or (self._is_pass(text) and _is_secret_value(_PASS, value))
+
+    def _is_pass(self, text: str) -> bool:
+        return len(text) <= _PASS_LENGTH and self._role(text.lstrip("-")) == _PASS
 
 
 def _is_secret_value(role: int, value: Any) -> bool:
     """True if the value under a name of this role is secret."""
-    if role == _PASS:
-        return type(value) is str and value.lower() not in _PASSED
     if type(value) in _NESTED:
         return any(_is_secret_value(role, inner) for inner in (value.values() if type(value) is dict else value))
+    if role == _PASS:
+        return value.lower() not in _PASSED if type(value) is str else type(value) is int and abs(value) >= _LEAST_PIN
     return type(value) is str and _number(value) is None
 
 

@@ -65,6 +65,13 @@ def test_everything_that_compose_mounts_and_names_exists():
     assert upstream == [name for name in OURS if name.startswith("replica")]
 
 
+def test_compose_publishes_no_plain_http_to_other_machines():
+    """Nothing here speaks TLS, so each port is of this machine's loopback."""
+    published = [port for service in SERVICES.values() for port in service.get("ports", ())]
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
 @pytest.mark.parametrize("password", ["0123abcd" * 6, "semi;colon&sign"])
 def test_the_composed_store_starts_with_the_password_in_no_file(tmp_path, password):
     """The container's command that makes the ACL file, run here: it inserts the digest in place of CHANGE-ME."""

@@ -55,12 +55,14 @@ SECRET_NAMES = [
         "newpassword",
         "oldpasswords",
     ),
+    *("2fa_code", "mfa", "mfaToken", "2FA", "unlock_code", "unlockCode", "sessionid", "SESSIONID", "pem", "serverPem"),
+    *("kms_key", "kmsKeys", "rsaKey", "pfx", "wifi_pass", "redisPass", "connect.sid", "ASP.NET_SessionId"),
     *("contrasena", "пароль", "новый_пароль", "密码", "パスワード"),
 ]
 PLAIN_NAMES = [
     *("max_tokens", "maxTokens", "tokenizer", "tokenize", "secretary", "pinned", "shipping", "spin", "opinion"),
     *("authorized", "author", "cookiecutter", "passport", "compass", "hairpin", "mapIn", "tokens_per_second"),
-    *("session_id", "signature", "boarding_pass", "code", "public_key", "keyboard"),
+    *("session_id", "sessionId", "signature", "boarding_pass", "code", "public_key", "keyboard"),
     *("session", "bypass", "key", "api", "keyapi", "", "_", "…", "sso", "credent", "passwordless"),
 ]
 
@@ -75,6 +77,14 @@ def test_a_name_that_holds_a_secret_word_is_secret(name):
 def test_a_name_that_merely_contains_the_letters_is_not(name):
     """`max_tokens` is a number worth keeping."""
     assert not REDACTOR.is_secret(name)
+
+
+@pytest.mark.parametrize("name", ["server.pass", "pass", "PASS"])
+def test_no_sentence_shows_what_a_pass_is(name):
+    """In a call it depends on the value; a sentence of a policy never shows it."""
+    assert (REDACTOR.may_be_secret(name), REDACTOR.is_secret(name)) == (True, False)
+    assert not REDACTOR.may_be_secret("boarding_pass")
+    assert not Redactor([]).may_be_secret("password")
 
 
 def test_the_setting_replaces_the_default_words():

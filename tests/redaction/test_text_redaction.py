@@ -289,11 +289,40 @@ def test_the_private_half_of_a_json_web_key_is_replaced(place):
     assert kept({"k": "a", "d": "b", "p": 1}) == {"k": "a", "d": "b", "p": 1}
 
 
-def test_pass_is_a_password_if_its_value_is_a_string():
-    """`true` or a number only means that something passed."""
-    assert kept({"pass": "hunter2"}) == {"pass": GONE}
-    for value in (True, 12, None, "yes", ""):
+def test_pass_is_a_password_unless_its_value_is_a_count():
+    """`true` or a small number only means that something passed. In every form in which a name has a value."""
+    for secret in ("hunter2", 123456):
+        assert kept({"pass": secret}) == {"pass": GONE}
+        assert kept({"pass": [secret], "name": "a"}) == {"pass": GONE, "name": "a"}
+        assert kept({"a": ["pass", secret]}) == {"a": ["pass", GONE]}
+        assert kept({"name": "pass", "value": secret}) == {"name": "pass", "value": GONE}
+        assert kept({"a": ["x", "--pass", str(secret)]}) == {"a": ["x", "--pass", GONE]}
+        for form in (
+            "pass=%s",
+            "x --pass %s -v",
+            "pass: %s",
+            "<pass>%s</pass>",
+            "{'pass': %s}",
+            "{pass: %s}",
+            "?pass=%s&a=b",
+        ):
+            assert str(secret) not in str(kept({"a": form % secret})), form
+    for value in (True, 12, None, "yes", "", [1, 2]):
         assert kept({"pass": value}) == {"pass": value}
+        assert kept({"a": ["pass", value]}) == {"a": ["pass", value]}
+    assert kept({"name": "pass", "value": 12}) == {"name": "pass", "value": 12}
+    assert kept({"b": "pass: 3"}) == {"b": "pass: 3"}
+
+
+@pytest.mark.parametrize("name", ["2fa_code", "mfa", "otp", "unlock_code", "sessionid", "pem", "kms_key"])
+def test_a_name_that_is_secret_is_so_in_every_form(name):
+    """Also one that begins with a digit."""
+    assert kept({name: "hunter2"}) == {name: GONE}
+    pairs = {"a": [name, "hunter2"], "b": ["--" + name, "hunter2"], "name": name, "value": "hunter2"}
+    assert "hunter2" not in str(kept(pairs))
+    forms = ["%s=hunter2", "%s: hunter2", "x --%s hunter2", "x --%s=hunter2", '{"%s": "hunter2', "<%s>hunter2</x>"]
+    for form in (*forms, "a?%s=hunter2&b=c", "export %s=hunter2", "(%s: hunter2)", "%s := hunter2", "set %s 'hunter2'"):
+        assert "hunter2" not in str(kept({"a": form % name})), form
 
 
 LONG = [

@@ -39,7 +39,7 @@ async def _replay(task: ReplayTask, settings: Settings) -> None:
         ids, redactor = Ids(), Redactor(settings.redact.split(","))
         limits, pool = WorkspaceLimits(), FairThreadPool()
         agents, policies = Agents(client, ids, limits, pool), Policies(client, ids, limits, pool)
-        replayer = Replayer(agents, policies, Changes(client), AuditLog(client), redactor.is_secret)
+        replayer = Replayer(agents, policies, Changes(client), AuditLog(client), redactor.may_be_secret)
         try:
             async for line in replayer.lines(task):
                 _say(line)
