@@ -51,7 +51,7 @@ USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 # Whether the process answers. Whether it can decide is shown by /readyz, for load balancers.
-HEALTHCHECK --interval=5s --timeout=3s --start-period=30s CMD ["python", "-c", \
+HEALTHCHECK --interval=5s --timeout=3s --start-period=30s CMD ["python", "-P", "-c", \
   "import os, urllib.request as u; u.urlopen(f\"http://127.0.0.1:{os.environ.get('REMIT_PORT', '8080')}/livez\", timeout=2)"]
 ENTRYPOINT ["remit"]
 CMD ["serve"]

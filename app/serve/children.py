@@ -23,12 +23,13 @@ _KILL_SECONDS = DRAIN_SECONDS + 5.0
 class Child:
     """A process that is kept running.
 
-    command: arguments of the Python interpreter; descriptors: what it inherits.
+    command: arguments of the Python interpreter, which imports nothing from the current folder. descriptors: what it
+    inherits.
     """
 
     def __init__(self, name: str, command: Sequence[str], env: dict[str, str], descriptors: Sequence[int]) -> None:
         self.name = name
-        self._command = [sys.executable, *command]
+        self._command = [sys.executable, "-P", *command]
         self._env = env
         self._descriptors = descriptors
         self.start()

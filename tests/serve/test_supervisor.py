@@ -18,7 +18,7 @@ import pytest
 import redis
 from calls import TOOL, Callers, entries, make_agent
 from servers import ADMIN_KEY
-from serving import NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
+from serving import COMPACTOR, NEW_INTERPRETER, REPLICA, Service, all_gone, children_of, kill
 
 from app.serve import supervisor
 from app.serve.signals import Told
@@ -171,6 +171,32 @@ def test_a_service_whose_terminal_is_closed_answers_what_it_accepted(service):
 def port_is_open(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("program", [("-P", "-m", "app.cli"), (str(Path(sys.executable).parent / "remit"),)])
+def test_nothing_is_imported_from_the_folder_it_is_started_in(tmp_path, program):
+    """Whatever its files are called: the start, a replica's lanes, the compactor, a store of its own, and a replay."""
+    here, marks = tmp_path / "here", tmp_path / "marks"
+    (here / "app").mkdir(parents=True)  # a package of the same name
+    marks.mkdir()
+    trap = f"import os\nopen(os.path.join({str(marks)!r}, __name__), 'w').close()\nraise SystemExit('a trap')\n"
+    ours = {name.partition(".")[0] for name in sys.modules if not name.startswith("_")}
+    for name in sys.stdlib_module_names | ours | {"sitecustomize", "usercustomize", "uvloop", "redis", "zstandard"}:
+        (here / f"{name}.py").write_text(trap)
+    (here / "app/__init__.py").write_text(trap)
+    service = Service(tmp_path, program=program, REMIT_BOOTSTRAP_KEY=ADMIN_KEY)
+    try:
+        service.launch(cwd=here).until(lambda: "\nserving " in "\n" + service.said, "it serves")
+        service.until(lambda: bool(service.children(COMPACTOR)), "it seals")
+        with service.client(ADMIN_KEY) as client:
+            make_agent(client)
+            body = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+            assert '"report"' in client.post("/v1/replay", json=body).text
+        assert service.stop() == 0
+    finally:
+        service.process.kill()
+        service.process.wait()
+    assert list(marks.iterdir()) == []
 
 
 def test_a_taken_port_is_named(service):

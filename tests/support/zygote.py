@@ -66,8 +66,9 @@ class Child:
 def _popen(args, **options):
     """`subprocess.Popen` in a fork: a Python command with nothing but these options is forked, too."""
     plain = options.keys() <= {"env", "start_new_session", "pass_fds", "preexec_fn"}
-    if not plain or list(args[:2]) != [sys.executable, "-m"] or threading.active_count() > 1:
+    if not plain or list(args[:3]) != [sys.executable, "-P", "-m"] or threading.active_count() > 1:
         return _new_interpreter(args, **options)
+    args = [args[0], *args[2:]]  # this interpreter was started with -P
     pid = os.fork()
     if pid == 0:
         _run(list(args), **options)

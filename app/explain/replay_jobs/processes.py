@@ -73,7 +73,8 @@ class ReplayProcesses:
         process: Process | None = None
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "app.explain.replay_jobs", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+                sys.executable, "-P", "-m", "app.explain.replay_jobs",
+                stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
                 env=dict(os.environ) | self._env, limit=_LINE_BYTES,
             )  # fmt: skip
             lower_priority(process.pid)
