@@ -32,6 +32,7 @@ from app.http.tool_calls import Reading, tool_call
 from app.http.views.evaluations import EvaluationView, encode_evaluation
 from app.language.ambiguous import Ambiguous
 from app.language.paths import canonical_path
+from app.language.queries import query_parameters
 from app.language.visible import first_hidden
 from app.model.api_keys import Scope, without_raw_keys
 from app.model.decisions import AuthorizeRequest, Decision, Result
@@ -46,7 +47,10 @@ _broken_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _hides_separator = re.compile(rb"%2f|%5c|%3b|;", re.IGNORECASE).search
 _PASSED_ON = (Unauthorized, LockedOut, TooManyRequests)
 """Refusals of the key: a gateway may pass their statuses on to its client."""
-_OVERRIDES = ("x-http-method-override", "x-http-method", "x-method-override")
+_OVERRIDES = frozenset({"x-http-method-override", "x-http-method", "x-method-override"})
+_OVERRIDING = _OVERRIDES | {"_method", "$httpmethod"}
+"""Names of parameters, in small letters."""
+_as_cgi = re.compile(r"[^a-z0-9]").sub
 _encode = msgspec.json.Encoder().encode
 
 
@@ -89,18 +93,17 @@ def _path(raw: bytes) -> str:
 
 
 def _query(raw: bytes) -> dict[str, Any]:
-    """The query's values by name; a name that is given several times has a list. Raises Invalid."""
+    """The query's values by name, written and read (`query_parameters`). Raises Invalid."""
     if b";" in raw:
         raise Invalid.at("query", "contains `;`, at which some programs split; encode it as %3B")
-    values: dict[str, Any] = {}
-    for part in filter(None, raw.replace(b"+", b" ").split(b"&")):
-        name, _, value = (_decoded("query", each) for each in part.partition(b"="))
-        if name not in values:
-            values[name] = value
-        elif isinstance(values[name], list):
-            values[name].append(value)
-        else:
-            values[name] = [values[name], value]
+    parts = [part.partition(b"=") for part in raw.replace(b"+", b" ").split(b"&") if part]
+    try:
+        values = query_parameters((_decoded("query", name), _decoded("query", value)) for name, _, value in parts)
+    except Ambiguous as error:
+        raise Invalid.at("query", str(error)) from None
+    for name in values:
+        if name.casefold() in _OVERRIDING:
+            raise Invalid.at("query", f"has {name}, which names another method that some programs run")
     return values
 
 
@@ -120,9 +123,11 @@ def _decoded(where: str, raw: bytes) -> str:
 def _headers(settings: Settings, reading: Reading) -> dict[str, str]:
     """The headers that policies can read, by name in lower case. Raises Invalid if a backend could read others."""
     values: dict[str, str] = {}
+    read = {_as_cgi("_", each): each for each in (*settings.ext_authz_header_names, *_OVERRIDES)}
     for name, value in reading.headers:
         called = name.decode("latin-1")
-        if "_" in called and (plain := called.replace("_", "-")) in (*settings.ext_authz_header_names, *_OVERRIDES):
+        plain = read.get(_as_cgi("_", called), called)
+        if plain != called:
             raise Invalid.at(called, f"is {plain} in another spelling, which some programs read as that header")
         if called in _OVERRIDES:
             raise Invalid.at(called, "names another method, which some programs run")
