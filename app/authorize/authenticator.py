@@ -122,7 +122,7 @@ class Authenticator:
         """The caller, and the seconds until its key expires; None = never."""
         digest = digest_of(raw_key)
         pointer = await client.call("GET", key_pointer(digest))
-        if pointer is None and self._admit is not None and raw_key.startswith(TOKEN_TYPE):
+        if self._admit is not None and raw_key.startswith(TOKEN_TYPE) and not await _has_record(client, pointer):
             await self._admit(raw_key)
             pointer = await client.call("GET", key_pointer(digest))
         if pointer is not None:
@@ -170,6 +170,14 @@ class Authenticator:
         self._remembered.move_to_end(digest)
         while len(self._remembered) > self._cache_size:
             self._remembered.popitem(last=False)
+
+
+async def _has_record(client: Client, pointer: str | None) -> bool:
+    """True if the token that the pointer leads to counts; it may have ended with another signature of it."""
+    if pointer is None:
+        return False
+    workspace_id, record = pointer.split(" ")[:2]
+    return bool(await client.call("EXISTS", Keyspace(workspace_id).key(record)))
 
 
 def _kind(raw_key: str) -> str:

@@ -49,6 +49,7 @@ class Admission:
             rule = _rule_for(issuer, claims)
             admitted = Admitted(
                 digest=digest_of(token),
+                signed=digest_of(token.rpartition(".")[0]),
                 sub=claims["sub"],
                 expires_ms=int(claims["exp"]) * 1000 + LEEWAY_MS,
                 scopes=rule.scopes,

@@ -1,6 +1,7 @@
 """Issuers of workload tokens, and the tokens that were admitted."""
 
 from collections.abc import AsyncIterator, Sequence
+from uuid import UUID, uuid5
 
 from msgspec import Struct, json, structs
 
@@ -23,6 +24,9 @@ ISSUERS_MAX = 50
 TOKENS_MAX = 10_000
 """Tokens of a workspace that count at the same time."""
 
+TOKENS_PER_WORKLOAD = 1_000
+"""Tokens of a workload that count at the same time. With one more, the one that expires first ends."""
+
 _SUBJECT_KEPT_MS = 16 * 24 * 3_600_000
 """How long a subject's record stays after its latest token: longer than an approval can be open."""
 
@@ -30,9 +34,14 @@ _CHUNK = 200
 
 
 class Admitted(Struct, frozen=True, kw_only=True):
-    """A token that was verified. digest: SHA-256 of the token."""
+    """A token that was verified.
+
+    digest: SHA-256 of the token. signed: the same of what is signed in it: anyone can make a second valid signature of
+    an ES256 token, and other spellings of any.
+    """
 
     digest: str
+    signed: str
     sub: str
     expires_ms: int
     scopes: Sequence[Scope]
@@ -140,32 +149,39 @@ class Issuers:
             await self._release(digest, f"{workspace_id} {name}")
 
     async def admit(self, workspace_id: str, issuer: Issuer, record: str, token: Admitted) -> bool:
-        """Let the token count, from now until it expires; False if the issuer has changed. Raises LimitReached."""
-        keyspace, now_ms = Keyspace(workspace_id), await store_time_ms(self._client)
-        token_id, workload_id = self._ids.new(now_ms), issuer.workload_id(token.sub)
+        """Let the token count, from now until it expires; False if the issuer has changed. Raises LimitReached.
+
+        If its workload has its share of tokens, the one that expires first ends.
+        """
+        keyspace, now_ms, version = Keyspace(workspace_id), await store_time_ms(self._client), version_of(record)
+        workload_id = issuer.workload_id(token.sub)
+        token_id = str(uuid5(UUID(workload_id), f"{version} {token.signed}"))
         after = {"subject": token.sub, "issuer": issuer.issuer, "name": token.sub}
-        member = f"{version_of(record)} {token_id} {workload_id} {token.digest} {issuer.name}"
-        args: list[Value] = [issuer.name, record, member]
-        args += (now_ms, token.expires_ms, TOKENS_MAX, workload_id, token.sub, json.encode(after))
-        args += (now_ms + _SUBJECT_KEPT_MS, "id", token_id, "name", token.sub, "prefix", "eyJ", "digest", token.digest)
-        args += (
-            "scopes",
-            ",".join(token.scopes),
-            "expires_ms",
-            token.expires_ms,
-            "root",
-            workload_id,
-            "workload",
-            workload_id,
-        )
-        args += ("agents", ",".join(token.agents)) if token.agents else ()
+        member = f"{version} {token_id} {workload_id} {token.digest} {issuer.name}"
         pointer = key_pointer(token.digest)
         # The pointer comes first: without its record, it grants nothing.
         await self._client.change("SET", pointer, f"{workspace_id} {token_id} {workload_id}", "PXAT", token.expires_ms)
-        keys = [keyspace.issuers, keyspace.key(token_id), keyspace.key(workload_id), keyspace.tokens, keyspace.changes]
-        status = check_reply(PUT_TOKEN, await self._client.run(PUT_TOKEN, keys, args))[0]
+        ended = ""
+        for _ in range(ATTEMPTS):
+            args: list[Value] = [issuer.name, record, member, now_ms, token.expires_ms, TOKENS_MAX, workload_id]
+            args += (token.sub, json.encode(after), now_ms + _SUBJECT_KEPT_MS, TOKENS_PER_WORKLOAD, ended)
+            args += ("id", token_id, "name", token.sub, "prefix", "eyJ", "digest", token.digest)
+            args += ("scopes", ",".join(token.scopes), "expires_ms", token.expires_ms)
+            args += ("root", workload_id, "workload", workload_id)
+            args += ("agents", ",".join(token.agents)) if token.agents else ()
+            keys = [keyspace.issuers, keyspace.key(token_id), keyspace.key(workload_id), keyspace.tokens]
+            keys += (keyspace.changes, keyspace.workload_tokens(workload_id))
+            keys.append(keyspace.key(ended.split(" ")[1] if ended else token_id))
+            status, first = check_reply(PUT_TOKEN, await self._client.run(PUT_TOKEN, keys, args))
+            if status != "crowded":
+                break
+            ended = first
+        else:
+            contended()
         if status != "done":
             await self._client.call("DEL", pointer)
+        elif ended:
+            await self._client.call("DEL", key_pointer(ended.split(" ")[3]))
         require_room(status, "workspace", "tokens", TOKENS_MAX)
         return bool(status == "done")
 
@@ -189,6 +205,8 @@ class Issuers:
             for _, _, _, digest, _ in some:
                 await self._client.call("DEL", key_pointer(digest))
             await self._client.change("DEL", *map(keyspace.key, gone))
+            for member, (_, _, workload_id, _, _) in zip(stale[start : start + _CHUNK], some, strict=True):
+                await self._client.call("ZREM", keyspace.workload_tokens(workload_id), member)
             await self._client.change("ZREM", keyspace.tokens, *stale[start : start + _CHUNK])
 
     async def keys_of(self, workspace_id: str, issuer: Issuer) -> Keys:

@@ -143,6 +143,10 @@ class Keyspace:
         """Hash: one API key's record."""
         return f"{self._prefix}key:{key_id}"
 
+    def workload_tokens(self, workload_id: str) -> str:
+        """Sorted set: those of `tokens` that are the workload's."""
+        return f"{self.tokens}:{workload_id}"
+
     def agent(self, agent_id: str) -> str:
         """Hash: one agent's record with its version token."""
         return f"{self._prefix}agent:{agent_id}"

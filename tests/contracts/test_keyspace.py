@@ -220,6 +220,7 @@ def test_types_and_lives_are_those_of_the_page(deployment):
             "remit:issuers",
             "remit:{<workspace_id>}:issuers",
             "remit:{<workspace_id>}:issuers:tokens",
+            "remit:{<workspace_id>}:issuers:tokens:<workload_id>",
             "remit:{<workspace_id>}:issuers:keys:<name>",
             "remit:{<workspace_id>}:catalog:resources",
             "remit:{<workspace_id>}:catalog:resources:entries",

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import string
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from msgspec import structs
 from servers import clean_env
 from tenants import Tenant
 
+from app.authorize.authenticator import Authenticator
 from app.errors import IssuerNotFound, LimitReached, ProviderUnavailable, StoreUnavailable, Unauthorized
 from app.identity.admission import Admission
 from app.identity.key_refresh import KeyRefresh
@@ -481,6 +483,70 @@ async def test_racing_with_the_deletion_leaves_no_token(platform, tenant, replic
     assert tenant.in_store(lambda client: client.call("ZCARD", Keyspace(tenant.id).tokens)) == 0
 
 
+async def test_no_workload_takes_the_places_of_others(valkey_store, monkeypatch):
+    """Beyond its share of the workspace's tokens, the one that expires first ends, and may be used again."""
+    monkeypatch.setattr(issuers_of_store, "TOKENS_PER_WORKLOAD", 3)
+    monkeypatch.setattr(issuers_of_store, "TOKENS_MAX", 4)
+    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
+    keyspace, issuers = Keyspace(workspace_id), Issuers(client, Ids())
+    name = f"https://crowd.{workspace_id}.example.com"
+    rules = [IssuerRule(match={"sub": "job:*"}, scopes=[Scope.VIEW])]
+    await issuers.put(workspace_id, "crowd", structs.replace(fields_of(name), rules=rules), BY)
+    authenticator = Authenticator(client, 10, admit=Admission(client, issuers, Lane()).admit)
+
+    async def listed():
+        return await client.call("ZCARD", keyspace.tokens)
+
+    tokens = [await admitted(client, issuers, name, 600 + number, sub="job:greedy") for number in range(3)]
+    first = (await authenticator.authenticate(tokens[0])).record
+    tokens.append(await admitted(client, issuers, name, 603, sub="job:greedy"))
+    assert (await listed(), await client.call("EXISTS", keyspace.key(first), key_pointer(digest_of(tokens[0])))) == (
+        3,
+        0,
+    )
+    await admitted(client, issuers, name, sub="job:modest")
+    assert await listed() == 4
+    with pytest.raises(LimitReached):
+        await admitted(client, issuers, name, sub="job:third")
+    greedy = [await authenticator.authenticate(each) for each in (*tokens, *tokens)]
+    assert {each.key_id for each in greedy} == {greedy[0].key_id}
+    assert await listed() == 4
+    await issuers.delete(workspace_id, "crowd", BY)
+    assert await client.call("EXISTS", keyspace.tokens, keyspace.workload_tokens(greedy[0].key_id)) == 0
+    await client.close()
+
+
+async def test_another_signature_of_a_token_takes_no_second_place(valkey_store):
+    """For (r, s) of ES256, (r, n - s) is valid, too; a last letter with bits that mean nothing is refused."""
+    order = int("FFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551", 16)
+    client, workspace_id = open_client(valkey_store.url, 5_000), Ids().new(1)
+    keyspace, issuers = Keyspace(workspace_id), Issuers(client, Ids())
+    name, now = f"https://twice.{workspace_id}.example.com", int(time.time())
+    fields = structs.replace(fields_of(name), algorithms=[Algorithm.ES256], jwks=jwks("ES256"))
+    await issuers.put(workspace_id, "twice", fields, BY)
+    claims = {"iss": name, "aud": "remit", "sub": SUB, "iat": now, "exp": now + 600}
+    signed, _, signature = jwt.encode(claims, EC_KEY, "ES256", headers={"kid": "ES256"}).rpartition(".")
+    raw = base64.urlsafe_b64decode(signature + "==")
+    other = raw[:32] + (order - int.from_bytes(raw[32:])).to_bytes(32)
+    spellings = [signature, base64.urlsafe_b64encode(other).decode().rstrip("=")]
+    letters = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    authenticator = Authenticator(client, 10, admit=Admission(client, issuers, Lane()).admit)
+    for each in spellings:
+        with pytest.raises(Unauthorized):
+            await authenticator.authenticate(f"{signed}.{each[:-1]}{letters[letters.index(each[-1]) ^ 1]}")
+    callers = [await authenticator.authenticate(f"{signed}.{each}") for each in spellings]
+    assert len({each.record for each in callers}) == 1
+    assert await client.call("ZCARD", keyspace.tokens) == 1
+    # If a change of the issuer ends it, each of them is admitted anew.
+    await issuers.put(workspace_id, "twice", structs.replace(fields, rules=[*fields.rules, fields.rules[0]]), BY)
+    assert len({(await authenticator.authenticate(f"{signed}.{each}")).record for each in spellings}) == 1
+    await issuers.delete(workspace_id, "twice", BY)
+    for each in spellings:
+        with pytest.raises(Unauthorized):
+            await authenticator.authenticate(f"{signed}.{each}")
+    await client.close()
+
+
 class Published:
     """A server with the public keys of an issuer, or with whatever a test lets it answer."""
 
@@ -507,10 +573,10 @@ def fields_of(issuer):
     )
 
 
-async def admitted(client, issuers, issuer):
+async def admitted(client, issuers, issuer, seconds=600, **changed):
     """A token of the issuer, which counts."""
     now = int(time.time())
-    claims = {"iss": issuer, "aud": "remit", "sub": SUB, "iat": now, "exp": now + 600}
+    claims = {"iss": issuer, "aud": "remit", "sub": SUB, "iat": now, "exp": now + seconds} | changed
     token = jwt.encode(claims, RSA_KEY, "RS256", headers={"kid": "RS256"})
     await Admission(client, issuers, Lane()).admit(token)
     return token
