@@ -37,11 +37,6 @@ def run_script(name: str, core: int, *args: object) -> str:
     return done.stdout
 
 
-def py_spy() -> Path:
-    """The profiler. Raises PeerMissing."""
-    return _present(FOLDER / "bin" / "py-spy")
-
-
 def cerbos_binary() -> Path:
     """The platform's own binary, without the launcher around it. Raises PeerMissing."""
     found = sorted((FOLDER / "node_modules" / "@cerbos").glob("cerbos-*/cerbos-*"))

@@ -2,11 +2,10 @@
 
 import pytest
 
-from bench import default_deny, many_agents
+from bench import many_agents
 from bench.harness.population import PolicySketch, make_place
 
 POPULATIONS = {
-    "default_deny": [default_deny._other_rules(number) for number in range(default_deny.POLICIES)],
     "many_agents": [many_agents.rules_of_group(number) for number in range(many_agents.POLICIES_EACH)],
 }
 
