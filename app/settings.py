@@ -367,6 +367,9 @@ def _require_provider(settings: Settings) -> None:
         for name in needed if getattr(settings, given) else ():
             if not getattr(settings, name):
                 raise SettingsError(f"{PREFIX}{given.upper()} needs {PREFIX}{name.upper()}, which is not set")
+    # An embedded store has a secret of its own.
+    if settings.oidc_issuer and settings.redis_url and not (settings.secret or settings.oidc_client_secret):
+        raise SettingsError(f"{PREFIX}OIDC_ISSUER needs {PREFIX}SECRET or {PREFIX}OIDC_CLIENT_SECRET, to sign cookies")
 
 
 def names() -> dict[str, str]:

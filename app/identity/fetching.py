@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import httpcore
 import msgspec
 
-from app.errors import ProviderUnavailable
+from app.errors import ProviderUnavailable, Unauthorized
 from app.outgoing_http import Unanswered, request
 
 ANSWER_BYTES = 256 * 1024
@@ -44,7 +44,8 @@ async def fetch_json(
 
     basic: credentials, as base64. backend: what connects. most: bytes of the answer.
 
-    Raises ProviderUnavailable, which shows neither what was sent nor what was answered.
+    Raises ProviderUnavailable, which shows neither what was sent nor what was answered, or Unauthorized if the form was
+    refused.
     """
     headers = [("Accept", "application/json"), ("User-Agent", "Remit")]
     if basic:
@@ -56,6 +57,8 @@ async def fetch_json(
         status, _, body = await request(method, url, headers, content, seconds=SECONDS, most=most, backend=backend)
     except Unanswered as failure:
         raise ProviderUnavailable(f"The identity provider {failure}") from None
+    if status == 400 and form is not None:  # noqa: PLR2004 - RFC 6749, 5.2: what was sent is wrong, not the provider
+        raise Unauthorized("The identity provider did not accept the code; sign in again")
     if status != 200:  # noqa: PLR2004 - OK
         raise ProviderUnavailable(f"The identity provider answered {status}")
     try:

@@ -38,6 +38,8 @@ STALE_S = 24 * 3600.0
 FRESH_TOKEN_S = 600
 """The greatest age of an ID token that a program presents."""
 _GROUPS_MAX = 1_000
+REDEEMING_MAX = 16
+"""Codes for which a replica asks the provider at the same time."""
 _HINT_BYTES = 4 * 1024
 """A longer ID token is not kept for the sign-out: it would not fit into an address."""
 
@@ -63,6 +65,7 @@ class Provider:
         self._metadata: dict[str, Any] = {}
         self._keys: list[dict[str, Any]] = []
         self._read_s = self._tried_s = float("-inf")
+        self._redeeming = 0
         self._reading, self._problem = asyncio.Lock(), ""
         require_fetchable("The issuer", self.issuer)
 
@@ -114,7 +117,13 @@ class Provider:
             pair = f"{quote(self.client_id, safe='')}:{quote(self._secret, safe='')}"
             basic = base64.b64encode(pair.encode()).decode()
             del form["client_id"]
-        token = (await fetch_json(where, form, basic)).get("id_token")
+        if self._redeeming >= REDEEMING_MAX:
+            raise ProviderUnavailable("Too many people are signing in at this moment; try again")
+        self._redeeming += 1
+        try:
+            token = (await fetch_json(where, form, basic)).get("id_token")
+        finally:
+            self._redeeming -= 1
         if not isinstance(token, str):
             raise ProviderUnavailable("The identity provider answered without an id_token")
         claims = await self._verified(token, self.client_id, ["sub", "nonce"])

@@ -16,6 +16,7 @@ class Purpose(StrEnum):
     WEBHOOK = "webhook"
     QUESTION = "question"
     REMEMBERED = "remembered"
+    SIGN_IN = "sign-in"
 
 
 class Signer:

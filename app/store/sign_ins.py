@@ -169,6 +169,10 @@ class SignIns:
         # Without its signature, which can be written in several ways.
         return await self._first_seen(f"{issuer} {token.rpartition('.')[0]}", ID_TOKEN_USED_S)
 
+    async def use_flow(self, state: str) -> bool:
+        """True if the answer to this state is the first one: each gets one request to the identity provider."""
+        return await self._first_seen(f"state {state}", CHOICE_SECONDS)
+
     async def _first_seen(self, token: str, seconds: int) -> bool:
         """True if nothing that works once has been used under this name; it is then remembered so long."""
         key = used_token(digest_of(token))

@@ -8,16 +8,18 @@ import json
 import time
 from contextlib import asynccontextmanager, suppress
 
+import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from servers import Replica
 
 from app.errors import NoAccess, ProviderUnavailable, SeveralWorkspaces, Unauthorized
 from app.http.cookies import COOKIE_NAME, cookie_in
 from app.http.sign_in_pages import is_console_path
 from app.identity import fetching
-from app.identity.provider import FRESH_TOKEN_S, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
+from app.identity.provider import FRESH_TOKEN_S, REDEEMING_MAX, REFRESH_S, STALE_S, UNKNOWN_KEY_S, Provider
 from app.identity.tokens import LEEWAY_S, TOKEN_BYTES
 from app.model.identity_provider import parse_group_scopes, scopes_by_workspace
 from app.settings import Settings
@@ -498,3 +500,54 @@ def test_a_cookie_whose_name_only_looks_like_the_services_is_another():
     for white in (b"\xa0", b"\x85", b"\x0b", b"\x1c"):
         assert cookie_in([(b"cookie", white + b"__Host-remit=x; a=b")], COOKIE_NAME) is None
     assert cookie_in([(b"cookie", b"a=b;\t __Host-remit=x")], COOKIE_NAME) == "x"
+
+
+FLOW = "__Host-remit-flow"
+
+
+@pytest.mark.stores
+@pytest.mark.slow
+async def test_made_up_answers_ask_the_provider_nothing(fake, store):
+    """A flow is one that this service began, has one answer, and counts as a failure of its address without one."""
+    fake.answers["/token"] = (400, b'{"error": "invalid_grant"}')
+    given = {"REMIT_OIDC_ISSUER": fake.issuer, "REMIT_OIDC_CLIENT_ID": "remit", "REMIT_OIDC_SCOPES": "admins=admin"}
+    given |= {"REMIT_SECRET": "0123456789abcdef" * 2, "REMIT_PUBLIC_URL": "http://127.0.0.1:1"}
+    given |= {"REMIT_AUTH_FAILURES_PER_MINUTE": "9", "REMIT_COMPACT": "false"}
+    replica = await asyncio.to_thread(lambda: Replica(store.url, **given))
+
+    async def come_back(client, flow, state):
+        query = {"state": state, "code": "made-up"}
+        answer = await client.get("/console/callback", params=query, headers={"Cookie": f"{FLOW}={flow}"})
+        return answer.status_code
+
+    try:
+        async with httpx.AsyncClient(base_url=replica.base_url, timeout=30) as client:
+            begun = await client.get("/console/sign-in?to=/console")
+            flow = begun.headers["set-cookie"].partition("=")[2].partition(";")[0]
+            state, *parts, mac = flow.split(".")
+            old = ".".join([state, *parts[:-1], "1", mac])
+            forged = ["s.n.v.L2NvbnNvbGU..", f"{flow[:-1]}{'0' if flow[-1] != '0' else '1'}", f"s{flow[1:]}", old, ""]
+            for each in forged:
+                assert await come_back(client, each, each.partition(".")[0]) == 401
+            assert "/token" not in fake.asked
+            assert [await come_back(client, flow, state) for _ in range(2)] == [401, 401]
+            assert fake.asked.count("/token") == 1
+            left = [await come_back(client, flow, state) for _ in range(4)]
+            assert left == [401, 401, 429, 429]
+    finally:
+        await asyncio.to_thread(replica.stop)
+
+
+async def test_few_codes_are_redeemed_at_the_same_time(fake):
+    """A slow provider does not gather requests without end."""
+    assert await redeem(fake, signed(fake))  # its metadata and keys are known from here on
+    fake.answers["/token"] = (200, b"{}", 5)
+    under_way = [asyncio.create_task(redeem(fake, signed(fake))) for _ in range(REDEEMING_MAX)]
+    await asyncio.sleep(0)
+    with pytest.raises(ProviderUnavailable, match="Too many people"):
+        await redeem(fake, signed(fake))
+    for each in under_way:
+        each.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
+    fake.answers.clear()
+    assert await redeem(fake, signed(fake))

@@ -5,6 +5,7 @@ import binascii
 import hmac
 import re
 import secrets
+import time
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -15,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from app.errors import AppError, CrossSite, Invalid, NotFound, SeveralWorkspaces, Unauthorized
 from app.http.api.sessions import workspace_id_of
+from app.http.authentication import note_failure, peer_of
 from app.http.bodies import read_body
 from app.http.cookies import FLOW_COOKIE, cookie_in, flow_cookie, require_same_origin
 from app.http.endpoint import endpoint
@@ -22,7 +24,8 @@ from app.http.problems import nothing_here
 from app.http.sign_in_pages import HEADERS, HTML, error_page, is_console_path, signed_in, workspace_page
 from app.model.actors import Via
 from app.model.identity_provider import IdentityProvider
-from app.model.sign_ins import WaitingSignIn
+from app.model.sign_ins import CHOICE_SECONDS, WaitingSignIn
+from app.redaction.signer import Purpose, Signer
 from app.replica import Services
 
 SIGN_IN, CALLBACK, LOGOUT = "/console/sign-in", "/console/callback", "/console/backchannel-logout"
@@ -30,6 +33,7 @@ WORKSPACE = "/console/workspace"
 _FLOW: dict[str, Any] = {"tag": "Sessions", "scopes": ()}
 _CHOICE_BYTES = 4 * 1024
 _LOGOUT_BYTES = 32 * 1024
+_CLOCKS_APART_S = 30
 _is_code = re.compile(r"[!-~]{1,4096}", re.ASCII).fullmatch
 _is_age = re.compile(r"[0-9]{1,4}|1[0-9]{4}|2[0-8][0-9]{3}", re.ASCII).fullmatch
 
@@ -103,7 +107,9 @@ async def go_to_provider(request: Request[Any, Any, Any], services: Services) ->
         where = await provider.authorization_url(state, nonce, verifier, int(max_age) if max_age else None)
     except AppError as error:
         return error_page(error)
-    cookie = flow_cookie(".".join([state, nonce, verifier, _packed(to), _packed(query.get("workspace", "")), max_age]))
+    parts = [state, nonce, verifier, _packed(to), _packed(query.get("workspace", "")), max_age, str(int(time.time()))]
+    written = ".".join(parts)
+    cookie = flow_cookie(f"{written}.{_signer(services).mac(Purpose.SIGN_IN, written.encode())}")
     return Response("", status_code=302, headers=HEADERS | {"Location": where, "Set-Cookie": cookie})
 
 
@@ -117,7 +123,7 @@ async def come_back(request: Request[Any, Any, Any], services: Services) -> Resp
     provider, flow_ends = _required(services), False
     try:
         query = _query(request)
-        state, nonce, verifier, to, workspace, max_age = _flow_in(request)
+        state, nonce, verifier, to, workspace, max_age = _flow_in(request, services)
         if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
             # Another tab's, or a stranger's: neither ends the sign-in that this browser began last.
             raise Unauthorized("The answer's state is not the one that this browser was sent with; sign in again")
@@ -127,11 +133,14 @@ async def come_back(request: Request[Any, Any, Any], services: Services) -> Resp
             raise Unauthorized(f"The identity provider refused: {re.sub('[^a-z_]', '', query['error'])[:40]}")
         if not _is_code(query.get("code", "")):
             raise Unauthorized("The answer has no code")
+        if not await services.records.sign_ins.use_flow(state):
+            raise Unauthorized("This sign-in has had its answer; sign in again")
         claims, kept = await provider.redeem(query["code"], verifier, nonce, int(max_age) if max_age else None)
         if kept:  # an address will show it
             await services.records.sign_ins.use_id_token(provider.issuer, kept)
         return await _signed_in(services, provider, WaitingSignIn(claims, kept, to), workspace)
     except AppError as error:
+        _note_failure(request, services, error)
         return error_page(error, flow_ends=flow_ends)
 
 
@@ -155,6 +164,7 @@ async def choose_workspace(request: Request[Any, Any, Any], services: Services) 
         await provider.require_issuer(waiting.claims["iss"])  # it may have waited while another one was set
         return await _signed_in(services, provider, waiting, workspace)
     except AppError as error:
+        _note_failure(request, services, error)
         return error_page(error, flow_ends=flow_ends)
 
 
@@ -183,6 +193,7 @@ async def log_out(request: Request[Any, Any, Any], services: Services) -> Respon
     try:
         signed_out = await provider.logged_out(token)
     except Unauthorized as error:
+        _note_failure(request, services, error)
         raise Invalid.at("logout_token", error.message) from None
     ids = await services.records.workspaces.by_name()
     named = dict.fromkeys(each.workspace for each in provider.table)
@@ -224,15 +235,32 @@ def _query(request: Request[Any, Any, Any]) -> dict[str, str]:
     return {name: values[0] for name, values in found.items()}
 
 
-def _flow_in(request: Request[Any, Any, Any]) -> tuple[str, str, str, str, str, str]:
+def _flow_in(request: Request[Any, Any, Any], services: Services) -> tuple[str, str, str, str, str, str]:
     """State, nonce, verifier, path, workspace and max_age, as this browser was sent away with them.
 
-    Raises Unauthorized.
+    Raises Unauthorized, also if this service did not write them: it asks the provider about no others.
     """
-    parts = (cookie_in(request.scope["headers"], FLOW_COOKIE) or "").split(".")
-    if len(parts) != 6 or not all(parts[:3]) or (parts[5] and not _is_age(parts[5])):  # noqa: PLR2004 - as it was made
+    written, _, mac = (cookie_in(request.scope["headers"], FLOW_COOKIE) or "").rpartition(".")
+    wanted = _signer(services).macs(Purpose.SIGN_IN, written.encode())
+    parts = written.split(".")
+    if not any(hmac.compare_digest(mac.encode(), each.encode()) for each in wanted) or _is_old(parts[-1]):
         raise Unauthorized("This browser has not begun to sign in, or took more than ten minutes; sign in again")
-    return parts[0], parts[1], parts[2], _unpacked(parts[3]), _unpacked(parts[4]), parts[5]
+    state, nonce, verifier, to, workspace, max_age, _ = parts
+    return state, nonce, verifier, _unpacked(to), _unpacked(workspace), max_age
+
+
+def _is_old(issued_s: str) -> bool:
+    return not -_CLOCKS_APART_S <= time.time() - int(issued_s) <= CHOICE_SECONDS + _CLOCKS_APART_S
+
+
+def _signer(services: Services) -> Signer:
+    """Signs the cookies of flows, the same on all replicas: a provider needs one of these secrets."""
+    settings = services.settings
+    return Signer(settings.secrets or [(settings.oidc_client_secret or "").encode()])
+
+
+def _note_failure(request: Request[Any, Any, Any], services: Services, error: AppError) -> None:
+    note_failure(services.decisions, peer_of(request.scope), request.scope["headers"], error)
 
 
 def _packed(text: str) -> str:
