@@ -84,6 +84,8 @@ class BatchedCalls:
     def __init__(self, send: Send, whole: int) -> None:
         self._send = send
         self._whole = whole
+        self.refused: int | None = None
+        """The place of the call that was not allowed, if they were not committed for that."""
         self._waiting: list[_Waiting] = []
 
     def call(self, packed: PackedCall, per_call: Sequence[Value]) -> asyncio.Future[Any]:
@@ -114,6 +116,7 @@ class BatchedCalls:
             status, *replies = await self._reply(some)
             if status == "refused":
                 place, reply = replies
+                self.refused = place - 1
                 replies = [reply if number == place else None for number in range(1, len(some) + 1)]
             elif status != "done":
                 raise StoreUnavailable("The store answered another batch than the one that was sent")  # noqa: TRY301

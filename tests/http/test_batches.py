@@ -156,6 +156,28 @@ def test_a_plan_that_is_not_allowed_takes_nothing(tenant):
     assert results(tenant, [call(agent)] * 4) == ["allowed"] * 3 + ["denied"]
 
 
+FULL = {
+    "rate_limit": {"rateLimit": {"maxCalls": 1, "windowSeconds": 3600}},
+    "budget": {"budget": {"parameter": "n", "max": 1, "windowSeconds": 3600}},
+    "sequence": {"sequence": {"forbiddenAfter": ["file.read"], "withinSeconds": 60}},
+}
+"""Rules whose answer only the commit knows; of each, the second call is refused."""
+
+
+@pytest.mark.parametrize("kind", FULL)
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_the_commit_refuses_has_its_entry(tenant, kind, number):
+    """Also in a batch of one call, of which no other call can tell that it was refused."""
+    agent = tenant.new_agent()["id"]
+    rule = {"type": kind, "tools": ["file.read"], **FULL[kind]}
+    tenant.new_policy(agent, {"type": "tool_allowlist", "tools": ["file.read"]}, rule)
+    said = {"parameters": {"n": 1}, "context": {"session": agent}}
+    before = [tenant.authorize(agent, "file.read", **said)["id"]]
+    answers = [each["decision"] for each in decided(tenant, [call(agent, **said)] * number, **WHOLE)]
+    assert [each["result"] for each in answers] == ["denied"] * number
+    assert {each["id"] for each in tenant.log(agent_id=agent)} == {*before, *(each["id"] for each in answers)}
+
+
 @pytest.mark.parametrize("obstacle", ["denied", "escalated", "unknown"])
 def test_whatever_stands_in_the_way_of_one_call_stops_all(tenant, obstacle):
     """A rule, a person who would have to be asked, or an agent that does not exist."""

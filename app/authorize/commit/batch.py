@@ -43,15 +43,14 @@ async def commit_whole(
         raise StoreUnavailable(
             "All or nothing is not possible over Redis Cluster, where each call is committed by itself"
         )
-    whole = BatchedCommit(commit, runner.batched(len(questions)))
-    answers = await asyncio.gather(*map(whole, questions), return_exceptions=True)
-    for place, answer in enumerate(answers):
-        if isinstance(answer, NotTaken):
-            continue
-        if isinstance(answer, BaseException):
-            raise answer
-        if any(isinstance(each, NotTaken) for each in answers) or isinstance(answer, Stale):
-            return place, cast("Decision | Stale", answer)
+    calls = runner.batched(len(questions))
+    answers = await asyncio.gather(*map(BatchedCommit(commit, calls), questions), return_exceptions=True)
+    place = calls.refused
+    if place is not None and not isinstance(answers[place], BaseException):
+        return place, cast("Decision | Stale", answers[place])
+    error = next((each for each in answers if isinstance(each, BaseException) and not isinstance(each, NotTaken)), None)
+    if error is not None:
+        raise error
     return cast("list[Decision]", answers)
 
 
